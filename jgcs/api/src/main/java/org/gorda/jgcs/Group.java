@@ -1,0 +1,28 @@
+package org.gorda.jgcs;
+
+import java.util.Optional;
+
+/**
+ * This process's membership of one group. Thread-safe.
+ *
+ * <p>Closing stops at once, like a crash that is polite to the operating system: use {@link ControlSession#leave} to leave in
+ * order.
+ */
+public interface Group extends AutoCloseable {
+
+    /** This member. */
+    MemberId self();
+
+    DataSession data();
+
+    ControlSession control();
+
+    /** Empty if the toolkit's membership is fixed. */
+    Optional<MembershipSession> membership();
+
+    /** Empty if the toolkit keeps no log. */
+    Optional<LogSession> log();
+
+    @Override
+    void close();
+}

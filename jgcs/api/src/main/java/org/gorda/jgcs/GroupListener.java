@@ -1,0 +1,27 @@
+package org.gorda.jgcs;
+
+/**
+ * What a group tells its user. All methods are called by the group's one delivery thread, never two at a time; an exception
+ * from any of them stops this member.
+ */
+public interface GroupListener extends MessageListener {
+
+    /** The view has changed. Only the newest is told when several changed meanwhile. */
+    void onView(View view);
+
+    /**
+     * The log no longer holds what follows the position that was asked for, or its history differs at that position, so that
+     * this member must be brought up to date by other means. Nothing is delivered until {@link ControlSession#join} is called
+     * again with a position the log holds.
+     *
+     * @param firstHeld the oldest position that can be asked for
+     * @param reason what was asked for and why it cannot be had
+     */
+    void onGap(Position firstHeld, String reason);
+
+    /**
+     * This member has stopped for good because going on could lose or change what others rely on, for instance after a disk
+     * error. The last call of all.
+     */
+    void onStop(GroupException cause);
+}

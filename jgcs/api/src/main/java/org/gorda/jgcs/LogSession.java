@@ -1,0 +1,37 @@
+package org.gorda.jgcs;
+
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/** Reads and compacts the group's ordered log on this member. Thread-safe. */
+public interface LogSession {
+
+    /** The position before the oldest entry held here; what follows it can be read. */
+    Position firstHeld();
+
+    /** The newest position known here to be decided. */
+    Position lastCommitted();
+
+    /**
+     * Reads decided messages in order.
+     *
+     * @param after reads what follows this position
+     * @param bytesMax stops after the message that reaches this many payload bytes; at least one message is read if there is one
+     * @throws GroupException if the log does not hold what follows {@code after} any more
+     */
+    List<Message> read(Position after, int bytesMax);
+
+    /**
+     * Tells that this member's user will not ask for anything up to {@code position} again, not even after a crash, and that
+     * other members need not get it from here. The log may then forget it.
+     */
+    void release(Position position);
+
+    /**
+     * Finds a position that covers everything any member had been told to be decided when this was called (a linearizable read
+     * waits until it has processed it). Ongaro 2014, section 6.4: one round to a majority, nothing is written.
+     *
+     * @return fails with a {@link GroupException} when no majority answers in time
+     */
+    CompletableFuture<Position> readPosition();
+}

@@ -1,0 +1,20 @@
+package org.gorda.jgcs;
+
+/** A way of group communication, found by {@link java.util.ServiceLoader} and its name. Implementations are thread-safe. */
+public interface Protocol {
+
+    /** The name it is configured by, for instance {@code raft}. */
+    String name();
+
+    /** The strongest service that a group under this configuration gives. */
+    Service offers(GroupConfiguration configuration);
+
+    /**
+     * Opens this process's membership; {@link ControlSession#join} then starts it.
+     *
+     * @param required what every message must be guaranteed
+     * @throws GroupException if the service is not offered, or the configuration or the member's directory cannot be used; the
+     *     message says why and what to do
+     */
+    Group open(GroupConfiguration configuration, Service required, GroupListener listener);
+}

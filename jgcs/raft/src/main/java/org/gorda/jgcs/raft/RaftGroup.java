@@ -1,0 +1,588 @@
+package org.gorda.jgcs.raft;
+
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
+import org.gorda.jgcs.ControlSession;
+import org.gorda.jgcs.DataSession;
+import org.gorda.jgcs.Group;
+import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.GroupListener;
+import org.gorda.jgcs.LogSession;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.MembershipSession;
+import org.gorda.jgcs.Message;
+import org.gorda.jgcs.MessageId;
+import org.gorda.jgcs.MessageTooLargeException;
+import org.gorda.jgcs.Position;
+import org.gorda.jgcs.View;
+import org.gorda.jgcs.raft.core.Checkpoint;
+import org.gorda.jgcs.raft.core.CorruptEntryException;
+import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.member.Delivery;
+import org.gorda.jgcs.raft.member.Incarnations;
+import org.gorda.jgcs.raft.member.Member;
+import org.gorda.jgcs.raft.member.Outbox;
+import org.gorda.jgcs.raft.member.Question;
+import org.gorda.jgcs.raft.member.Storage;
+import org.gorda.jgcs.raft.transport.Transport;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The shell around a {@link Member}: threads, time and the public sessions.
+ *
+ * <p>Threads: whoever brings an event, for instance a sender or the transport's receivers, works in the {@link Reactor}; {@code
+ * ticker} lets time pass; {@code delivery} calls the listener; {@code disk} forces, reads for followers that lag, and compacts.
+ */
+final class RaftGroup
+        implements Group, DataSession, ControlSession, MembershipSession, LogSession, Member.Host, Transport.Listener {
+
+    private static final Logger LOG = LoggerFactory.getLogger(RaftGroup.class);
+    private static final int READ_BYTES = 1 << 20;
+    private static final int ASKED_MAX = 10_000;
+
+    private final GroupConfiguration configuration;
+    private final Storage storage;
+    private final Transport transport;
+    private final GroupListener listener;
+    private final Outbox outbox;
+    private final Member member;
+    private final Reactor reactor;
+    private final Delivery delivery;
+    private final ExecutorService forcer;
+    private final ExecutorService disk;
+    private final Thread ticker;
+    private final Thread deliverer;
+    private final long origin = System.nanoTime() - 1;
+    private final AtomicLong lastAsked = new AtomicLong();
+    private final Map<Long, CompletableFuture<Long>> asked = new ConcurrentHashMap<>();
+
+    private volatile View view = new View(List.of(), List.of(), Optional.empty(), false);
+    private volatile boolean viewTold = true;
+    private volatile long decidedIndex;
+    private volatile long releasedIndex;
+    private volatile boolean delivererWaits;
+    private volatile String explanation = "starting";
+    private volatile @Nullable GroupException stopped;
+    private boolean started;
+
+    RaftGroup(GroupConfiguration configuration, Storage storage, Transport transport, GroupListener listener) {
+        this.configuration = configuration;
+        this.storage = storage;
+        this.transport = transport;
+        this.listener = listener;
+        this.outbox = new Outbox(configuration.sendBytesMax());
+        this.member = new Member(
+                configuration,
+                storage,
+                outbox,
+                bound -> ThreadLocalRandom.current().nextLong(bound),
+                this);
+        this.delivery = new Delivery(storage, member, outbox);
+        this.reactor = new Reactor(() -> member.flush(now()), this::fail);
+        this.forcer = Executors.newSingleThreadExecutor(task -> thread(task, "force"));
+        this.disk = Executors.newSingleThreadExecutor(task -> thread(task, "disk"));
+        this.ticker = thread(this::tick, "ticker");
+        this.deliverer = thread(this::deliver, "delivery");
+        reactor.helper(ticker);
+    }
+
+    private Thread thread(Runnable task, String role) {
+        Thread thread = new Thread(task, "gorda-" + role + "-" + configuration.self());
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    /** Nanoseconds since this group was opened, always positive. */
+    private long now() {
+        return System.nanoTime() - origin;
+    }
+
+    @Override
+    public MemberId self() {
+        return configuration.self();
+    }
+
+    @Override
+    public DataSession data() {
+        return this;
+    }
+
+    @Override
+    public ControlSession control() {
+        return this;
+    }
+
+    @Override
+    public Optional<MembershipSession> membership() {
+        return Optional.of(this);
+    }
+
+    @Override
+    public Optional<LogSession> log() {
+        return Optional.of(this);
+    }
+
+    // -------------------------------------------------------------------------------------------------------- send
+
+    @Override
+    public MessageId multicast(ByteBuffer payload, Duration wait) {
+        int bytes = payload.remaining();
+        if (bytes > configuration.messageBytesMax()) {
+            throw new MessageTooLargeException(bytes, configuration.messageBytesMax());
+        }
+        long sequence = outbox.offer(payload);
+        if (sequence == 0) {
+            sequence = waitForRoom(payload, wait.toNanos());
+        }
+        if (sequence == 0) {
+            throw new GroupException(
+                    GroupException.Disposition.RETRY,
+                    "no room to send " + bytes + " bytes within " + wait.toMillis() + " ms at " + self() + ": "
+                            + (view.working() ? "the group orders more slowly than this member sends" : explanation));
+        }
+        reactor.execute(() -> {});
+        return new MessageId(self(), member.incarnation(), sequence);
+    }
+
+    /** An interrupt is kept for later: the caller's transaction depends on whether this was sent. */
+    private long waitForRoom(ByteBuffer payload, long waitNanos) {
+        long deadline = System.nanoTime() + waitNanos;
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return outbox.offer(payload, deadline - System.nanoTime());
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    // ----------------------------------------------------------------------------------------------- join and leave
+
+    @Override
+    public synchronized void join(Position after) {
+        GroupException reason = stopped;
+        if (reason != null) {
+            throw reason;
+        }
+        delivery.join(after);
+        if (started) {
+            wakeDeliverer();
+            return;
+        }
+        try {
+            member.start(now(), System.currentTimeMillis());
+            started = true;
+            transport.start(this);
+            connect();
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+        ticker.start();
+        deliverer.start();
+    }
+
+    @Override
+    public void leave() {
+        if (started && stopped == null && view.isLeader(self())) {
+            handOver();
+        }
+        stop(new GroupException(GroupException.Disposition.RECONNECT, self() + " has left the group"), true);
+    }
+
+    private void handOver() {
+        for (MemberId candidate : view.members()) {
+            if (candidate.equals(self())) {
+                continue;
+            }
+            try {
+                View handed = transferLeadership(candidate)
+                        .get(2 * configuration.electionTimeout().toMillis(), TimeUnit.MILLISECONDS);
+                LOG.info("{}: handed leadership to {}", self(), handed.leader().orElse(candidate));
+                return;
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return;
+            } catch (java.util.concurrent.ExecutionException | java.util.concurrent.TimeoutException e) {
+                LOG.debug("{}: {} did not take over", self(), candidate, e);
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        stop(new GroupException(GroupException.Disposition.RECONNECT, self() + " was closed"), false);
+    }
+
+    private void fail(Throwable cause) {
+        String what = cause instanceof UncheckedIOException ? "the disk failed" : "an invariant is broken";
+        LOG.error("{}: stops because {}", self(), what, cause);
+        GroupException reason = new GroupException(
+                GroupException.Disposition.STOP, self() + " has stopped because " + what + ": " + cause, cause);
+        // Not on this thread, which may hold the reactor or be the delivery.
+        Thread stopper = thread(() -> stop(reason, false), "stop");
+        stopper.start();
+    }
+
+    private void stop(GroupException reason, boolean clean) {
+        synchronized (this) {
+            if (stopped != null) {
+                return;
+            }
+            stopped = reason;
+        }
+        outbox.close(reason);
+        transport.close();
+        reactor.stop();
+        forcer.shutdown();
+        disk.shutdown();
+        LockSupport.unpark(ticker);
+        LockSupport.unpark(deliverer);
+        for (CompletableFuture<Long> waiting : asked.values()) {
+            waiting.completeExceptionally(reason);
+        }
+        boolean interrupted = Stream.of(await(forcer), await(disk), await(ticker), await(deliverer))
+                .anyMatch(Boolean::booleanValue);
+        view = new View(view.members(), view.learners(), Optional.empty(), false);
+        storage.close(clean);
+        if (reason.disposition() == GroupException.Disposition.STOP) {
+            listener.onStop(reason);
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static boolean await(ExecutorService executor) {
+        try {
+            if (!executor.awaitTermination(10, TimeUnit.SECONDS)) {
+                LOG.warn("disk work did not end within 10 s");
+            }
+            return false;
+        } catch (InterruptedException e) {
+            return true;
+        }
+    }
+
+    private static boolean await(Thread thread) {
+        if (thread == Thread.currentThread()) {
+            return false;
+        }
+        try {
+            thread.join(10_000);
+            return false;
+        } catch (InterruptedException e) {
+            return true;
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------------- threads
+
+    private void tick() {
+        long period = Math.min(
+                TimeUnit.MILLISECONDS.toNanos(5),
+                configuration.electionTimeout().toNanos() / 100);
+        long next = System.nanoTime();
+        while (stopped == null) {
+            LockSupport.parkNanos(next - System.nanoTime());
+            if (System.nanoTime() >= next) {
+                next = System.nanoTime() + period;
+                reactor.execute(() -> {
+                    member.tick(now());
+                    viewChanged();
+                });
+            } else {
+                reactor.work();
+            }
+        }
+    }
+
+    private void deliver() {
+        try {
+            while (stopped == null) {
+                boolean told = tellView();
+                boolean delivered = deliverNext();
+                if (!told && !delivered) {
+                    delivererWaits = true;
+                    if (stopped == null && viewTold && !delivery.hasWork(decidedIndex)) {
+                        LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(1));
+                    }
+                    delivererWaits = false;
+                }
+            }
+        } catch (Throwable e) { // a message that could not be processed must not be skipped
+            fail(e);
+        }
+    }
+
+    private boolean tellView() {
+        if (viewTold) {
+            return false;
+        }
+        viewTold = true;
+        listener.onView(view);
+        return true;
+    }
+
+    private boolean deliverNext() {
+        if (!delivery.hasWork(decidedIndex)) {
+            return false;
+        }
+        switch (delivery.deliver(() -> decidedIndex, listener)) {
+            case MOVED -> reactor.execute(member::passedOver);
+            case ROOM -> reactor.execute(() -> {});
+            case NOTHING -> {}
+        }
+        return true;
+    }
+
+    private void wakeDeliverer() {
+        if (delivererWaits) {
+            LockSupport.unpark(deliverer);
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------- transport's events
+
+    @Override
+    public void onFrame(byte[] frame) {
+        reactor.execute(() -> {
+            try {
+                member.receive(now(), frame);
+            } catch (CorruptEntryException e) {
+                LOG.warn("{}: ignored a frame: {}", self(), e.getMessage());
+            }
+        });
+    }
+
+    @Override
+    public void onDisconnected(MemberId lost) {
+        reactor.execute(() -> member.disconnected(now(), lost));
+    }
+
+    // ----------------------------------------------------------------------------------------------- member's wishes
+
+    @Override
+    public void send(MemberId to, byte[] frame) {
+        transport.send(to, frame);
+    }
+
+    @Override
+    public void force(long generation, long index) {
+        in(forcer, () -> {
+            storage.force();
+            reactor.execute(() -> member.stored(now(), generation, index));
+        });
+    }
+
+    @Override
+    public void fetch(MemberId forMember, long fromIndex, int bytesMax) {
+        in(disk, () -> {
+            List<Entry> entries = storage.read(fromIndex, Long.MAX_VALUE, bytesMax);
+            reactor.execute(() -> member.fetched(now(), forMember, entries));
+        });
+    }
+
+    private void in(ExecutorService executor, Runnable work) {
+        try {
+            executor.execute(() -> {
+                try {
+                    work.run();
+                } catch (Throwable e) { // a disk that failed once is not trusted again
+                    fail(e);
+                }
+            });
+        } catch (RejectedExecutionException e) {
+            LOG.debug("{}: stopped before disk work", self(), e);
+        }
+    }
+
+    @Override
+    public void committed(long index) {
+        decidedIndex = index;
+        wakeDeliverer();
+    }
+
+    @Override
+    public void viewChanged() {
+        View next = member.view();
+        if (!next.working()) {
+            explanation = member.core().explain();
+        }
+        if (!next.equals(view)) {
+            view = next;
+            viewTold = false;
+            connect();
+            wakeDeliverer();
+        }
+    }
+
+    private void connect() {
+        List<MemberId> all = new ArrayList<>(configuration.members());
+        all.addAll(view.members());
+        all.addAll(view.learners());
+        transport.connectTo(all);
+    }
+
+    @Override
+    public void answered(long number, long index) {
+        CompletableFuture<Long> waiting = asked.remove(number);
+        if (waiting != null) {
+            // Its dependants must not run inside the reactor.
+            waiting.completeAsync(() -> index);
+        }
+    }
+
+    // --------------------------------------------------------------------------------------- membership and the log
+
+    private CompletableFuture<Long> ask(Question question, MemberId about, String what) {
+        GroupException reason = stopped;
+        if (reason != null) {
+            return CompletableFuture.failedFuture(reason);
+        }
+        if (asked.size() >= ASKED_MAX) {
+            return CompletableFuture.failedFuture(new GroupException(
+                    GroupException.Disposition.RETRY, "more than " + ASKED_MAX + " questions wait for an answer"));
+        }
+        long number = lastAsked.incrementAndGet();
+        CompletableFuture<Long> answer = new CompletableFuture<>();
+        asked.put(number, answer);
+        reactor.execute(() -> member.ask(now(), number, question, about));
+        return answer.orTimeout(3 * configuration.electionTimeout().toNanos(), TimeUnit.NANOSECONDS)
+                .whenComplete((index, failure) -> asked.remove(number))
+                .thenApply(index -> {
+                    if (index < 0) {
+                        throw new GroupException(
+                                GroupException.Disposition.RETRY, what + " could not be done now: " + explanation);
+                    }
+                    return index;
+                });
+    }
+
+    @Override
+    public CompletableFuture<View> add(MemberId added) {
+        return ask(Question.ADD, added, "adding " + added).thenApply(index -> view);
+    }
+
+    @Override
+    public CompletableFuture<View> remove(MemberId removed) {
+        return ask(Question.REMOVE, removed, "removing " + removed).thenApply(index -> view);
+    }
+
+    @Override
+    public CompletableFuture<View> transferLeadership(MemberId successor) {
+        return ask(Question.TRANSFER, successor, "handing leadership to " + successor)
+                .thenCompose(index -> awaitLeader(successor, 20));
+    }
+
+    private CompletableFuture<View> awaitLeader(MemberId successor, int tries) {
+        if (view.isLeader(successor) || tries == 0) {
+            return CompletableFuture.completedFuture(view);
+        }
+        long pauseNanos = configuration.electionTimeout().toNanos() / 10;
+        return CompletableFuture.runAsync(() -> {}, CompletableFuture.delayedExecutor(pauseNanos, TimeUnit.NANOSECONDS))
+                .thenCompose(waited -> awaitLeader(successor, tries - 1));
+    }
+
+    @Override
+    public View view() {
+        return view;
+    }
+
+    @Override
+    public Position firstHeld() {
+        return delivery.firstHeld();
+    }
+
+    @Override
+    public Position lastCommitted() {
+        long index = decidedIndex;
+        List<Entry> last = storage.read(index, index, 0);
+        return last.isEmpty()
+                ? firstHeld()
+                : new Position(member.group(), last.get(0).term(), index);
+    }
+
+    @Override
+    public List<Message> read(Position after, int bytesMax) {
+        return delivery.read(after, decidedIndex, bytesMax);
+    }
+
+    @Override
+    public void release(Position position) {
+        synchronized (this) {
+            if (position.index() <= releasedIndex) {
+                return;
+            }
+            releasedIndex = position.index();
+        }
+        in(disk, this::compact);
+    }
+
+    /** Cuts the log at the start of a file, so that nothing is copied; what the checkpoint must know is read from the log. */
+    private void compact() {
+        Checkpoint before = storage.checkpoint();
+        long target = storage.compactable(Math.min(releasedIndex, Math.min(delivery.deliveredIndex(), decidedIndex)));
+        if (target <= before.index()) {
+            return;
+        }
+        Incarnations incarnations = new Incarnations();
+        incarnations.reset(before.state());
+        long term = before.term();
+        long next = before.index() + 1;
+        while (next <= target) {
+            List<Entry> entries = storage.read(next, target, READ_BYTES);
+            if (entries.isEmpty()) {
+                return;
+            }
+            for (Entry entry : entries) {
+                incarnations.append(entry);
+                incarnations.decided(entry.index());
+                term = entry.term();
+            }
+            next = entries.get(entries.size() - 1).index() + 1;
+        }
+        long termAtTarget = term;
+        reactor.execute(() -> {
+            Checkpoint checkpoint =
+                    new Checkpoint(target, termAtTarget, member.core().configurationAt(target), incarnations.encode());
+            in(disk, () -> {
+                storage.prepare(checkpoint);
+                reactor.execute(() -> {
+                    member.compact(now(), checkpoint);
+                    in(disk, storage::trim);
+                });
+            });
+        });
+    }
+
+    @Override
+    public CompletableFuture<Position> readPosition() {
+        return ask(Question.READ, self(), "a strong read").thenApply(index -> new Position(member.group(), 0, index));
+    }
+}

@@ -1,0 +1,82 @@
+package org.gorda.jgcs.raft;
+
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+
+/**
+ * Runs tasks one at a time, in the order of their arrival, on the threads that bring them: who finds nobody at work works off
+ * what is there, for the others too (flat combining; Hendler, Incze, Shavit, Tzafrir 2010). An idle group so orders a message
+ * without a change of thread, and a busy one gathers what arrives meanwhile into one batch. Thread-safe.
+ */
+final class Reactor {
+
+    private static final int TASKS_PER_FLUSH = 256;
+    private static final int FLUSHES_PER_CALLER = 8;
+
+    private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+    private final ReentrantLock working = new ReentrantLock();
+    private final Runnable flush;
+    private final Consumer<Throwable> failure;
+    private volatile boolean stopped;
+    private volatile Thread helper;
+
+    /**
+     * @param flush runs after tasks, once for several
+     * @param failure is told what a task threw; no task runs after it
+     */
+    Reactor(Runnable flush, Consumer<Throwable> failure) {
+        this.flush = flush;
+        this.failure = failure;
+        this.helper = Thread.currentThread();
+    }
+
+    /** Names the thread that calls {@link #work} from time to time, which is woken when a caller has done enough for others. */
+    void helper(Thread thread) {
+        helper = thread;
+    }
+
+    void execute(Runnable task) {
+        tasks.add(task);
+        work();
+    }
+
+    void work() {
+        int flushes = 0;
+        while (!tasks.isEmpty() && !stopped && working.tryLock()) {
+            try {
+                int done = 0;
+                Runnable task = tasks.poll();
+                while (task != null) {
+                    task.run();
+                    done++;
+                    task = done < TASKS_PER_FLUSH ? tasks.poll() : null;
+                }
+                flush.run();
+            } catch (Throwable e) { // whatever it is, the state behind it can no longer be trusted
+                stopped = true;
+                failure.accept(e);
+            } finally {
+                working.unlock();
+            }
+            flushes++;
+            if (flushes >= FLUSHES_PER_CALLER && !tasks.isEmpty() && Thread.currentThread() != helper) {
+                LockSupport.unpark(helper);
+                return;
+            }
+        }
+    }
+
+    /** Ends the work: no task runs after this returns. */
+    void stop() {
+        working.lock();
+        try {
+            stopped = true;
+            tasks.clear();
+        } finally {
+            working.unlock();
+        }
+    }
+}

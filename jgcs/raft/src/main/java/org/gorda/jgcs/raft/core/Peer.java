@@ -1,0 +1,96 @@
+package org.gorda.jgcs.raft.core;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.gorda.jgcs.MemberId;
+
+/** What a leader knows of one other member (section 3.5). Confined to the core's caller. */
+final class Peer {
+
+    private record Sent(long lastIndex, int bytes) {}
+
+    final MemberId id;
+
+    /** Everything up to here is stored there and equal to the leader's log. */
+    long match;
+
+    /** The next entry to send. */
+    long next;
+
+    /** True while the place where the logs part is sought: one message at a time. */
+    boolean probing = true;
+
+    /** While probing, when the outstanding message was sent, 0 if there is none. */
+    long probeSentNanos;
+
+    /** Whether the shell is reading entries for this peer. */
+    boolean fetching;
+
+    long heardNanos;
+    long ackedRound;
+    long toldCommit;
+
+    /** The admission under which it speaks, 0 if it has not spoken. */
+    long admission;
+
+    /** Numbers the runs of its process under that admission. */
+    long run;
+
+    private final Deque<Sent> inFlight = new ArrayDeque<>();
+    private long inFlightBytes;
+
+    Peer(MemberId id, long next, long nowNanos) {
+        this.id = id;
+        this.next = next;
+        this.heardNanos = nowNanos;
+    }
+
+    /**
+     * Something came from it.
+     *
+     * @return false if that is of an earlier run
+     */
+    boolean heard(long nowNanos, long ofAdmission, long ofRun) {
+        if (ofAdmission == admission && ofRun < run) {
+            return false;
+        }
+        if (ofAdmission != admission || ofRun > run) {
+            // It may have lost what it acknowledged before.
+            admission = ofAdmission;
+            run = ofRun;
+            match = 0;
+            probe(next);
+        }
+        heardNanos = nowNanos;
+        return true;
+    }
+
+    boolean hasRoom(long windowBytes) {
+        return inFlightBytes < windowBytes;
+    }
+
+    void sent(long lastIndex, int bytes) {
+        next = lastIndex + 1;
+        inFlight.addLast(new Sent(lastIndex, bytes));
+        inFlightBytes += bytes;
+    }
+
+    void matched(long index) {
+        match = Math.max(match, index);
+        next = Math.max(next, match + 1);
+        probing = false;
+        probeSentNanos = 0;
+        while (!inFlight.isEmpty() && inFlight.getFirst().lastIndex() <= match) {
+            inFlightBytes -= inFlight.removeFirst().bytes();
+        }
+    }
+
+    void probe(long from) {
+        next = Math.max(match + 1, from);
+        probing = true;
+        probeSentNanos = 0;
+        fetching = false;
+        inFlight.clear();
+        inFlightBytes = 0;
+    }
+}

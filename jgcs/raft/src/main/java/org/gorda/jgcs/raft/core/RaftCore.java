@@ -1,0 +1,1067 @@
+package org.gorda.jgcs.raft.core;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.LongUnaryOperator;
+import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.View;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Raft: one member's part in agreeing on a log (Ongaro 2014). Pure: it is told of events, with the time, and answers through
+ * {@link Effects}. Confined to one caller at a time, which must not call back from within an effect.
+ *
+ * <p>Beyond the dissertation's chapters 3, 4, 6.4, 9.6: {@link Standing} keeps members that have forgotten something from voting
+ * with what they forgot, and a group forms itself only from members that are all new.
+ */
+public final class RaftCore {
+
+    /** Stop after this many bytes of entries in one message, but send at least one entry. */
+    public static final int BATCH_BYTES = 256 << 10;
+
+    /** How many bytes of entries may be on their way to one follower. */
+    public static final int WINDOW_BYTES = 4 << 20;
+
+    private record Read(long request, long round, long index) {}
+
+    private final MemberId self;
+    private final long admission;
+    private final long electionNanos;
+    private final long heartbeatNanos;
+    private final LongUnaryOperator random;
+    private final Configuration formation;
+    private final Effects effects;
+    private final Effects.Log log;
+
+    private final Terms terms = new Terms();
+    private long run;
+    private Standing standing;
+    private long term;
+    private @Nullable MemberId votedFor;
+    private Role role = Role.FOLLOWER;
+    private @Nullable MemberId leader;
+
+    /** Configurations by the index of their entry; the last is in force (section 4.1), the first is that of the checkpoint. */
+    private final TreeMap<Long, Configuration> configurations = new TreeMap<>();
+
+    private long commitIndex;
+    private long toldCommit;
+    private long storedIndex;
+    private long generation;
+
+    // Follower
+    private long verifiedIndex;
+    private long leaderRound;
+    private long contactNanos;
+    private long electionDeadlineNanos;
+    private boolean leaderSuspected;
+
+    // Candidate
+    private final Map<MemberId, Boolean> votes = new LinkedHashMap<>();
+    private boolean campaignByTransfer;
+
+    // Leader
+    private final Map<MemberId, Peer> peers = new LinkedHashMap<>();
+    private final Deque<Read> reads = new ArrayDeque<>();
+    private long termStartIndex;
+    private long round;
+    private long heartbeatDueNanos;
+    private long quorumDueNanos;
+    private @Nullable MemberId transferTo;
+    private long transferDeadlineNanos;
+
+    // Fresh
+    private final Map<MemberId, Long> freshMembers = new LinkedHashMap<>();
+    private long helloDueNanos;
+
+    /**
+     * @param admission this directory's number, drawn at random when it was created
+     * @param configured who forms the group if there is none yet
+     * @param random draws a number from 0 to below its argument
+     */
+    public RaftCore(
+            MemberId self,
+            long admission,
+            List<MemberId> configured,
+            long electionTimeoutNanos,
+            LongUnaryOperator random,
+            Effects effects,
+            Effects.Log log) {
+        this.self = self;
+        this.admission = admission;
+        this.electionNanos = electionTimeoutNanos;
+        this.heartbeatNanos = electionTimeoutNanos / 10;
+        this.random = random;
+        this.effects = effects;
+        this.log = log;
+        this.standing = Standing.FRESH;
+        this.formation = new Configuration(
+                GroupId.UNKNOWN,
+                configured.stream()
+                        .map(id -> new Configuration.Member(id, 0, true))
+                        .toList());
+        configurations.put(0L, Configuration.EMPTY);
+    }
+
+    /**
+     * Takes up what the disk holds, before {@link #start}: the checkpoint.
+     *
+     * @param formed the configuration given to {@link Effects#admitted}, if ever
+     */
+    public void recover(Checkpoint checkpoint, Configuration formed) {
+        terms.reset(checkpoint.index(), checkpoint.term());
+        configurations.clear();
+        configurations.put(checkpoint.index(), checkpoint.index() == 0 ? formed : checkpoint.configuration());
+    }
+
+    /** Takes up what the disk holds, before {@link #start}: the entries after the checkpoint, one by one. */
+    public void recover(Entry entry) {
+        terms.append(entry.index(), entry.term());
+        adopt(entry);
+    }
+
+    /**
+     * Starts with what was recovered, all of which counts as stored.
+     *
+     * @param thisRun numbers the runs of this member under its admission; higher than all before
+     */
+    public void start(long nowNanos, long thisRun, Standing atStart, long savedTerm, @Nullable MemberId savedVote) {
+        if (terms.lastTerm() > savedTerm) {
+            throw new IllegalStateException(
+                    "the log's last term " + terms.lastTerm() + " is beyond the saved term " + savedTerm);
+        }
+        run = thisRun;
+        standing = atStart;
+        term = savedTerm;
+        votedFor = savedVote;
+        commitIndex = terms.baseIndex();
+        toldCommit = commitIndex;
+        storedIndex = terms.lastIndex();
+        contactNanos = nowNanos - electionNanos;
+        awaitElection(nowNanos);
+        if (standing == Standing.FRESH) {
+            hello(nowNanos);
+        } else if (configuration().voters() == 1 && configuration().isVoter(self)) {
+            campaign(nowNanos, false);
+        }
+        effects.changed();
+    }
+
+    // ---------------------------------------------------------------------------------------------- what is known
+
+    public Role role() {
+        return role;
+    }
+
+    public long term() {
+        return term;
+    }
+
+    public Standing standing() {
+        return standing;
+    }
+
+    public @Nullable MemberId leader() {
+        return leader;
+    }
+
+    public long commitIndex() {
+        return commitIndex;
+    }
+
+    public long lastIndex() {
+        return terms.lastIndex();
+    }
+
+    /** The term of an entry, or -1 if the log does not hold it. */
+    public long termAt(long index) {
+        return terms.at(index);
+    }
+
+    /** The configuration in force, committed or not. */
+    public Configuration configuration() {
+        return configurations.lastEntry().getValue();
+    }
+
+    /** The configuration that was in force at {@code index}, which must not lie before the checkpoint. */
+    public Configuration configurationAt(long index) {
+        Map.Entry<Long, Configuration> found = configurations.floorEntry(index);
+        if (found == null) {
+            throw new IllegalStateException("no configuration at " + index);
+        }
+        return found.getValue();
+    }
+
+    /** Whether a proposal made now would be ordered. */
+    public boolean acceptsProposals() {
+        return role == Role.LEADER && transferTo == null;
+    }
+
+    /** Changes with each truncation, so that a store of entries since truncated is not taken for one of their successors. */
+    public long generation() {
+        return generation;
+    }
+
+    public View view(long nowNanos) {
+        Configuration current = configuration();
+        boolean working = role == Role.LEADER
+                ? commitIndex >= termStartIndex
+                : leader != null && !leaderSuspected && nowNanos - contactNanos < electionNanos;
+        return new View(
+                current.ids(true), current.ids(false), java.util.Optional.ofNullable(leader), working && isMember());
+    }
+
+    /** Whether this member, under its admission, belongs to the group. */
+    public boolean isMember() {
+        Configuration.Member me = configuration().member(self);
+        return standing != Standing.FRESH && me != null && me.admission() == admission;
+    }
+
+    /** What a person should know while there is no leader. */
+    public String explain() {
+        if (standing == Standing.FRESH) {
+            List<String> missing = new ArrayList<>();
+            for (Configuration.Member member : formation.members()) {
+                if (!member.id().equals(self) && !freshMembers.containsKey(member.id())) {
+                    missing.add(member.id().name());
+                }
+            }
+            return "the group is formed when all its members have been started: waiting for "
+                    + String.join(", ", missing);
+        }
+        if (!isMember()) {
+            return "this member's directory is new to the group: waiting for the leader to take it in";
+        }
+        if (role == Role.LEADER) {
+            return "leads term " + term;
+        }
+        String uncertain = standing == Standing.UNCERTAIN ? "; the end of this member's log may be lost" : "";
+        return leader == null
+                ? "no leader in term " + term + ": " + configuration().majority() + " of "
+                        + configuration().voters() + " members must be reachable" + uncertain
+                : "follows " + leader + " in term " + term + uncertain;
+    }
+
+    // ------------------------------------------------------------------------------------------------------ events
+
+    /** Time has passed. To be called at least ten times per heartbeat, that is every hundredth of the election timeout. */
+    public void tick(long nowNanos) {
+        if (role == Role.LEADER) {
+            tickLeader(nowNanos);
+        } else if (!isMember()) {
+            if (nowNanos >= helloDueNanos) {
+                hello(nowNanos);
+            }
+        } else if (configuration().isVoter(self) && nowNanos >= electionDeadlineNanos) {
+            preCampaign(nowNanos);
+        }
+    }
+
+    /** The connection to a member was closed: it may be dead. Only a hint. */
+    public void suspect(long nowNanos, MemberId member) {
+        if (role == Role.LEADER) {
+            Peer peer = peers.get(member);
+            if (peer != null) {
+                peer.probe(peer.match + 1);
+            }
+        } else if (member.equals(leader)) {
+            leaderSuspected = true;
+            electionDeadlineNanos = Math.min(electionDeadlineNanos, nowNanos + random(electionNanos / 50));
+            effects.changed();
+        }
+    }
+
+    /** Entries up to {@code index}, appended under {@code ofGeneration}, are on disk as the durability demands. */
+    public void stored(long nowNanos, long ofGeneration, long index) {
+        if (ofGeneration != generation || index <= storedIndex) {
+            return;
+        }
+        storedIndex = Math.min(index, terms.lastIndex());
+        if (role == Role.LEADER) {
+            advanceCommit(nowNanos);
+        } else if (leader != null && verifiedIndex > 0) {
+            effects.send(leader, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, leaderRound));
+        }
+        tellCommit();
+    }
+
+    /**
+     * Entries that this leader's shell has encoded with {@link #term} and the indices that follow {@link #lastIndex}.
+     *
+     * @throws IllegalStateException unless {@link #acceptsProposals}
+     */
+    public void propose(long nowNanos, List<Entry> entries) {
+        if (!acceptsProposals()) {
+            throw new IllegalStateException("a proposal to a " + role);
+        }
+        appendAsLeader(nowNanos, entries);
+    }
+
+    /**
+     * Proposes to change one member (section 4.1).
+     *
+     * @return the index of the change, or -1 if this member cannot make one now: it does not lead, has committed nothing in its
+     *     term yet, or another change is under way
+     */
+    public long change(long nowNanos, Configuration next) {
+        if (!acceptsProposals() || commitIndex < termStartIndex || configurations.lastKey() > commitIndex) {
+            return -1;
+        }
+        long index = terms.lastIndex() + 1;
+        appendAsLeader(nowNanos, List.of(Entry.of(term, index, Entry.Kind.CONFIGURATION, next.encode())));
+        return index;
+    }
+
+    /** Hands leadership to {@code member} once it has caught up (section 3.10). False if this member does not lead. */
+    public boolean transfer(long nowNanos, MemberId member) {
+        if (role != Role.LEADER || !configuration().isVoter(member)) {
+            return false;
+        }
+        if (!member.equals(self)) {
+            transferTo = member;
+            transferDeadlineNanos = nowNanos + electionNanos;
+            effects.changed();
+            continueTransfer();
+        }
+        return true;
+    }
+
+    /** Asks from where on a read sees all that was decided before; answered by {@link Effects#readable} (section 6.4). */
+    public void read(long nowNanos, long request) {
+        if (role != Role.LEADER) {
+            effects.unreadable(request);
+            return;
+        }
+        boolean idle = reads.isEmpty();
+        reads.addLast(new Read(request, round + 1, Math.max(commitIndex, termStartIndex)));
+        if (idle) {
+            startRound(nowNanos);
+        }
+    }
+
+    /** Entries that {@link Effects#fetch} asked for. Empty if they are not held any more. */
+    public void fetched(long nowNanos, MemberId forMember, List<Entry> entries) {
+        Peer peer = peers.get(forMember);
+        if (role != Role.LEADER || peer == null || !peer.fetching) {
+            return;
+        }
+        peer.fetching = false;
+        if (!entries.isEmpty()
+                && entries.get(0).index() == peer.next
+                && terms.at(peer.next) == entries.get(0).term()) {
+            sendEntries(nowNanos, peer, entries);
+        }
+        replicate(nowNanos, peer);
+    }
+
+    /** Everything up to {@code index} is covered by a checkpoint and no longer held. */
+    public void compacted(long index) {
+        if (index <= terms.baseIndex()) {
+            return;
+        }
+        if (index > commitIndex) {
+            throw new IllegalStateException("compaction at " + index + " beyond the commit index " + commitIndex);
+        }
+        Configuration base = configurationAt(index);
+        terms.compact(index);
+        configurations.headMap(index, true).clear();
+        configurations.put(index, base);
+    }
+
+    /**
+     * A message has arrived.
+     *
+     * @param fromAdmission under which the sender speaks
+     * @param fromRun numbers the runs of the sender under that admission
+     */
+    public void receive(long nowNanos, MemberId from, long fromAdmission, long fromRun, RaftMessage message) {
+        if (message instanceof RaftMessage.Hello hello) {
+            Peer greeted = peers.get(from);
+            if (greeted == null || greeted.heard(nowNanos, fromAdmission, fromRun)) {
+                onHello(nowNanos, from, fromAdmission, hello);
+            }
+            return;
+        }
+        if (standing == Standing.FRESH) {
+            if (message instanceof RaftMessage.Append || message instanceof RaftMessage.Install) {
+                join(nowNanos, Configuration.EMPTY);
+            } else {
+                return;
+            }
+        }
+        Peer peer = peers.get(from);
+        if (peer != null && !peer.heard(nowNanos, fromAdmission, fromRun)) {
+            return;
+        }
+        if (message instanceof RaftMessage.Append append) {
+            onAppend(nowNanos, from, append);
+        } else if (message instanceof RaftMessage.AppendReply reply) {
+            onAppendReply(nowNanos, from, reply);
+        } else if (message instanceof RaftMessage.VoteRequest request) {
+            onVoteRequest(nowNanos, from, request);
+        } else if (message instanceof RaftMessage.VoteReply reply) {
+            onVoteReply(nowNanos, from, fromAdmission, reply);
+        } else if (message instanceof RaftMessage.Install install) {
+            onInstall(nowNanos, from, install);
+        } else if (message instanceof RaftMessage.TimeoutNow timeout
+                && timeout.term() == term
+                && role == Role.FOLLOWER
+                && configuration().isVoter(self)) {
+            campaign(nowNanos, true);
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------------- formation
+
+    private void hello(long nowNanos) {
+        helloDueNanos = nowNanos + electionNanos / 4;
+        if (standing == Standing.FRESH && formation.members().size() == 1 && formation.isVoter(self)) {
+            form(nowNanos);
+            return;
+        }
+        RaftMessage.Hello hello = greeting(false);
+        for (Configuration.Member member : formation.members()) {
+            if (!member.id().equals(self)) {
+                effects.send(member.id(), hello);
+            }
+        }
+    }
+
+    private RaftMessage.Hello greeting(boolean answer) {
+        boolean fresh = standing == Standing.FRESH;
+        return new RaftMessage.Hello(term, fresh, fresh ? formation : configuration(), answer);
+    }
+
+    private void onHello(long nowNanos, MemberId from, long fromAdmission, RaftMessage.Hello hello) {
+        if (!hello.answer()) {
+            effects.send(from, greeting(true));
+        }
+        if (standing != Standing.FRESH) {
+            return;
+        }
+        if (!hello.fresh()) {
+            // The group exists. Either its members counted this new directory when they formed it, or it must be taken
+            // in.
+            Configuration.Member me = hello.configuration().member(self);
+            boolean counted = me != null && me.admission() == admission && me.voter();
+            join(nowNanos, counted ? hello.configuration() : Configuration.EMPTY);
+        } else if (formation.member(from) != null
+                && hello.configuration().ids(true).equals(formation.ids(true))) {
+            freshMembers.put(from, fromAdmission);
+            form(nowNanos);
+        }
+    }
+
+    private void form(long nowNanos) {
+        List<Configuration.Member> members = new ArrayList<>();
+        for (Configuration.Member member : formation.members()) {
+            Long found = member.id().equals(self) ? Long.valueOf(admission) : freshMembers.get(member.id());
+            if (found == null) {
+                return;
+            }
+            members.add(new Configuration.Member(member.id(), found, true));
+        }
+        join(nowNanos, new Configuration(GroupId.UNKNOWN, members));
+        if (members.size() == 1) {
+            campaign(nowNanos, false);
+        }
+    }
+
+    private void join(long nowNanos, Configuration configuration) {
+        effects.admitted(configuration);
+        standing = Standing.CERTAIN;
+        configurations.clear();
+        configurations.put(0L, configuration);
+        electionDeadlineNanos = nowNanos + random(electionNanos / 4);
+        effects.changed();
+    }
+
+    // --------------------------------------------------------------------------------------------------- elections
+
+    private void awaitElection(long nowNanos) {
+        // A closed connection to the leader is a strong hint, so that retries are quick; otherwise the leader is given
+        // time.
+        electionDeadlineNanos = nowNanos
+                + (leaderSuspected
+                        ? electionNanos / 50 + random(electionNanos / 25)
+                        : electionNanos + random(electionNanos));
+    }
+
+    private void preCampaign(long nowNanos) {
+        role = Role.PRE_CANDIDATE;
+        leader = null;
+        votes.clear();
+        awaitElection(nowNanos);
+        effects.changed();
+        requestVotes(nowNanos, term + 1, true);
+    }
+
+    private void campaign(long nowNanos, boolean byTransfer) {
+        role = Role.CANDIDATE;
+        leader = null;
+        campaignByTransfer = byTransfer;
+        term++;
+        votedFor = self;
+        effects.persist(term, self);
+        votes.clear();
+        awaitElection(nowNanos);
+        effects.changed();
+        requestVotes(nowNanos, term, false);
+    }
+
+    private void requestVotes(long nowNanos, long forTerm, boolean pre) {
+        RaftMessage.VoteRequest request = new RaftMessage.VoteRequest(
+                forTerm, terms.lastIndex(), terms.lastTerm(), pre, !pre && campaignByTransfer);
+        for (Configuration.Member member : configuration().members()) {
+            if (member.voter() && !member.id().equals(self)) {
+                effects.send(member.id(), request);
+            }
+        }
+        countVote(nowNanos, self, standing == Standing.UNCERTAIN);
+    }
+
+    private void onVoteRequest(long nowNanos, MemberId from, RaftMessage.VoteRequest request) {
+        // Section 4.2.3: who hears from a leader does not let others disturb it.
+        boolean leaderAlive = role == Role.LEADER
+                || (leader != null
+                        && !leader.equals(from)
+                        && !leaderSuspected
+                        && nowNanos - contactNanos < electionNanos);
+        boolean upToDate = request.lastTerm() > terms.lastTerm()
+                || (request.lastTerm() == terms.lastTerm() && request.lastIndex() >= terms.lastIndex());
+        boolean uncertain = standing == Standing.UNCERTAIN;
+        if (request.pre()) {
+            boolean granted = request.term() > term && upToDate && !leaderAlive;
+            effects.send(from, new RaftMessage.VoteReply(granted ? request.term() : term, granted, true, uncertain));
+            return;
+        }
+        if (leaderAlive && !request.transfer()) {
+            effects.send(from, new RaftMessage.VoteReply(term, false, false, uncertain));
+            return;
+        }
+        if (request.term() > term) {
+            follow(nowNanos, request.term(), null);
+        }
+        boolean granted = request.term() == term && upToDate && (votedFor == null || votedFor.equals(from));
+        if (granted && votedFor == null) {
+            votedFor = from;
+            effects.persist(term, from);
+            awaitElection(nowNanos);
+        }
+        effects.send(from, new RaftMessage.VoteReply(term, granted, false, uncertain));
+    }
+
+    private void onVoteReply(long nowNanos, MemberId from, long fromAdmission, RaftMessage.VoteReply reply) {
+        if (reply.term() > term && !(reply.pre() && reply.granted())) {
+            follow(nowNanos, reply.term(), null);
+            return;
+        }
+        Configuration.Member voter = configuration().member(from);
+        boolean counts = voter != null && voter.voter() && voter.admission() == fromAdmission;
+        boolean asked = reply.pre()
+                ? role == Role.PRE_CANDIDATE && reply.term() == term + 1
+                : role == Role.CANDIDATE && reply.term() == term;
+        if (counts && asked && reply.granted()) {
+            countVote(nowNanos, from, reply.uncertain());
+        }
+    }
+
+    private void countVote(long nowNanos, MemberId voter, boolean uncertain) {
+        votes.put(voter, uncertain);
+        long certain = votes.values().stream().filter(lost -> !lost).count();
+        // Members that lost the end of their logs can still elect the longest of what is left, if nobody is missing.
+        boolean won = certain >= configuration().majority()
+                || votes.size() == configuration().voters();
+        if (won && role == Role.PRE_CANDIDATE) {
+            campaign(nowNanos, false);
+        } else if (won && role == Role.CANDIDATE) {
+            lead(nowNanos);
+        }
+    }
+
+    private void lead(long nowNanos) {
+        role = Role.LEADER;
+        leader = self;
+        leaderSuspected = false;
+        becomeCertain();
+        peers.clear();
+        reads.clear();
+        transferTo = null;
+        termStartIndex = terms.lastIndex() + 1;
+        quorumDueNanos = nowNanos + electionNanos;
+        syncPeers(nowNanos);
+        Entry first = termStartIndex == 1
+                ? Entry.of(term, 1, Entry.Kind.CONFIGURATION, withIdentity().encode())
+                : Entry.of(term, termStartIndex, Entry.Kind.NO_OP, new byte[0]);
+        startRound(nowNanos);
+        appendAsLeader(nowNanos, List.of(first));
+        effects.changed();
+    }
+
+    private Configuration withIdentity() {
+        GroupId identity = new GroupId(1 + random(Long.MAX_VALUE - 1), random(Long.MAX_VALUE));
+        return new Configuration(identity, configuration().members());
+    }
+
+    private void follow(long nowNanos, long newTerm, @Nullable MemberId newLeader) {
+        boolean changed = newTerm > term || role != Role.FOLLOWER || !java.util.Objects.equals(leader, newLeader);
+        if (newTerm > term) {
+            term = newTerm;
+            votedFor = null;
+            effects.persist(term, null);
+            verifiedIndex = 0;
+        }
+        if (role == Role.LEADER) {
+            reads.forEach(read -> effects.unreadable(read.request()));
+            reads.clear();
+            peers.clear();
+            transferTo = null;
+            verifiedIndex = 0;
+        }
+        if (role != Role.FOLLOWER || (leader != null && newLeader == null)) {
+            awaitElection(nowNanos);
+        }
+        role = Role.FOLLOWER;
+        leader = newLeader;
+        if (changed) {
+            effects.changed();
+        }
+    }
+
+    private void becomeCertain() {
+        if (standing == Standing.UNCERTAIN) {
+            standing = Standing.CERTAIN;
+            effects.certain();
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------------- follower
+
+    /** False if the message is of an older term. */
+    private boolean heardFromLeader(long nowNanos, MemberId from, long leaderTerm) {
+        if (leaderTerm < term) {
+            return false;
+        }
+        if (leaderTerm == term && role == Role.LEADER) {
+            throw new IllegalStateException("two leaders in term " + term + ": " + self + " and " + from);
+        }
+        boolean wasSuspected = leaderSuspected;
+        leaderSuspected = false;
+        contactNanos = nowNanos;
+        follow(nowNanos, leaderTerm, from);
+        awaitElection(nowNanos);
+        if (wasSuspected) {
+            effects.changed();
+        }
+        return true;
+    }
+
+    private void onAppend(long nowNanos, MemberId from, RaftMessage.Append append) {
+        if (!heardFromLeader(nowNanos, from, append.term())) {
+            effects.send(from, new RaftMessage.AppendReply(term, false, 0, append.prevIndex(), 0, append.round()));
+            return;
+        }
+        leaderRound = append.round();
+        long prevIndex = append.prevIndex();
+        // What a checkpoint covers was committed, so it equals the leader's log there.
+        if (prevIndex >= terms.baseIndex() && terms.at(prevIndex) != append.prevTerm()) {
+            long held = Math.max(terms.at(prevIndex), 0);
+            long suggestion = held == 0 ? terms.lastIndex() + 1 : terms.firstIndexOfTermAt(prevIndex);
+            effects.send(from, new RaftMessage.AppendReply(term, false, suggestion, prevIndex, held, append.round()));
+            return;
+        }
+        List<Entry> entries = append.entries();
+        int known = 0;
+        while (known < entries.size()) {
+            Entry entry = entries.get(known);
+            if (entry.index() != prevIndex + known + 1) {
+                throw new CorruptEntryException("entry " + entry + " does not follow " + (prevIndex + known));
+            }
+            if (entry.index() > terms.baseIndex() && terms.at(entry.index()) != entry.term()) {
+                break;
+            }
+            known++;
+        }
+        boolean appended = known < entries.size();
+        if (appended) {
+            List<Entry> fresh = known == 0 ? entries : entries.subList(known, entries.size());
+            appendAsFollower(fresh);
+        }
+        long matched = prevIndex + entries.size();
+        verifiedIndex = Math.max(Math.max(verifiedIndex, matched), terms.baseIndex());
+        // What this member acknowledged and lost has been counted for nothing that lies beyond the commit index of a
+        // leader that
+        // has heard of this run; and once it has committed in its own term, for nothing its predecessors committed
+        // either.
+        if (append.run() == run && verifiedIndex >= append.commitIndex() && terms.at(append.commitIndex()) == term) {
+            becomeCertain();
+        }
+        if (!appended) {
+            effects.send(from, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, append.round()));
+        }
+        // Figure 3.1: at most the last entry this message proved to match.
+        long decided = Math.min(append.commitIndex(), matched);
+        if (decided > commitIndex) {
+            commitIndex = decided;
+            tellCommit();
+        }
+    }
+
+    private void appendAsFollower(List<Entry> entries) {
+        long from = entries.get(0).index();
+        if (from <= terms.lastIndex()) {
+            if (from <= commitIndex) {
+                throw new IllegalStateException("entry " + entries.get(0) + " of the leader conflicts with "
+                        + terms.at(from) + "." + from + ", which is committed here (commit index " + commitIndex + ")");
+            }
+            generation++;
+            terms.truncate(from);
+            storedIndex = Math.min(storedIndex, from - 1);
+            verifiedIndex = Math.min(verifiedIndex, from - 1);
+            configurations.tailMap(from, true).clear();
+            effects.truncate(from);
+        }
+        for (Entry entry : entries) {
+            terms.append(entry.index(), entry.term());
+            adopt(entry);
+        }
+        effects.append(entries);
+    }
+
+    private void adopt(Entry entry) {
+        if (entry.kind() == Entry.Kind.CONFIGURATION) {
+            configurations.put(entry.index(), Configuration.decode(entry.payload()));
+            effects.changed();
+        }
+    }
+
+    private long acknowledged() {
+        return Math.max(Math.min(verifiedIndex, storedIndex), terms.baseIndex());
+    }
+
+    private void onInstall(long nowNanos, MemberId from, RaftMessage.Install install) {
+        if (!heardFromLeader(nowNanos, from, install.term())) {
+            effects.send(from, new RaftMessage.AppendReply(term, false, 0, 0, 0, install.round()));
+            return;
+        }
+        Checkpoint checkpoint = install.checkpoint();
+        if (checkpoint.index() > commitIndex) {
+            generation++;
+            terms.reset(checkpoint.index(), checkpoint.term());
+            configurations.clear();
+            configurations.put(checkpoint.index(), checkpoint.configuration());
+            commitIndex = checkpoint.index();
+            toldCommit = commitIndex;
+            storedIndex = commitIndex;
+            verifiedIndex = commitIndex;
+            effects.install(checkpoint);
+            effects.changed();
+        }
+        verifiedIndex = Math.max(verifiedIndex, terms.baseIndex());
+        effects.send(from, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, install.round()));
+    }
+
+    private void tellCommit() {
+        long decided = Math.min(commitIndex, storedIndex);
+        if (decided > toldCommit) {
+            toldCommit = decided;
+            effects.commit(decided);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------------ leader
+
+    private void appendAsLeader(long nowNanos, List<Entry> entries) {
+        for (Entry entry : entries) {
+            if (entry.term() != term) {
+                throw new IllegalStateException("entry " + entry + " proposed in term " + term);
+            }
+            terms.append(entry.index(), entry.term());
+            adopt(entry);
+        }
+        // Section 10.2.1: followers store while this leader does.
+        for (Peer peer : peers.values()) {
+            if (!peer.probing && peer.next == entries.get(0).index() && peer.hasRoom(WINDOW_BYTES)) {
+                sendEntries(nowNanos, peer, entries);
+            } else {
+                replicate(nowNanos, peer);
+            }
+        }
+        effects.append(entries);
+        if (entries.get(0).kind() == Entry.Kind.CONFIGURATION) {
+            syncPeers(nowNanos);
+        }
+    }
+
+    /** Makes the peers those of the configuration in force. */
+    private void syncPeers(long nowNanos) {
+        Configuration current = configuration();
+        peers.keySet().removeIf(id -> current.member(id) == null);
+        for (Configuration.Member member : current.members()) {
+            if (!member.id().equals(self) && !peers.containsKey(member.id())) {
+                Peer peer = new Peer(member.id(), terms.lastIndex() + 1, nowNanos);
+                peers.put(member.id(), peer);
+                replicate(nowNanos, peer);
+            }
+        }
+    }
+
+    private void replicate(long nowNanos, Peer peer) {
+        if (peer.fetching) {
+            return;
+        }
+        if (peer.next <= terms.baseIndex()) {
+            if (peer.probeSentNanos == 0) {
+                peer.probing = true;
+                peer.probeSentNanos = nowNanos;
+                effects.send(peer.id, new RaftMessage.Install(term, log.checkpoint(), round));
+            }
+            return;
+        }
+        while (peer.next <= terms.lastIndex() && peer.hasRoom(WINDOW_BYTES)) {
+            if (peer.probing && peer.probeSentNanos != 0) {
+                return;
+            }
+            List<Entry> entries = log.cached(peer.next, BATCH_BYTES);
+            if (entries.isEmpty()) {
+                peer.fetching = true;
+                effects.fetch(peer.id, peer.next, BATCH_BYTES);
+                return;
+            }
+            sendEntries(nowNanos, peer, entries);
+        }
+    }
+
+    private void sendEntries(long nowNanos, Peer peer, List<Entry> entries) {
+        long prevIndex = peer.next - 1;
+        effects.send(
+                peer.id,
+                new RaftMessage.Append(term, prevIndex, terms.at(prevIndex), commitIndex, round, peer.run, entries));
+        peer.toldCommit = commitIndex;
+        if (peer.probing) {
+            peer.probeSentNanos = nowNanos;
+            return;
+        }
+        int bytes = 0;
+        for (Entry entry : entries) {
+            bytes += entry.length();
+        }
+        peer.sent(entries.get(entries.size() - 1).index(), bytes);
+    }
+
+    private void heartbeat(long nowNanos, Peer peer) {
+        long prevIndex = peer.next - 1;
+        if (prevIndex < terms.baseIndex()) {
+            peer.probeSentNanos = 0;
+            replicate(nowNanos, peer);
+            return;
+        }
+        effects.send(
+                peer.id,
+                new RaftMessage.Append(term, prevIndex, terms.at(prevIndex), commitIndex, round, peer.run, List.of()));
+        peer.toldCommit = commitIndex;
+    }
+
+    private void startRound(long nowNanos) {
+        round++;
+        heartbeatDueNanos = nowNanos + heartbeatNanos;
+        for (Peer peer : peers.values()) {
+            heartbeat(nowNanos, peer);
+        }
+        confirmReads(nowNanos);
+    }
+
+    /** Tells {@code member} at once what is committed, because it waits for it. */
+    public void tellCommit(long nowNanos, MemberId member) {
+        Peer peer = peers.get(member);
+        if (role == Role.LEADER && peer != null && peer.toldCommit < commitIndex && !peer.probing) {
+            heartbeat(nowNanos, peer);
+        }
+    }
+
+    private void tickLeader(long nowNanos) {
+        if (transferTo != null && nowNanos >= transferDeadlineNanos) {
+            transferTo = null;
+            effects.changed();
+        }
+        if (nowNanos >= quorumDueNanos) {
+            quorumDueNanos = nowNanos + electionNanos / 2;
+            if (!heardFromMajority(nowNanos)) {
+                leaderSuspected = false;
+                follow(nowNanos, term, null);
+                return;
+            }
+        }
+        if (nowNanos >= heartbeatDueNanos) {
+            for (Peer peer : peers.values()) {
+                if (peer.probing && nowNanos - peer.probeSentNanos > heartbeatNanos) {
+                    peer.probeSentNanos = 0;
+                }
+            }
+            startRound(nowNanos);
+        } else {
+            for (Peer peer : peers.values()) {
+                if (peer.toldCommit < commitIndex && !peer.probing) {
+                    heartbeat(nowNanos, peer);
+                }
+            }
+        }
+        repairMembership(nowNanos);
+    }
+
+    private boolean heardFromMajority(long nowNanos) {
+        int heard = 0;
+        for (Configuration.Member member : configuration().members()) {
+            if (!member.voter()) {
+                continue;
+            }
+            Peer peer = peers.get(member.id());
+            if (member.id().equals(self) || (peer != null && nowNanos - peer.heardNanos < electionNanos)) {
+                heard++;
+            }
+        }
+        return heard >= configuration().majority();
+    }
+
+    /** Takes back members that have forgotten everything, as learners, and promotes learners that have caught up. */
+    private void repairMembership(long nowNanos) {
+        if (commitIndex < termStartIndex || configurations.lastKey() > commitIndex) {
+            return;
+        }
+        for (Configuration.Member member : configuration().members()) {
+            Peer peer = peers.get(member.id());
+            if (peer == null || peer.admission == 0) {
+                continue;
+            }
+            if (peer.admission != member.admission()) {
+                change(nowNanos, configuration().with(new Configuration.Member(member.id(), peer.admission, false)));
+                return;
+            }
+            if (!member.voter() && peer.match >= commitIndex && nowNanos - peer.heardNanos < electionNanos) {
+                change(nowNanos, configuration().with(new Configuration.Member(member.id(), member.admission(), true)));
+                return;
+            }
+        }
+    }
+
+    private void onAppendReply(long nowNanos, MemberId from, RaftMessage.AppendReply reply) {
+        if (reply.term() > term) {
+            follow(nowNanos, reply.term(), null);
+            return;
+        }
+        Peer peer = peers.get(from);
+        // An answer of an earlier term, even of the same leader, says nothing of this term's log.
+        if (role != Role.LEADER || peer == null || reply.term() < term) {
+            return;
+        }
+        peer.ackedRound = Math.max(peer.ackedRound, reply.round());
+        if (reply.success()) {
+            if (reply.index() > terms.lastIndex()) {
+                throw new IllegalStateException(from + " acknowledges " + reply.index() + " beyond the leader's last "
+                        + terms.lastIndex() + " in term " + term);
+            }
+            peer.matched(reply.index());
+            advanceCommit(nowNanos);
+            continueTransfer();
+        } else if (reply.prevIndex() > peer.match && (!peer.probing || reply.prevIndex() == peer.next - 1)) {
+            peer.probe(Math.min(nextToTry(reply), reply.prevIndex()));
+        }
+        confirmReads(nowNanos);
+        if (role == Role.LEADER) {
+            replicate(nowNanos, peer);
+        }
+    }
+
+    /** Section 3.5, last paragraph: one round trip per term in conflict, not one per entry. */
+    private long nextToTry(RaftMessage.AppendReply refusal) {
+        if (refusal.conflictTerm() == 0) {
+            return refusal.index();
+        }
+        long last = terms.lastIndexAtOrBelow(refusal.conflictTerm());
+        return terms.at(last) == refusal.conflictTerm() ? last + 1 : refusal.index();
+    }
+
+    private void advanceCommit(long nowNanos) {
+        Configuration current = configuration();
+        long[] stored = new long[current.voters()];
+        int i = 0;
+        for (Configuration.Member member : current.members()) {
+            if (!member.voter()) {
+                continue;
+            }
+            if (member.id().equals(self)) {
+                stored[i] = storedIndex;
+            } else {
+                Peer peer = peers.get(member.id());
+                stored[i] = peer == null || peer.admission != member.admission() ? 0 : peer.match;
+            }
+            i++;
+        }
+        Arrays.sort(stored);
+        long byMajority = stored[stored.length - current.majority()];
+        // Section 3.6.2: an entry of an earlier term is committed only through one of this leader's own.
+        if (byMajority <= commitIndex || terms.at(byMajority) != term) {
+            return;
+        }
+        boolean firstOfTerm = commitIndex < termStartIndex;
+        commitIndex = byMajority;
+        tellCommit();
+        if (firstOfTerm) {
+            effects.changed();
+        }
+        if (configurations.lastKey() <= commitIndex && !current.isVoter(self)) {
+            // Section 4.2.2: a leader that has removed itself steps down once that is committed.
+            for (Peer peer : peers.values()) {
+                heartbeat(nowNanos, peer);
+            }
+            follow(nowNanos, term, null);
+        }
+    }
+
+    private void continueTransfer() {
+        Peer target = transferTo == null ? null : peers.get(transferTo);
+        if (target != null && target.match == terms.lastIndex()) {
+            effects.send(target.id, new RaftMessage.TimeoutNow(term));
+        }
+    }
+
+    private void confirmReads(long nowNanos) {
+        if (reads.isEmpty() || role != Role.LEADER) {
+            return;
+        }
+        long[] acked = new long[configuration().voters()];
+        int i = 0;
+        for (Configuration.Member member : configuration().members()) {
+            if (member.voter()) {
+                Peer peer = peers.get(member.id());
+                acked[i++] = member.id().equals(self) ? round : peer == null ? 0 : peer.ackedRound;
+            }
+        }
+        Arrays.sort(acked);
+        long confirmed = acked[acked.length - configuration().majority()];
+        Iterator<Read> waiting = reads.iterator();
+        while (waiting.hasNext()) {
+            Read read = waiting.next();
+            if (read.round() > confirmed) {
+                break;
+            }
+            waiting.remove();
+            effects.readable(read.request(), read.index());
+        }
+        if (!reads.isEmpty() && reads.getFirst().round() > round) {
+            startRound(nowNanos);
+        }
+    }
+
+    private long random(long bound) {
+        return bound <= 0 ? 0 : random.applyAsLong(bound);
+    }
+}

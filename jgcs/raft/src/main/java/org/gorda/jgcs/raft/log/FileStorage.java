@@ -1,0 +1,494 @@
+package org.gorda.jgcs.raft.log;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentNavigableMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import java.util.zip.CRC32C;
+import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Service;
+import org.gorda.jgcs.raft.core.Checkpoint;
+import org.gorda.jgcs.raft.core.Configuration;
+import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.Standing;
+import org.gorda.jgcs.raft.member.Storage;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A member's directory on disk: {@code identity}, {@code state} (term and vote), {@code mark}, {@code checkpoint} and the log's
+ * segments, named by their first index. Reads are thread-safe, all else is confined to one thread at a time.
+ */
+public final class FileStorage implements Storage {
+
+    private static final Logger LOG = LoggerFactory.getLogger(FileStorage.class);
+    private static final long CACHE_BYTES = 64L << 20;
+
+    private final Path directory;
+    private final int segmentBytes;
+    private final boolean synced;
+    private final FileChannel lockChannel;
+    private final StateFile state;
+    private final Mark mark;
+    private final EntryCache cache = new EntryCache(CACHE_BYTES);
+    private final ConcurrentNavigableMap<Long, Segment> segments = new ConcurrentSkipListMap<>();
+    private final Object checkpointFile = new Object();
+    private Identity identity;
+    private volatile Checkpoint checkpoint;
+
+    /**
+     * Opens or creates the directory.
+     *
+     * @param randomAdmission draws a new directory's number
+     * @throws GroupException if the directory is in use, belongs to another member or group, or is damaged
+     */
+    public FileStorage(GroupConfiguration configuration, LongSupplier randomAdmission) {
+        directory = configuration.directory();
+        segmentBytes = configuration.segmentBytes();
+        synced = configuration.durability() == Service.Durability.SYNCED;
+        try {
+            Files.createDirectories(directory);
+            lockChannel = lock(directory);
+        } catch (IOException e) {
+            throw unusable(e);
+        }
+        try {
+            Path identityPath = directory.resolve("identity");
+            boolean known = Files.exists(identityPath);
+            if (known) {
+                identity = Identity.load(identityPath);
+                check(configuration);
+            } else {
+                refuseForeign();
+                identity = new Identity(
+                        configuration.group(),
+                        configuration.self(),
+                        randomAdmission.getAsLong(),
+                        false,
+                        Configuration.EMPTY);
+                identity.save(identityPath);
+            }
+            state = new StateFile(directory.resolve("state"));
+            mark = new Mark(directory.resolve("mark"));
+            checkpoint = loadCheckpoint();
+        } catch (IOException e) {
+            closeQuietly(lockChannel);
+            throw unusable(e);
+        } catch (RuntimeException e) {
+            closeQuietly(lockChannel);
+            throw e;
+        }
+    }
+
+    private GroupException unusable(IOException cause) {
+        return new GroupException(
+                GroupException.Disposition.STOP, "the directory " + directory + " cannot be used: " + cause, cause);
+    }
+
+    private static FileChannel lock(Path directory) throws IOException {
+        FileChannel channel =
+                FileChannel.open(directory.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        FileLock lock;
+        try {
+            lock = channel.tryLock();
+        } catch (OverlappingFileLockException e) {
+            lock = null;
+        }
+        if (lock == null) {
+            channel.close();
+            throw new GroupException(
+                    GroupException.Disposition.CORRECT,
+                    "the directory " + directory
+                            + " is in use by another process: stop it, or give each replica its own " + "directory");
+        }
+        return channel;
+    }
+
+    private void check(GroupConfiguration configuration) {
+        if (!identity.group().equals(configuration.group())) {
+            throw new GroupException(
+                    GroupException.Disposition.CORRECT,
+                    "the directory " + directory + " belongs to group '" + identity.group() + "', not to '"
+                            + configuration.group() + "'");
+        }
+        if (!identity.member().equals(configuration.self())) {
+            throw new GroupException(
+                    GroupException.Disposition.CORRECT,
+                    "the directory " + directory + " belongs to member " + identity.member() + ", not to "
+                            + configuration.self() + ": each member needs its own directory");
+        }
+    }
+
+    /** Without an identity, other files of ours mean that it was deleted, and with it what the member promised. */
+    private void refuseForeign() throws IOException {
+        for (String name : List.of("state", "mark", "checkpoint")) {
+            if (Files.exists(directory.resolve(name))) {
+                throw new IOException(
+                        "it holds '" + name + "' but no 'identity'; delete the member's whole group directory, "
+                                + "and it will rejoin as a learner");
+            }
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------------- the start
+
+    @Override
+    public long admission() {
+        return identity.admission();
+    }
+
+    @Override
+    public Configuration formed() {
+        return identity.formed();
+    }
+
+    @Override
+    public Boot open(Consumer<Entry> visitor) {
+        try {
+            boolean whole = openSegments(visitor);
+            UUID bootId = Mark.bootId();
+            boolean certain = whole && mark.vouchesFor(lastIndex(), bootId);
+            Standing standing = !identity.admitted() ? Standing.FRESH : certain ? Standing.CERTAIN : Standing.UNCERTAIN;
+            if (standing == Standing.UNCERTAIN) {
+                LOG.warn(
+                        "{}: the end of the log may be lost (it ends at {}, acknowledged was {}): this member does not vote "
+                                + "until it has caught up",
+                        identity.member(),
+                        lastIndex(),
+                        mark.acknowledged());
+            }
+            mark.begin(bootId, synced, standing == Standing.UNCERTAIN, lastIndex());
+            return new Boot(standing, state.term(), state.vote());
+        } catch (IOException e) {
+            throw unusable(e);
+        }
+    }
+
+    /** Opens the segments and drops what cannot be read; false if whole files were dropped. */
+    private boolean openSegments(Consumer<Entry> visitor) throws IOException {
+        TreeMap<Long, Path> found = new TreeMap<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*.log")) {
+            for (Path file : files) {
+                found.put(firstIndexOf(file), file);
+            }
+        }
+        boolean whole = true;
+        for (Map.Entry<Long, Path> file : found.entrySet()) {
+            long firstIndex = file.getKey();
+            if (isCovered(found, firstIndex)) {
+                Files.delete(file.getValue());
+                continue;
+            }
+            boolean follows = segments.isEmpty() ? firstIndex <= checkpoint.index() + 1 : firstIndex == lastIndex() + 1;
+            if (!whole || !follows) {
+                whole = false;
+                setAside(file.getValue());
+                continue;
+            }
+            Segment segment = Segment.open(file.getValue(), firstIndex);
+            boolean clean = segment.scan(entry -> {
+                if (entry.index() > checkpoint.index()) {
+                    cache.add(entry);
+                    visitor.accept(entry);
+                }
+            });
+            if (!clean) {
+                boolean torn = firstIndex == found.lastKey() && segment.lastIndex() >= mark.acknowledged();
+                if (!torn) {
+                    whole = false;
+                    Files.copy(file.getValue(), aside(file.getValue()), StandardCopyOption.REPLACE_EXISTING);
+                }
+                segment.cutTail();
+            }
+            segments.put(firstIndex, segment);
+        }
+        if (segments.isEmpty()) {
+            addSegment(checkpoint.index() + 1);
+        }
+        return whole;
+    }
+
+    private boolean isCovered(NavigableMap<Long, Path> found, long firstIndex) {
+        Long next = found.higherKey(firstIndex);
+        return next != null && next <= checkpoint.index() + 1;
+    }
+
+    private static long firstIndexOf(Path file) throws IOException {
+        String name = String.valueOf(file.getFileName());
+        try {
+            return Long.parseLong(name.substring(0, name.length() - ".log".length()));
+        } catch (NumberFormatException e) {
+            throw new IOException(file + " is not a segment of a log", e);
+        }
+    }
+
+    private void setAside(Path file) throws IOException {
+        LOG.warn("{}: {} does not continue the log and is set aside", identity.member(), file);
+        Files.move(file, aside(file), StandardCopyOption.REPLACE_EXISTING);
+    }
+
+    private static Path aside(Path file) {
+        return file.resolveSibling(file.getFileName() + ".damaged");
+    }
+
+    private Checkpoint loadCheckpoint() throws IOException {
+        Path path = directory.resolve("checkpoint");
+        if (!Files.exists(path)) {
+            return Checkpoint.NONE;
+        }
+        ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(path));
+        CRC32C crc = new CRC32C();
+        if (bytes.remaining() >= Integer.BYTES) {
+            crc.update(bytes.duplicate().position(Integer.BYTES));
+        }
+        if (bytes.remaining() < Integer.BYTES || bytes.getInt() != (int) crc.getValue()) {
+            throw new IOException(path
+                    + " is damaged; delete the member's whole group directory, and it will rejoin as a " + "learner");
+        }
+        return Checkpoint.decode(bytes);
+    }
+
+    private void writeCheckpoint(Checkpoint next) throws IOException {
+        byte[] encoded = next.encode();
+        CRC32C crc = new CRC32C();
+        crc.update(encoded);
+        byte[] content = ByteBuffer.allocate(Integer.BYTES + encoded.length)
+                .putInt((int) crc.getValue())
+                .put(encoded)
+                .array();
+        DurableFiles.replace(directory.resolve("checkpoint"), content);
+    }
+
+    // -------------------------------------------------------------------------------------------- term, vote,
+    // membership
+
+    @Override
+    public void saveVote(long term, @Nullable MemberId vote) {
+        guard(() -> state.save(term, vote));
+    }
+
+    @Override
+    public void saveAdmitted(Configuration configuration) {
+        guard(() -> {
+            identity = identity.admittedTo(configuration);
+            identity.save(directory.resolve("identity"));
+        });
+    }
+
+    @Override
+    public void saveCertain() {
+        mark.certain();
+    }
+
+    @Override
+    public long nextIncarnation(long atLeast) {
+        long next = Math.max(mark.incarnation() + 1, atLeast);
+        mark.incarnation(next);
+        return next;
+    }
+
+    // ------------------------------------------------------------------------------------------------------ the log
+
+    @Override
+    public Checkpoint checkpoint() {
+        return checkpoint;
+    }
+
+    @Override
+    public void append(List<Entry> entries) {
+        guard(() -> {
+            Segment last = segments.lastEntry().getValue();
+            if (last.sizeBytes() >= segmentBytes) {
+                if (synced) {
+                    last.force();
+                }
+                last = addSegment(last.lastIndex() + 1);
+            }
+            last.append(entries);
+            entries.forEach(cache::add);
+        });
+    }
+
+    private Segment addSegment(long firstIndex) throws IOException {
+        Segment segment = Segment.create(directory, firstIndex);
+        DurableFiles.forceDirectory(directory);
+        segments.put(firstIndex, segment);
+        return segment;
+    }
+
+    @Override
+    public boolean synced() {
+        return synced;
+    }
+
+    @Override
+    public void force() {
+        guard(() -> segments.lastEntry().getValue().force());
+    }
+
+    @Override
+    public void acknowledge(long index) {
+        mark.acknowledge(index);
+    }
+
+    @Override
+    public void truncate(long fromIndex) {
+        guard(() -> {
+            mark.acknowledge(Math.min(mark.acknowledged(), fromIndex - 1));
+            cache.truncate(fromIndex);
+            while (segments.size() > 1 && segments.lastKey() >= fromIndex) {
+                remove(segments.lastEntry().getValue());
+            }
+            Segment last = segments.lastEntry().getValue();
+            last.truncate(fromIndex);
+            if (synced) {
+                last.force();
+            }
+        });
+    }
+
+    private void remove(Segment segment) throws IOException {
+        segments.remove(segment.firstIndex);
+        segment.close();
+        Files.delete(segment.path);
+        DurableFiles.forceDirectory(directory);
+    }
+
+    @Override
+    public void install(Checkpoint next) {
+        guard(() -> {
+            // The checkpoint first: a crash in between leaves segments that do not continue it, which the start sets
+            // aside.
+            mark.acknowledge(0);
+            synchronized (checkpointFile) {
+                writeCheckpoint(next);
+                checkpoint = next;
+            }
+            cache.truncate(0);
+            for (Segment segment : List.copyOf(segments.values())) {
+                remove(segment);
+            }
+            addSegment(next.index() + 1);
+            mark.acknowledge(next.index());
+        });
+    }
+
+    @Override
+    public void prepare(Checkpoint next) {
+        guard(() -> {
+            synchronized (checkpointFile) {
+                if (next.index() > checkpoint.index()) {
+                    writeCheckpoint(next);
+                }
+            }
+        });
+    }
+
+    @Override
+    public void adopt(Checkpoint next) {
+        synchronized (checkpointFile) {
+            checkpoint = next;
+        }
+    }
+
+    @Override
+    public void trim() {
+        guard(() -> {
+            long covered = checkpoint.index();
+            while (segments.size() > 1 && segments.higherKey(segments.firstKey()) <= covered + 1) {
+                remove(segments.firstEntry().getValue());
+            }
+        });
+    }
+
+    @Override
+    public long compactable(long index) {
+        Map.Entry<Long, Segment> holding = segments.floorEntry(index + 1);
+        return holding == null ? checkpoint.index() : Math.max(holding.getKey() - 1, checkpoint.index());
+    }
+
+    @Override
+    public List<Entry> cached(long fromIndex, int bytesMax) {
+        return cache.get(fromIndex, Long.MAX_VALUE, bytesMax);
+    }
+
+    @Override
+    public List<Entry> read(long fromIndex, long toIndex, int bytesMax) {
+        List<Entry> found = cache.get(fromIndex, toIndex, bytesMax);
+        if (!found.isEmpty() || fromIndex <= checkpoint.index()) {
+            return found;
+        }
+        Map.Entry<Long, Segment> holding = segments.floorEntry(fromIndex);
+        if (holding == null || fromIndex > holding.getValue().lastIndex()) {
+            return List.of();
+        }
+        List<Entry> read = new ArrayList<>();
+        guard(() -> holding.getValue().read(fromIndex, toIndex, bytesMax, read));
+        return read;
+    }
+
+    private long lastIndex() {
+        return segments.isEmpty()
+                ? checkpoint.index()
+                : segments.lastEntry().getValue().lastIndex();
+    }
+
+    @Override
+    public void close(boolean clean) {
+        try {
+            if (clean) {
+                for (Segment segment : segments.values()) {
+                    segment.force();
+                }
+                mark.clean();
+            }
+        } catch (IOException e) {
+            LOG.warn("{}: not closed cleanly: {}", identity.member(), e.toString());
+        }
+        segments.values().forEach(FileStorage::closeQuietly);
+        closeQuietly(state);
+        closeQuietly(mark);
+        closeQuietly(lockChannel);
+    }
+
+    private static void closeQuietly(Closeable resource) {
+        try {
+            resource.close();
+        } catch (IOException e) {
+            LOG.debug("closing {}", resource, e);
+        }
+    }
+
+    private interface DiskWork {
+        void run() throws IOException;
+    }
+
+    private static void guard(DiskWork work) {
+        try {
+            work.run();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

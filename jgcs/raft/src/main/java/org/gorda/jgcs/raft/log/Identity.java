@@ -1,0 +1,76 @@
+package org.gorda.jgcs.raft.log;
+
+import java.io.IOException;
+import java.io.StringReader;
+import java.io.StringWriter;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HexFormat;
+import java.util.Properties;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.raft.core.Configuration;
+import org.gorda.jgcs.raft.core.CorruptEntryException;
+
+/**
+ * Whose directory this is: written when it is created and when its member is admitted to a group. Immutable.
+ *
+ * @param admission drawn at random when the directory was created
+ * @param admitted whether the member has taken part in a group
+ * @param formed the members as they were told to each other when the group was formed, empty if it was joined later
+ */
+record Identity(String group, MemberId member, long admission, boolean admitted, Configuration formed) {
+
+    private static final String FORMAT = "1";
+
+    Identity admittedTo(Configuration configuration) {
+        return new Identity(group, member, admission, true, configuration);
+    }
+
+    void save(Path path) throws IOException {
+        Properties properties = new Properties();
+        properties.setProperty("format", FORMAT);
+        properties.setProperty("group", group);
+        properties.setProperty("member", member.name());
+        properties.setProperty("admission", Long.toHexString(admission));
+        properties.setProperty("admitted", Boolean.toString(admitted));
+        properties.setProperty("formed", HexFormat.of().formatHex(formed.encode()));
+        StringWriter text = new StringWriter();
+        properties.store(text, "The identity of this member. Do not edit, and do not copy to another member.");
+        DurableFiles.replace(path, text.toString().getBytes(java.nio.charset.StandardCharsets.UTF_8));
+    }
+
+    static Identity load(Path path) throws IOException {
+        Properties properties = new Properties();
+        properties.load(new StringReader(Files.readString(path)));
+        try {
+            if (!FORMAT.equals(properties.getProperty("format"))) {
+                throw new GroupException(
+                        GroupException.Disposition.CORRECT,
+                        path + " has format " + properties.getProperty("format") + ", this version reads format "
+                                + FORMAT);
+            }
+            return new Identity(
+                    required(properties, "group"),
+                    new MemberId(required(properties, "member")),
+                    Long.parseUnsignedLong(required(properties, "admission"), 16),
+                    Boolean.parseBoolean(required(properties, "admitted")),
+                    Configuration.decode(ByteBuffer.wrap(HexFormat.of().parseHex(required(properties, "formed")))));
+        } catch (IllegalArgumentException | CorruptEntryException e) {
+            throw new GroupException(
+                    GroupException.Disposition.STOP,
+                    path + " is damaged (" + e.getMessage()
+                            + "): delete the member's whole group directory, and it will rejoin " + "as a learner",
+                    e);
+        }
+    }
+
+    private static String required(Properties properties, String key) {
+        String value = properties.getProperty(key);
+        if (value == null) {
+            throw new IllegalArgumentException("no " + key);
+        }
+        return value;
+    }
+}

@@ -1,0 +1,179 @@
+package org.gorda.jgcs.raft.member;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongSupplier;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.GroupListener;
+import org.gorda.jgcs.Message;
+import org.gorda.jgcs.MessageId;
+import org.gorda.jgcs.Position;
+import org.gorda.jgcs.raft.core.Checkpoint;
+import org.gorda.jgcs.raft.core.Entry;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Hands decided entries to the listener as messages, in order, from any position the log holds: the log is the queue between
+ * ordering and its user, so that a slow user costs no memory. {@link #deliver} is confined to one thread, all else is
+ * thread-safe.
+ */
+public final class Delivery {
+
+    /** What a delivery means to the member. */
+    public enum Outcome {
+        NOTHING,
+        /** Messages of this member were delivered: there is room for others. */
+        ROOM,
+        /** The place in the log has changed: {@link Member#passedOver}. */
+        MOVED
+    }
+
+    private static final int STRETCH_BYTES = 1 << 20;
+
+    private final Storage storage;
+    private final Member member;
+    private final Outbox outbox;
+    private volatile @Nullable Position joinAfter;
+    private volatile boolean delivers;
+    private volatile long deliveredIndex;
+
+    public Delivery(Storage storage, Member member, Outbox outbox) {
+        this.storage = storage;
+        this.member = member;
+        this.outbox = outbox;
+    }
+
+    /** From now on delivers what follows {@code after}. */
+    public void join(Position after) {
+        joinAfter = after;
+    }
+
+    /** Everything up to here was delivered or, not being a message, passed over. */
+    public long deliveredIndex() {
+        return deliveredIndex;
+    }
+
+    /** Whether {@link #deliver} would do anything. */
+    public boolean hasWork(long decidedIndex) {
+        Position after = joinAfter;
+        return after == null
+                ? delivers && deliveredIndex < decidedIndex
+                // What is decided must be known before a position can be found in it.
+                : after.index() <= decidedIndex;
+    }
+
+    /**
+     * Delivers the next stretch, or tells of a gap.
+     *
+     * @param decidedIndex may rise meanwhile
+     * @return what the member must hear of
+     */
+    public Outcome deliver(LongSupplier decidedIndex, GroupListener listener) {
+        long decided = decidedIndex.getAsLong();
+        Position after = joinAfter;
+        if (after != null && after.index() <= decided) {
+            joinAfter = null;
+            String obstacle = obstacle(after);
+            delivers = obstacle == null;
+            if (obstacle != null) {
+                listener.onGap(firstHeld(), obstacle);
+            } else {
+                deliveredIndex = after.index();
+            }
+            return Outcome.MOVED;
+        }
+        if (!delivers || deliveredIndex >= decided) {
+            return Outcome.NOTHING;
+        }
+        List<Entry> entries = storage.read(deliveredIndex + 1, decided, STRETCH_BYTES);
+        if (entries.isEmpty()) {
+            delivers = false;
+            listener.onGap(firstHeld(), "the log no longer holds what follows " + deliveredIndex);
+            return Outcome.MOVED;
+        }
+        long last = entries.get(entries.size() - 1).index();
+        List<Message> messages = messages(entries);
+        long own = 0;
+        for (int i = 0; i < messages.size(); i++) {
+            Message message = messages.get(i);
+            listener.onMessage(message, i == messages.size() - 1 && last >= decidedIndex.getAsLong());
+            if (member.isOwn(message.id())) {
+                own = message.id().sequence();
+            }
+        }
+        deliveredIndex = last;
+        if (own > 0) {
+            outbox.delivered(own);
+        }
+        return own > 0 ? Outcome.ROOM : Outcome.NOTHING;
+    }
+
+    private List<Message> messages(List<Entry> entries) {
+        GroupId group = member.group();
+        List<Message> messages = new ArrayList<>(entries.size());
+        for (Entry entry : entries) {
+            if (entry.kind() == Entry.Kind.MESSAGE) {
+                ByteBuffer payload = entry.payload();
+                MessageId id = MessageHeader.read(payload);
+                messages.add(new Message(new Position(group, entry.term(), entry.index()), id, payload.slice()));
+            }
+        }
+        return messages;
+    }
+
+    /**
+     * Reads messages as {@link org.gorda.jgcs.LogSession#read} does.
+     *
+     * @throws GroupException if the log does not hold what was asked for
+     */
+    public List<Message> read(Position after, long decidedIndex, int bytesMax) {
+        if (after.index() >= decidedIndex) {
+            return List.of();
+        }
+        String obstacle = obstacle(after);
+        long next = after.index() + 1;
+        while (obstacle == null) {
+            List<Entry> entries = storage.read(next, decidedIndex, bytesMax);
+            if (entries.isEmpty()) {
+                obstacle = "the log no longer holds what follows " + (next - 1);
+                break;
+            }
+            List<Message> messages = messages(entries);
+            next = entries.get(entries.size() - 1).index() + 1;
+            if (!messages.isEmpty() || next > decidedIndex) {
+                return messages;
+            }
+        }
+        throw new GroupException(GroupException.Disposition.CORRECT, "cannot read: " + obstacle);
+    }
+
+    /** The position before the first entry held. */
+    public Position firstHeld() {
+        Checkpoint checkpoint = storage.checkpoint();
+        return new Position(member.group(), checkpoint.term(), checkpoint.index());
+    }
+
+    /** Why the log cannot be continued from {@code after}, which must be decided; null if it can. */
+    private @Nullable String obstacle(Position after) {
+        GroupId group = member.group();
+        if (after.group().isKnown() && !after.group().equals(group)) {
+            return "position " + after + " is of a group with another history (" + after.group() + ", this is " + group
+                    + ")";
+        }
+        Checkpoint checkpoint = storage.checkpoint();
+        if (after.index() < checkpoint.index()) {
+            return "the log here begins after " + checkpoint.index() + ", asked for was what follows " + after;
+        }
+        long term = checkpoint.term();
+        if (after.index() > checkpoint.index()) {
+            List<Entry> found = storage.read(after.index(), after.index(), 0);
+            term = found.isEmpty() ? -1 : found.get(0).term();
+        }
+        return term == after.term()
+                ? null
+                : "the group's history has term " + term + " at index " + after.index()
+                        + ", asked for was what follows " + after + ", which is not part of it";
+    }
+}

@@ -1,0 +1,359 @@
+package org.gorda.jgcs.raft.transport;
+
+import java.io.DataInput;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
+import org.jgroups.Address;
+import org.jgroups.blocks.cs.Connection;
+import org.jgroups.blocks.cs.ConnectionListener;
+import org.jgroups.blocks.cs.Receiver;
+import org.jgroups.blocks.cs.TcpServer;
+import org.jgroups.stack.IpAddress;
+import org.jgroups.util.DefaultSocketFactory;
+import org.jgroups.util.DefaultThreadFactory;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Transport over JGroups' {@code TcpServer}: one connection per pair of members, opened by the one with the smaller name, so
+ * that two do not cross. A frame is written by the caller's thread while the peer surely has room for it, which spares a change
+ * of thread on the commit path; otherwise by the link's own thread. A frozen peer stops nobody: what it does not take is
+ * dropped, and a caller's write that blocks all the same is ended by closing the connection.
+ */
+public final class TcpTransport implements Transport, Receiver, ConnectionListener {
+
+    private static final Logger LOG = LoggerFactory.getLogger(TcpTransport.class);
+
+    /** Socket buffers hold at least this much: so much may be on its way for a write to be made by the caller. */
+    private static final int INLINE_BYTES_MAX = 64 << 10;
+
+    private static final int SOCKET_BUFFER_BYTES = 512 << 10;
+    private static final long QUEUE_BYTES_MAX = 8L << 20;
+    private static final long BLOCKED_NANOS_MAX = TimeUnit.MILLISECONDS.toNanos(200);
+    private static final long RECONNECT_MILLIS = 100;
+    private static final int CONNECT_TIMEOUT_MILLIS = 1000;
+
+    private final MemberId self;
+    private final TcpServer server;
+    private final int frameBytesMax;
+    private final long silenceNanosMax;
+    private final Map<MemberId, Link> links = new ConcurrentHashMap<>();
+    private final Map<Address, Link> byAddress = new ConcurrentHashMap<>();
+    private final ScheduledExecutorService watch = Executors.newSingleThreadScheduledExecutor(task -> {
+        Thread thread = new Thread(task, "gorda-transport-watch");
+        thread.setDaemon(true);
+        return thread;
+    });
+    private @Nullable Future<?> watching;
+    private volatile @Nullable Listener listener;
+    private volatile boolean closed;
+
+    /**
+     * Binds the member's address.
+     *
+     * @throws GroupException if the port is taken or the host's address is not one of this machine
+     */
+    public TcpTransport(GroupConfiguration configuration) {
+        self = configuration.self();
+        frameBytesMax = configuration.messageBytesMax() + (1 << 20);
+        silenceNanosMax = 3 * configuration.electionTimeout().toNanos();
+        try {
+            DefaultThreadFactory threads = new DefaultThreadFactory("gorda-transport", true, true);
+            InetAddress host = InetAddress.getByName(self.host());
+            server = new TcpServer(
+                    threads, new DefaultSocketFactory(), host, self.port(), self.port(), null, 0, SOCKET_BUFFER_BYTES);
+        } catch (Exception e) { // what JGroups declares
+            watch.shutdownNow();
+            throw new GroupException(
+                    GroupException.Disposition.CORRECT,
+                    "cannot listen on " + self + " (" + rootOf(e).getMessage()
+                            + "): is another process using that port, and is the host an address of this machine?",
+                    e);
+        }
+        server.sendBufferSize(SOCKET_BUFFER_BYTES)
+                .tcpNodelay(true)
+                .usePeerConnections(true)
+                .socketConnectionTimeout(CONNECT_TIMEOUT_MILLIS)
+                .logDetails(false)
+                .setMaxLength(frameBytesMax)
+                .receiver(this)
+                .addConnectionListener(this);
+        server.peerAddressReadTimeout(CONNECT_TIMEOUT_MILLIS);
+        server.setLogAcceptError(false);
+    }
+
+    private static Throwable rootOf(Throwable failure) {
+        Throwable root = failure;
+        while (root.getCause() != null) {
+            root = root.getCause();
+        }
+        return root;
+    }
+
+    @Override
+    public void start(Listener toTell) {
+        listener = toTell;
+        try {
+            server.start();
+        } catch (Exception e) { // what JGroups declares
+            throw new GroupException(GroupException.Disposition.CORRECT, "cannot accept connections on " + self, e);
+        }
+        long period = TimeUnit.NANOSECONDS.toMillis(BLOCKED_NANOS_MAX) / 2;
+        watching = watch.scheduleWithFixedDelay(
+                () -> links.values().forEach(Link::check), period, period, TimeUnit.MILLISECONDS);
+    }
+
+    @Override
+    public void connectTo(Collection<MemberId> members) {
+        for (MemberId member : members) {
+            if (!member.equals(self)) {
+                link(member);
+            }
+        }
+    }
+
+    private Link link(MemberId member) {
+        Link link = links.get(member);
+        return link == null ? links.computeIfAbsent(member, Link::new) : link;
+    }
+
+    @Override
+    public void send(MemberId to, byte[] frame) {
+        if (!closed) {
+            link(to).send(frame);
+        }
+    }
+
+    @Override
+    public void receive(Address sender, byte[] buffer, int offset, int length) {
+        throw new IllegalStateException("JGroups is expected to hand over streams");
+    }
+
+    @Override
+    public void receive(Address sender, DataInput in, int length) throws IOException {
+        if (length < 0 || length > frameBytesMax) {
+            throw new IOException("a frame of " + length + " bytes from " + sender + ", the limit is " + frameBytesMax);
+        }
+        byte[] frame = new byte[length];
+        in.readFully(frame);
+        Link link = byAddress.get(sender);
+        if (link != null) {
+            link.heard();
+        }
+        Listener told = listener;
+        if (told != null && !closed) {
+            told.onFrame(frame);
+        }
+    }
+
+    @Override
+    public void connectionEstablished(Connection connection) {
+        Link link = byAddress.get(connection.peerAddress());
+        if (link != null) {
+            link.heard();
+        }
+    }
+
+    @Override
+    public void connectionClosed(Connection connection) {
+        Link link = byAddress.get(connection.peerAddress());
+        Listener told = listener;
+        if (link != null && told != null && !closed && !link.isConnectedBesides(connection)) {
+            told.onDisconnected(link.member);
+            link.wake();
+        }
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        if (watching != null) {
+            watching.cancel(true);
+        }
+        watch.shutdownNow();
+        links.values().forEach(Link::wake);
+        server.forAllConnections((address, connection) -> closeNow(connection));
+        server.stop();
+    }
+
+    private static void closeNow(Connection connection) {
+        try {
+            // Not gracefully: that would write to the socket first, and wait if the peer is frozen.
+            connection.close(false);
+        } catch (IOException e) {
+            LOG.debug("closing {}", connection, e);
+        }
+    }
+
+    /** The way to one member. Thread-safe. */
+    private final class Link implements Runnable {
+        final MemberId member;
+        private final Queue<byte[]> queue = new ArrayDeque<>();
+        private final boolean connects;
+        private volatile @Nullable IpAddress address;
+        private long queuedBytes;
+        private boolean writing;
+        private final AtomicLong unansweredBytes = new AtomicLong();
+        private volatile long heardNanos = System.nanoTime();
+        private volatile long inlineSinceNanos;
+
+        Link(MemberId member) {
+            this.member = member;
+            this.connects = self.compareTo(member) < 0;
+            resolve();
+            Thread thread = new Thread(this, "gorda-transport-" + member);
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        /** A host name may not resolve yet, or resolve to another address later. */
+        private void resolve() {
+            try {
+                IpAddress found = new IpAddress(InetAddress.getByName(member.host()), member.port());
+                byAddress.put(found, this);
+                address = found;
+            } catch (IOException e) {
+                LOG.debug("{}: {} does not resolve", self, member, e);
+            }
+        }
+
+        private boolean isConnected() {
+            IpAddress known = address;
+            return known != null && server.connectionEstablishedTo(known);
+        }
+
+        boolean isConnectedBesides(Connection lost) {
+            IpAddress known = address;
+            if (known == null) {
+                return false;
+            }
+            boolean[] found = {false};
+            server.forAllConnections((peer, connection) ->
+                    found[0] |= connection != lost && known.equals(peer) && connection.isConnected());
+            return found[0];
+        }
+
+        void heard() {
+            unansweredBytes.set(0);
+            heardNanos = System.nanoTime();
+        }
+
+        void send(byte[] frame) {
+            if (!isConnected()) {
+                return;
+            }
+            synchronized (this) {
+                if (writing || unansweredBytes.get() + frame.length > INLINE_BYTES_MAX) {
+                    if (queue.isEmpty() || queuedBytes + frame.length <= QUEUE_BYTES_MAX) {
+                        queue.add(frame);
+                        queuedBytes += frame.length;
+                        notifyAll();
+                    }
+                    return;
+                }
+                writing = true;
+            }
+            inlineSinceNanos = System.nanoTime();
+            write(frame);
+        }
+
+        /** Writes what the caller, having set {@link #writing}, is responsible for. */
+        private void write(byte[] frame) {
+            try {
+                IpAddress known = address;
+                if (known != null && server.connectionEstablishedTo(known)) {
+                    unansweredBytes.addAndGet(frame.length);
+                    server.send(known, frame, 0, frame.length);
+                }
+            } catch (Exception e) { // what JGroups declares
+                LOG.debug("{}: sending to {}", self, member, e);
+            } finally {
+                inlineSinceNanos = 0;
+                synchronized (this) {
+                    writing = false;
+                    if (!queue.isEmpty()) {
+                        notifyAll();
+                    }
+                }
+            }
+        }
+
+        synchronized void wake() {
+            notifyAll();
+        }
+
+        /** Connects, and writes what callers left in the queue. */
+        @Override
+        public void run() {
+            while (!closed) {
+                if (connects && !isConnected()) {
+                    connect();
+                }
+                byte[] frame = null;
+                synchronized (this) {
+                    if (writing || queue.isEmpty()) {
+                        try {
+                            wait(RECONNECT_MILLIS);
+                        } catch (InterruptedException e) {
+                            return;
+                        }
+                    }
+                    if (!writing && !queue.isEmpty()) {
+                        frame = queue.remove();
+                        queuedBytes -= frame.length;
+                        writing = true;
+                    }
+                }
+                if (frame != null) {
+                    write(frame);
+                }
+            }
+        }
+
+        private void connect() {
+            resolve();
+            IpAddress known = address;
+            try {
+                if (known != null) {
+                    server.getConnection(known);
+                    heard();
+                }
+            } catch (Exception e) { // what JGroups declares
+                LOG.trace("{}: connecting to {}", self, member, e);
+            }
+        }
+
+        /** Ends a caller's write that blocks, and a connection over which nothing comes back. */
+        void check() {
+            long now = System.nanoTime();
+            long since = inlineSinceNanos;
+            boolean blocked = since != 0 && now - since > BLOCKED_NANOS_MAX;
+            boolean silent = unansweredBytes.get() > 0 && now - heardNanos > silenceNanosMax;
+            IpAddress known = address;
+            if ((blocked || silent) && known != null) {
+                LOG.debug("{}: closing the connection to {}, which does not answer", self, member);
+                unansweredBytes.set(0);
+                heardNanos = now;
+                server.forAllConnections((peer, connection) -> {
+                    if (known.equals(peer)) {
+                        closeNow(connection);
+                    }
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+package org.gorda.jgcs.raft.transport;
+
+import java.util.Collection;
+import org.gorda.jgcs.MemberId;
+
+/** Carries frames between members: each whole and unharmed or not at all, in order while a connection lasts. Thread-safe. */
+public interface Transport extends AutoCloseable {
+
+    /** What a transport tells; called on the transport's threads. */
+    interface Listener {
+
+        void onFrame(byte[] frame);
+
+        /** The connection to a member was closed, which may mean that its process is dead. */
+        void onDisconnected(MemberId member);
+    }
+
+    /** Starts to accept and to open connections. */
+    void start(Listener listener);
+
+    /** Sends a frame or loses it; never waits long. */
+    void send(MemberId to, byte[] frame);
+
+    /** Keeps connections to these members. */
+    void connectTo(Collection<MemberId> members);
+
+    @Override
+    void close();
+}

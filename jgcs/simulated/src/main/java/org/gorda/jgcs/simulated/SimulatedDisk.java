@@ -1,0 +1,271 @@
+package org.gorda.jgcs.simulated;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.function.Consumer;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.raft.core.Checkpoint;
+import org.gorda.jgcs.raft.core.Configuration;
+import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.Standing;
+import org.gorda.jgcs.raft.member.Storage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One member's directory, which outlives its processes. Keeps apart what was written, which the kill of a process does not
+ * touch, and what was forced, which alone survives a power loss. Confined to one thread.
+ */
+public final class SimulatedDisk {
+
+    private final SplittableRandom random;
+    private long admission;
+    private boolean admitted;
+    private Configuration formed = Configuration.EMPTY;
+    private long term;
+    private @Nullable MemberId vote;
+    private Checkpoint checkpoint = Checkpoint.NONE;
+    private List<Entry> written = new ArrayList<>();
+    private List<Entry> forced = new ArrayList<>();
+    private long acknowledged;
+    private boolean uncertain;
+    private boolean machineStopped;
+    private boolean synced;
+    private long incarnation;
+    private boolean failing;
+    private int entriesUntilFull = Integer.MAX_VALUE;
+
+    public SimulatedDisk(SplittableRandom random) {
+        this.random = random;
+        this.admission = random.nextLong();
+    }
+
+    /** Every write and force fails from now on, or works again. */
+    public void fail(boolean fails) {
+        failing = fails;
+    }
+
+    /** The disk is full after so many more entries. */
+    public void fullAfter(int entries) {
+        entriesUntilFull = entries;
+    }
+
+    /** The machine loses power: what was not forced is lost, or some of it. */
+    public void losePower() {
+        machineStopped = true;
+        int common = 0;
+        while (common < Math.min(forced.size(), written.size()) && forced.get(common) == written.get(common)) {
+            common++;
+        }
+        if (common < forced.size() && random.nextBoolean()) {
+            written = new ArrayList<>(forced);
+        } else {
+            int kept = common + random.nextInt(written.size() - common + 1);
+            written = new ArrayList<>(written.subList(0, kept));
+        }
+        forced = new ArrayList<>(written);
+    }
+
+    /** Somebody deletes the end of the log. */
+    public void loseTail(int entries) {
+        written = new ArrayList<>(written.subList(0, Math.max(0, written.size() - entries)));
+        forced = new ArrayList<>(written);
+    }
+
+    /** Somebody deletes the directory. */
+    public void wipe() {
+        admission = random.nextLong();
+        admitted = false;
+        formed = Configuration.EMPTY;
+        term = 0;
+        vote = null;
+        checkpoint = Checkpoint.NONE;
+        written = new ArrayList<>();
+        forced = new ArrayList<>();
+        acknowledged = 0;
+        uncertain = false;
+        machineStopped = false;
+        incarnation = 0;
+    }
+
+    /** Opens the directory for a new process. */
+    public Storage mount(boolean withForce) {
+        return new Mounted(withForce);
+    }
+
+    private final class Mounted implements Storage {
+
+        private final boolean withForce;
+
+        Mounted(boolean withForce) {
+            this.withForce = withForce;
+        }
+
+        private void check() {
+            if (failing) {
+                throw new UncheckedIOException(new IOException("simulated disk failure"));
+            }
+        }
+
+        @Override
+        public long admission() {
+            return admission;
+        }
+
+        @Override
+        public Configuration formed() {
+            return formed;
+        }
+
+        @Override
+        public Boot open(Consumer<Entry> visitor) {
+            written.forEach(visitor);
+            boolean survived = !machineStopped || synced;
+            boolean certain = !uncertain && survived && lastIndex() >= acknowledged;
+            uncertain = admitted && !certain;
+            synced = withForce;
+            machineStopped = false;
+            acknowledged = lastIndex();
+            return new Boot(!admitted ? Standing.FRESH : certain ? Standing.CERTAIN : Standing.UNCERTAIN, term, vote);
+        }
+
+        private long lastIndex() {
+            return checkpoint.index() + written.size();
+        }
+
+        @Override
+        public void saveVote(long newTerm, @Nullable MemberId newVote) {
+            check();
+            if (newTerm < term) {
+                throw new IllegalStateException("term goes back from " + term + " to " + newTerm);
+            }
+            term = newTerm;
+            vote = newVote;
+        }
+
+        @Override
+        public void saveAdmitted(Configuration configuration) {
+            check();
+            admitted = true;
+            formed = configuration;
+        }
+
+        @Override
+        public void saveCertain() {
+            uncertain = false;
+        }
+
+        @Override
+        public long nextIncarnation(long atLeast) {
+            incarnation = Math.max(incarnation + 1, atLeast);
+            return incarnation;
+        }
+
+        @Override
+        public void append(List<Entry> entries) {
+            check();
+            for (Entry entry : entries) {
+                if (entriesUntilFull-- <= 0) {
+                    entriesUntilFull = 0;
+                    throw new UncheckedIOException(new IOException("simulated disk is full"));
+                }
+                written.add(entry);
+            }
+        }
+
+        @Override
+        public void truncate(long fromIndex) {
+            check();
+            acknowledged = Math.min(acknowledged, fromIndex - 1);
+            int kept = (int) (fromIndex - 1 - checkpoint.index());
+            written = new ArrayList<>(written.subList(0, kept));
+            if (withForce) {
+                forced = new ArrayList<>(written);
+            }
+        }
+
+        @Override
+        public void install(Checkpoint next) {
+            check();
+            checkpoint = next;
+            written = new ArrayList<>();
+            forced = new ArrayList<>();
+            acknowledged = next.index();
+        }
+
+        @Override
+        public void prepare(Checkpoint next) {
+            check();
+        }
+
+        @Override
+        public void adopt(Checkpoint next) {
+            int covered = (int) (next.index() - checkpoint.index());
+            written = new ArrayList<>(written.subList(covered, written.size()));
+            forced = new ArrayList<>(forced.subList(Math.min(covered, forced.size()), forced.size()));
+            checkpoint = next;
+        }
+
+        @Override
+        public void trim() {}
+
+        @Override
+        public boolean synced() {
+            return withForce;
+        }
+
+        @Override
+        public void force() {
+            check();
+            forced = new ArrayList<>(written);
+        }
+
+        @Override
+        public void acknowledge(long index) {
+            acknowledged = index;
+        }
+
+        @Override
+        public Checkpoint checkpoint() {
+            return checkpoint;
+        }
+
+        @Override
+        public List<Entry> cached(long fromIndex, int bytesMax) {
+            // Half of the log counts as being on disk only, so that reading it from there is exercised.
+            return fromIndex <= checkpoint.index() + written.size() / 2
+                    ? List.of()
+                    : read(fromIndex, Long.MAX_VALUE, bytesMax);
+        }
+
+        @Override
+        public List<Entry> read(long fromIndex, long toIndex, int bytesMax) {
+            List<Entry> found = new ArrayList<>();
+            int bytes = 0;
+            long last = Math.min(toIndex, lastIndex());
+            for (long index = fromIndex; index <= last && index > checkpoint.index(); index++) {
+                Entry entry = written.get((int) (index - checkpoint.index() - 1));
+                if (!found.isEmpty() && bytes + entry.length() > bytesMax) {
+                    break;
+                }
+                found.add(entry);
+                bytes += entry.length();
+            }
+            return found;
+        }
+
+        @Override
+        public long compactable(long index) {
+            return Math.max(checkpoint.index(), Math.min(index, lastIndex()));
+        }
+
+        @Override
+        public void close(boolean clean) {
+            if (clean && !failing) {
+                forced = new ArrayList<>(written);
+            }
+        }
+    }
+}
