@@ -19,6 +19,7 @@ import org.gorda.jgcs.Position;
 import org.gorda.jgcs.Service;
 import org.gorda.jgcs.View;
 import org.gorda.jgcs.raft.core.Configuration;
+import org.gorda.jgcs.raft.core.RaftCore;
 import org.gorda.jgcs.raft.core.Standing;
 
 /**
@@ -180,14 +181,17 @@ final class RandomFaults {
             if (user == forgetful) {
                 continue;
             }
-            Configuration.Member member = user.group.core().configuration().member(user.name);
-            boolean well = user.group.stopped().isEmpty()
-                    && user.group.core().standing() == Standing.CERTAIN
-                    && member != null
-                    && member.voter()
-                    && member.admission()
-                            == protocol.disk(user.name).mount(false).admission();
-            if (!well) {
+            RaftCore core = user.group.core();
+            Configuration decided = core.configurationAt(core.commitIndex());
+            boolean counts = users.keySet().stream().allMatch(name -> {
+                Configuration.Member member = decided.member(name);
+                return name.equals(forgetful.name)
+                        || (member != null
+                                && member.voter()
+                                && member.admission()
+                                        == protocol.disk(name).mount(false).admission());
+            });
+            if (!counts || user.group.stopped().isPresent() || core.standing() != Standing.CERTAIN) {
                 return false;
             }
         }

@@ -60,8 +60,16 @@ public final class Delivery {
         Position after = joinAfter;
         return after == null
                 ? delivers && deliveredIndex < decidedIndex
-                // What is decided must be known before a position can be found in it.
-                : after.index() <= decidedIndex;
+                : after.index() <= decidedIndex || isLost(after, decidedIndex);
+    }
+
+    /**
+     * Whether a position beyond what is decided can never become part of it: terms do not go back, so what was decided in an
+     * earlier term than the newest decided entry would lie before it. Otherwise this member may only be behind.
+     */
+    private boolean isLost(Position after, long decidedIndex) {
+        List<Entry> newest = storage.read(decidedIndex, decidedIndex, 0);
+        return !newest.isEmpty() && newest.get(0).term() > after.term();
     }
 
     /**
@@ -73,7 +81,7 @@ public final class Delivery {
     public Outcome deliver(LongSupplier decidedIndex, GroupListener listener) {
         long decided = decidedIndex.getAsLong();
         Position after = joinAfter;
-        if (after != null && after.index() <= decided) {
+        if (after != null && (after.index() <= decided || isLost(after, decided))) {
             joinAfter = null;
             String obstacle = obstacle(after);
             delivers = obstacle == null;

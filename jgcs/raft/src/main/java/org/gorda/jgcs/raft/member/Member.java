@@ -67,6 +67,12 @@ public final class Member implements Effects {
     /** Forward no more to a leader while so much of it is not decided. */
     private static final long FORWARDED_BYTES_MAX = 4L << 20;
 
+    /**
+     * While so many batches are on their way, what comes waits for one of them, unless it fills a batch itself. So a lone message
+     * goes at once, and many go together: per message, hand-offs and system calls cost more than bytes.
+     */
+    private static final int BATCHES_IN_FLIGHT = 1;
+
     private record Batch(long lastIndex, long bytes) {}
 
     private record Asker(MemberId member, long number) {}
@@ -99,6 +105,7 @@ public final class Member implements Effects {
     private long forwardedTerm;
     private long forwarded;
     private long forwardedOffset;
+    private final Deque<Long> inFlight = new ArrayDeque<>();
     private long resendDueNanos;
     private long deliveredAtResend;
 
@@ -314,7 +321,7 @@ public final class Member implements Effects {
 
     private void takeOwn() {
         long last = lastTaken(self).sequence();
-        while (undecidedBytes < UNDECIDED_BYTES_MAX) {
+        while (undecidedBytes < UNDECIDED_BYTES_MAX && gatheredBytes < BATCH_BYTES) {
             List<Outbox.Pending> next = outbox.after(last, BATCH_BYTES);
             if (next.isEmpty()) {
                 return;
@@ -328,9 +335,17 @@ public final class Member implements Effects {
     }
 
     private void forward(MemberId leader) {
+        long delivered = outbox.deliveredSequence();
+        while (!inFlight.isEmpty() && inFlight.getFirst() <= delivered) {
+            inFlight.removeFirst();
+        }
         while (forwardedOffset - outbox.deliveredOffset() < FORWARDED_BYTES_MAX) {
             List<Outbox.Pending> next = outbox.after(forwarded, BATCH_BYTES);
             if (next.isEmpty()) {
+                return;
+            }
+            long bytes = next.get(next.size() - 1).endOffset() - forwardedOffset;
+            if (inFlight.size() >= BATCHES_IN_FLIGHT && bytes < BATCH_BYTES) {
                 return;
             }
             send(
@@ -342,12 +357,14 @@ public final class Member implements Effects {
             Outbox.Pending last = next.get(next.size() - 1);
             forwarded = last.sequence();
             forwardedOffset = last.endOffset();
+            inFlight.addLast(forwarded);
         }
     }
 
     private void forwardAgain() {
         forwarded = outbox.deliveredSequence();
         forwardedOffset = outbox.deliveredOffset();
+        inFlight.clear();
         resendDueNanos = now + resendNanos;
         deliveredAtResend = forwarded;
     }
@@ -429,10 +446,12 @@ public final class Member implements Effects {
 
     /** Appends what was gathered, encoded into one array: one write to disk, one copy per follower. */
     private void proposeGathered() {
-        if (gathered.isEmpty()) {
+        boolean leads = core.acceptsProposals();
+        boolean waits = leads && undecided.size() >= BATCHES_IN_FLIGHT && gatheredBytes < BATCH_BYTES;
+        if (gathered.isEmpty() || waits) {
             return;
         }
-        if (core.acceptsProposals()) {
+        if (leads) {
             byte[][] names = new byte[gathered.size()][];
             int size = 0;
             for (int i = 0; i < names.length; i++) {

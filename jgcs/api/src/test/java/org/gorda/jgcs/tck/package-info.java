@@ -1,0 +1,2 @@
+/** The conformance suite of group communication: abstract, run unchanged by every binding. */
+package org.gorda.jgcs.tck;
