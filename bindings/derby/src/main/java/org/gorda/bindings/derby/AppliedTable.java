@@ -1,0 +1,371 @@
+package org.gorda.bindings.derby;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.derby.iapi.services.io.FormatableBitSet;
+import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
+import org.apache.derby.iapi.sql.dictionary.ConglomerateDescriptor;
+import org.apache.derby.iapi.sql.dictionary.DataDictionary;
+import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
+import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
+import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
+import org.apache.derby.iapi.sql.execute.ExecRow;
+import org.apache.derby.iapi.sql.execute.ExecutionFactory;
+import org.apache.derby.iapi.sql.execute.RowChanger;
+import org.apache.derby.iapi.store.access.ConglomerateController;
+import org.apache.derby.iapi.store.access.DynamicCompiledOpenConglomInfo;
+import org.apache.derby.iapi.store.access.ScanController;
+import org.apache.derby.iapi.store.access.StaticCompiledOpenConglomInfo;
+import org.apache.derby.iapi.store.access.TransactionController;
+import org.apache.derby.iapi.types.DataValueDescriptor;
+import org.apache.derby.iapi.types.RowLocation;
+import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.WriteSetReader;
+import org.jspecify.annotations.Nullable;
+
+/** A table that write sets are applied to, below SQL. Confined to the applier's thread, in its context. */
+final class AppliedTable {
+
+    private record Index(long id, IndexRowGenerator generator, StaticCompiledOpenConglomInfo compiled) {}
+
+    private final LanguageConnectionContext context;
+    private final TransactionController transaction;
+    private final CapturedTable table;
+    private final DerbyValues values;
+    private final long heapId;
+    private final StaticCompiledOpenConglomInfo heap;
+    private final List<Index> indexes;
+    private final Index primaryIndex;
+
+    /** For each part of the primary index's key, which of the write set's key values it is. */
+    private final int[] keyOrder;
+
+    private final DataValueDescriptor[] keyValues;
+    private final DataValueDescriptor[] indexRow;
+    private final FormatableBitSet allColumns;
+    private final List<ExecRow> postponed = new ArrayList<>();
+
+    // Open until the next commit.
+    private @Nullable ScanController scan;
+    private @Nullable ConglomerateController heapController;
+    private final Map<FormatableBitSet, RowChanger> changers = new HashMap<>();
+
+    private AppliedTable(
+            LanguageConnectionContext context,
+            CapturedTable table,
+            DerbyValues values,
+            long heapId,
+            List<Index> indexes,
+            Index primaryIndex)
+            throws StandardException {
+        this.context = context;
+        this.transaction = context.getTransactionExecute();
+        this.table = table;
+        this.values = values;
+        this.heapId = heapId;
+        this.heap = transaction.getStaticCompiledConglomInfo(heapId);
+        this.indexes = indexes;
+        this.primaryIndex = primaryIndex;
+        int[] indexed = primaryIndex.generator().baseColumnPositions();
+        this.keyOrder = new int[indexed.length];
+        this.keyValues = new DataValueDescriptor[indexed.length];
+        this.indexRow = new DataValueDescriptor[indexed.length + 1];
+        for (int i = 0; i < indexed.length; i++) {
+            keyOrder[table.primaryKey().indexOf(indexed[i])] = i;
+            keyValues[i] = table.derbyTypes().get(indexed[i] - 1).getNull();
+            indexRow[i] = table.derbyTypes().get(indexed[i] - 1).getNull();
+        }
+        this.allColumns = new FormatableBitSet(table.types().size());
+        for (int i = 0; i < table.types().size(); i++) {
+            allColumns.set(i);
+        }
+    }
+
+    /** Looks the table up; null if there is none. */
+    static @Nullable AppliedTable open(
+            LanguageConnectionContext context, String schemaName, String name, DerbyValues values)
+            throws StandardException {
+        TransactionController transaction = context.getTransactionExecute();
+        DataDictionary dictionary = context.getDataDictionary();
+        SchemaDescriptor schema = dictionary.getSchemaDescriptor(schemaName, transaction, false);
+        TableDescriptor descriptor = schema == null ? null : dictionary.getTableDescriptor(name, schema, transaction);
+        if (descriptor == null) {
+            return null;
+        }
+        CapturedTable table = CapturedTable.of(dictionary, descriptor);
+        if (table.obstacle() != null) {
+            throw new DivergenceException("a write set changes table " + table.shape()
+                    + ", which cannot be replicated here: " + table.obstacle());
+        }
+        long primaryId = descriptor
+                .getConglomerateDescriptor(descriptor.getPrimaryKey().getConglomerateId())
+                .getConglomerateNumber();
+        List<Index> indexes = new ArrayList<>();
+        Index primary = null;
+        for (ConglomerateDescriptor conglomerate : descriptor.getConglomerateDescriptors()) {
+            long id = conglomerate.getConglomerateNumber();
+            // Indexes on the same columns share one conglomerate.
+            if (!conglomerate.isIndex() || indexes.stream().anyMatch(index -> index.id() == id)) {
+                continue;
+            }
+            Index index =
+                    new Index(id, conglomerate.getIndexDescriptor(), transaction.getStaticCompiledConglomInfo(id));
+            indexes.add(index);
+            if (id == primaryId) {
+                primary = index;
+            }
+        }
+        if (primary == null) {
+            throw new DivergenceException("table " + table.shape() + " has no index for its primary key");
+        }
+        return new AppliedTable(context, table, values, descriptor.getHeapConglomerateId(), indexes, primary);
+    }
+
+    long fingerprint() {
+        return table.shape().fingerprint();
+    }
+
+    // ----------------------------------------------------------------------------------------------------- changes
+
+    void insert(WriteSetReader in) throws StandardException {
+        int count = in.count();
+        if (count != table.types().size()) {
+            throw new DivergenceException("a row of " + count + " columns for table " + table.shape());
+        }
+        ExecRow row = newRow();
+        for (int i = 0; i < count; i++) {
+            values.read(in, table.types().get(i), row.getRowArray()[i]);
+        }
+        insert(row);
+    }
+
+    private void insert(ExecRow row) throws StandardException {
+        changer(null).insertRow(row, false);
+    }
+
+    void delete(WriteSetReader in) throws StandardException {
+        RowLocation location = find(in, "delete");
+        delete(fetch(location), location);
+    }
+
+    private void delete(ExecRow row, RowLocation location) throws StandardException {
+        changer(null).deleteRow(row, location);
+    }
+
+    void update(WriteSetReader in) throws StandardException {
+        RowLocation location = find(in, "update");
+        int count = in.count();
+        int columns = table.types().size();
+        if (count > columns) {
+            throw new DivergenceException("an update of " + count + " columns of table " + table.shape());
+        }
+        DataValueDescriptor[] changed = new DataValueDescriptor[columns];
+        FormatableBitSet changedColumns = new FormatableBitSet(columns);
+        for (int i = 0; i < count; i++) {
+            int position = in.column();
+            if (position < 1 || position > columns) {
+                throw new DivergenceException("an update of column " + position + " of table " + table.shape());
+            }
+            DataValueDescriptor value = table.derbyTypes().get(position - 1).getNull();
+            values.read(in, table.types().get(position - 1), value);
+            changed[position - 1] = value;
+            changedColumns.set(position - 1);
+        }
+        if (!touches(changedColumns, indexes)) {
+            heap().replace(location, changed, changedColumns);
+            return;
+        }
+        ExecRow before = fetch(location);
+        ExecRow after =
+                context.getLanguageConnectionFactory().getExecutionFactory().getValueRow(columns);
+        for (int i = 0; i < columns; i++) {
+            after.setColumn(i + 1, changed[i] == null ? before.getColumn(i + 1) : changed[i]);
+        }
+        boolean unique = indexes.stream()
+                .anyMatch(index -> isUnique(index.generator()) && touches(changedColumns, List.of(index)));
+        if (unique) {
+            // Keys may be exchanged between the rows of a statement: first all old ones go, then the new ones come.
+            delete(before, location);
+            postponed.add(after);
+        } else {
+            changer(changedColumns).updateRow(before, after, location);
+        }
+    }
+
+    /** The statement has ended: the rows with new keys come back. */
+    void insertPostponed() throws StandardException {
+        for (ExecRow row : postponed) {
+            insert(row);
+        }
+        postponed.clear();
+    }
+
+    private static boolean isUnique(IndexRowGenerator index) {
+        return index.isUnique() || index.isUniqueWithDuplicateNulls();
+    }
+
+    private static boolean touches(FormatableBitSet changedColumns, List<Index> among) {
+        for (Index index : among) {
+            for (int position : index.generator().baseColumnPositions()) {
+                if (changedColumns.isSet(position - 1)) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private ExecRow newRow() throws StandardException {
+        int columns = table.types().size();
+        ExecRow row =
+                context.getLanguageConnectionFactory().getExecutionFactory().getValueRow(columns);
+        for (int i = 0; i < columns; i++) {
+            row.setColumn(i + 1, table.derbyTypes().get(i).getNull());
+        }
+        return row;
+    }
+
+    private ExecRow fetch(RowLocation location) throws StandardException {
+        ExecRow row = newRow();
+        if (!heap().fetch(location, row.getRowArray(), null)) {
+            throw new DivergenceException("a row of table " + table.shape() + " is in its index but not in the table");
+        }
+        for (DataValueDescriptor value : row.getRowArray()) {
+            // A value that is a stream of the row would not outlive the row's change.
+            if (value instanceof org.apache.derby.iapi.services.io.StreamStorable stream) {
+                stream.loadStream();
+            }
+        }
+        return row;
+    }
+
+    /** Finds the row by the key that the write set gives. */
+    private RowLocation find(WriteSetReader in, String purpose) throws StandardException {
+        for (int i = 0; i < keyOrder.length; i++) {
+            values.read(in, table.types().get(table.primaryKey().get(i) - 1), keyValues[keyOrder[i]]);
+        }
+        RowLocation location = heap().newRowLocationTemplate();
+        indexRow[indexRow.length - 1] = location;
+        ScanController open = scan;
+        if (open == null) {
+            open = transaction.openCompiledScan(
+                    false,
+                    TransactionController.OPENMODE_FORUPDATE,
+                    TransactionController.MODE_RECORD,
+                    TransactionController.ISOLATION_READ_COMMITTED,
+                    null,
+                    keyValues,
+                    ScanController.GE,
+                    null,
+                    keyValues,
+                    ScanController.GT,
+                    primaryIndex.compiled(),
+                    transaction.getDynamicCompiledConglomInfo(primaryIndex.id()));
+            scan = open;
+        } else {
+            open.reopenScan(keyValues, ScanController.GE, null, keyValues, ScanController.GT);
+        }
+        if (!open.fetchNext(indexRow)) {
+            throw new DivergenceException("there is no row to " + purpose + " with key " + keyText() + " in table "
+                    + table.shape() + ": this replica has diverged");
+        }
+        return location;
+    }
+
+    private String keyText() throws StandardException {
+        List<String> parts = new ArrayList<>();
+        for (int part : keyOrder) {
+            parts.add(keyValues[part].getString());
+        }
+        return "(" + String.join(", ", parts) + ")";
+    }
+
+    private ConglomerateController heap() throws StandardException {
+        ConglomerateController open = heapController;
+        if (open == null) {
+            open = transaction.openCompiledConglomerate(
+                    false,
+                    TransactionController.OPENMODE_FORUPDATE,
+                    TransactionController.MODE_RECORD,
+                    TransactionController.ISOLATION_READ_COMMITTED,
+                    heap,
+                    transaction.getDynamicCompiledConglomInfo(heapId));
+            heapController = open;
+        }
+        return open;
+    }
+
+    /** Changes heap and indexes; for inserts and deletes all indexes, for updates those that the columns touch. */
+    private RowChanger changer(@Nullable FormatableBitSet changedColumns) throws StandardException {
+        FormatableBitSet key = changedColumns == null ? allColumns : changedColumns;
+        RowChanger open = changers.get(key);
+        if (open != null) {
+            return open;
+        }
+        List<Index> touched = changedColumns == null
+                ? indexes
+                : indexes.stream()
+                        .filter(index -> touches(changedColumns, List.of(index)))
+                        .toList();
+        int count = touched.size();
+        IndexRowGenerator[] generators = new IndexRowGenerator[count];
+        long[] ids = new long[count];
+        StaticCompiledOpenConglomInfo[] statics = new StaticCompiledOpenConglomInfo[count];
+        DynamicCompiledOpenConglomInfo[] dynamics = new DynamicCompiledOpenConglomInfo[count];
+        String[] names = new String[count];
+        for (int i = 0; i < count; i++) {
+            Index index = touched.get(i);
+            generators[i] = index.generator();
+            ids[i] = index.id();
+            statics[i] = index.compiled();
+            dynamics[i] = transaction.getDynamicCompiledConglomInfo(index.id());
+            names[i] = "of " + table.shape();
+        }
+        int[] changed = null;
+        if (changedColumns != null) {
+            changed = java.util.stream.IntStream.range(0, table.types().size())
+                    .filter(changedColumns::isSet)
+                    .map(i -> i + 1)
+                    .toArray();
+        }
+        ExecutionFactory execution = context.getLanguageConnectionFactory().getExecutionFactory();
+        RowChanger changer = execution.getRowChanger(
+                heapId,
+                heap,
+                transaction.getDynamicCompiledConglomInfo(heapId),
+                generators,
+                ids,
+                statics,
+                dynamics,
+                table.types().size(),
+                transaction,
+                changed,
+                null,
+                null);
+        changer.setIndexNames(names);
+        changer.open(TransactionController.MODE_RECORD);
+        changers.put(key, changer);
+        return changer;
+    }
+
+    /** The transaction ends. */
+    void close() throws StandardException {
+        ScanController openScan = scan;
+        if (openScan != null) {
+            openScan.close();
+            scan = null;
+        }
+        ConglomerateController openHeap = heapController;
+        if (openHeap != null) {
+            openHeap.close();
+            heapController = null;
+        }
+        for (RowChanger changer : changers.values()) {
+            changer.close();
+        }
+        changers.clear();
+    }
+}

@@ -1,0 +1,150 @@
+package org.gorda.bindings.derby;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.derby.catalog.UUID;
+import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
+import org.apache.derby.iapi.sql.dictionary.ColumnDescriptor;
+import org.apache.derby.iapi.sql.dictionary.ConglomerateDescriptor;
+import org.apache.derby.iapi.sql.dictionary.ConstraintDescriptor;
+import org.apache.derby.iapi.sql.dictionary.ConstraintDescriptorList;
+import org.apache.derby.iapi.sql.dictionary.DataDictionary;
+import org.apache.derby.iapi.sql.dictionary.ForeignKeyConstraintDescriptor;
+import org.apache.derby.iapi.sql.dictionary.ReferencedKeyConstraintDescriptor;
+import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
+import org.apache.derby.iapi.types.DataTypeDescriptor;
+import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.SqlType;
+import org.gorda.gapi.TableShape;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A table as capture sees it: its shape, its keys, and why it cannot be replicated if so. Immutable.
+ *
+ * @param types of the columns, by position from 0
+ * @param derbyTypes the same as Derby knows them
+ * @param primaryKey positions from 1 of the primary key's columns, in the key's order
+ * @param uniqueKeys the primary key and the unique constraints
+ * @param foreignKeys what rows refer to
+ * @param obstacle why changes to the table are refused, or null
+ */
+record CapturedTable(
+        TableShape shape,
+        List<SqlType> types,
+        List<DataTypeDescriptor> derbyTypes,
+        List<Integer> primaryKey,
+        List<Key> uniqueKeys,
+        List<Key> foreignKeys,
+        @Nullable String obstacle) {
+
+    /**
+     * Columns whose values make a certification key.
+     *
+     * @param identity of the constraint that they are a key of: for a foreign key, the referenced one
+     * @param columns positions from 1
+     */
+    record Key(long identity, List<Integer> columns) {}
+
+    CapturedTable withShape(TableShape same) {
+        return new CapturedTable(same, types, derbyTypes, primaryKey, uniqueKeys, foreignKeys, obstacle);
+    }
+
+    /** Schemas whose tables are the engine's, or ours. */
+    static boolean isSystemSchema(String schema) {
+        return schema.startsWith("SYS") || schema.equals(PositionTable.SCHEMA) || schema.equals("NULLID");
+    }
+
+    /** Looks up the table of a heap; null if it is none that can be changed by clients. */
+    static @Nullable CapturedTable ofHeap(LanguageConnectionContext lcc, long heapId) throws StandardException {
+        DataDictionary dictionary = lcc.getDataDictionary();
+        // In a nested transaction, as the compiler does, so that no locks on the catalogue stay with the client's
+        // transaction.
+        lcc.beginNestedTransaction(true);
+        try {
+            ConglomerateDescriptor heap = dictionary.getConglomerateDescriptor(heapId);
+            if (heap == null) {
+                return null; // a declared temporary table
+            }
+            TableDescriptor table = dictionary.getTableDescriptor(heap.getTableID());
+            if (table == null || table.getTableType() != TableDescriptor.BASE_TABLE_TYPE) {
+                return null;
+            }
+            return isSystemSchema(table.getSchemaName()) ? null : of(dictionary, table);
+        } finally {
+            lcc.commitNestedTransaction();
+        }
+    }
+
+    static CapturedTable of(DataDictionary dictionary, TableDescriptor table) throws StandardException {
+        String obstacle = null;
+        List<TableShape.Column> columns = new ArrayList<>();
+        List<SqlType> types = new ArrayList<>();
+        List<DataTypeDescriptor> derbyTypes = new ArrayList<>();
+        for (int position = 1; position <= table.getNumberOfColumns(); position++) {
+            ColumnDescriptor column = table.getColumnDescriptor(position);
+            SqlType type = DerbyValues.typeOf(column.getType());
+            if (type == null) {
+                obstacle = "its column \"" + column.getColumnName() + "\" has type "
+                        + column.getType().getTypeName() + ", which cannot be replicated: store it as a CLOB or BLOB";
+                type = SqlType.BLOB;
+            }
+            columns.add(new TableShape.Column(column.getColumnName(), type));
+            types.add(type);
+            derbyTypes.add(column.getType());
+        }
+        ReferencedKeyConstraintDescriptor primary = table.getPrimaryKey();
+        List<Integer> primaryKey = List.of();
+        if (primary == null) {
+            obstacle = "it has no primary key, by which replicas find a row: ALTER TABLE " + table.getQualifiedName()
+                    + " ADD PRIMARY KEY (...), or add an identity column for it";
+        } else {
+            primaryKey = list(primary.getReferencedColumns());
+        }
+        List<Key> uniqueKeys = new ArrayList<>();
+        List<Key> foreignKeys = new ArrayList<>();
+        ConstraintDescriptorList constraints = dictionary.getConstraintDescriptors(table);
+        for (int i = 0; i < constraints.size(); i++) {
+            ConstraintDescriptor constraint = constraints.elementAt(i);
+            if (constraint instanceof ForeignKeyConstraintDescriptor foreign) {
+                ReferencedKeyConstraintDescriptor referenced = foreign.getReferencedConstraint();
+                foreignKeys.add(new Key(identityOf(referenced), list(foreign.getReferencedColumns())));
+            } else if (constraint instanceof ReferencedKeyConstraintDescriptor unique) {
+                uniqueKeys.add(new Key(identityOf(unique), list(unique.getReferencedColumns())));
+                if (constraint.deferrable()) {
+                    obstacle = "its constraint \"" + constraint.getConstraintName()
+                            + "\" is deferrable, which cannot be replicated for keys: drop it and add it without DEFERRABLE";
+                }
+            }
+        }
+        TableShape shape = new TableShape(table.getSchemaName(), table.getName(), columns, primaryKey);
+        return new CapturedTable(
+                shape,
+                List.copyOf(types),
+                List.copyOf(derbyTypes),
+                primaryKey,
+                List.copyOf(uniqueKeys),
+                List.copyOf(foreignKeys),
+                obstacle);
+    }
+
+    private static long identityOf(ConstraintDescriptor constraint) throws StandardException {
+        TableDescriptor table = constraint.getTableDescriptor();
+        List<String> names = new ArrayList<>();
+        for (int position : constraint.getReferencedColumns()) {
+            names.add(table.getColumnDescriptor(position).getColumnName());
+        }
+        return KeyHasher.constraint(table.getSchemaName(), table.getName(), names);
+    }
+
+    private static List<Integer> list(int[] positions) {
+        return java.util.Arrays.stream(positions).boxed().toList();
+    }
+
+    /** The table an identity column's generator belongs to, by the name that Derby gives the generator. */
+    static UUID tableOfGenerator(DataDictionary dictionary, String generatorName) {
+        return dictionary
+                .getUUIDFactory()
+                .recreateUUID(generatorName.substring(1).replace('X', '-'));
+    }
+}

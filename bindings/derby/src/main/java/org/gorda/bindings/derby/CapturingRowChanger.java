@@ -1,0 +1,274 @@
+package org.gorda.bindings.derby;
+
+import org.apache.derby.iapi.services.io.FormatableBitSet;
+import org.apache.derby.iapi.sql.execute.ExecRow;
+import org.apache.derby.iapi.sql.execute.RowChanger;
+import org.apache.derby.iapi.sql.execute.TemporaryRowHolder;
+import org.apache.derby.iapi.store.access.ConglomerateController;
+import org.apache.derby.iapi.types.DataValueDescriptor;
+import org.apache.derby.iapi.types.RowLocation;
+import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.KeyMode;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.SqlType;
+import org.gorda.gapi.WriteSetWriter;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Encodes each row change before Derby makes it. One per activation, which means per statement and connection. Confined to the
+ * connection's thread.
+ */
+final class CapturingRowChanger implements RowChanger {
+
+    private final RowChanger derby;
+    private final ReflectedConnection connection;
+    private final CapturedTable table;
+    private final boolean withKeys;
+    private final SqlType[] types;
+    private final int[] primaryKey;
+
+    /** Where in Derby's partial rows the columns are: by column position from 1, the index from 0, or -1. */
+    private final int[] indexInRow;
+
+    private final int[] changedColumns;
+    private final boolean[] isChanged;
+    private final boolean changesKeys;
+    private final boolean changesPrimaryKey;
+    private final boolean primaryKeyInRow;
+    private final DataValueDescriptor @Nullable [] fetched;
+    private final FormatableBitSet primaryKeyColumns;
+    private boolean keysChanged;
+
+    /**
+     * Wraps a row changer.
+     *
+     * @param changed positions from 1 of the columns an update changes, null for inserts and deletes
+     * @param readColumns which columns Derby's rows hold, by position from 1; null if all
+     */
+    CapturingRowChanger(
+            RowChanger derby,
+            ReflectedConnection connection,
+            CapturedTable table,
+            int @Nullable [] changed,
+            @Nullable FormatableBitSet readColumns)
+            throws StandardException {
+        this.derby = derby;
+        this.connection = connection;
+        this.table = table;
+        this.withKeys = connection.database().wantsKeys();
+        this.types = table.types().toArray(new SqlType[0]);
+        this.primaryKey =
+                table.primaryKey().stream().mapToInt(Integer::intValue).toArray();
+        int columns = types.length;
+        indexInRow = new int[columns + 1];
+        int next = 0;
+        for (int position = 1; position <= columns; position++) {
+            boolean held = readColumns == null || (position < readColumns.getLength() && readColumns.get(position));
+            indexInRow[position] = held ? next++ : -1;
+        }
+        isChanged = new boolean[columns + 1];
+        changedColumns = changed == null ? new int[0] : changed.clone();
+        java.util.Arrays.sort(changedColumns);
+        for (int position : changedColumns) {
+            isChanged[position] = true;
+        }
+        changesPrimaryKey = table.primaryKey().stream().anyMatch(position -> isChanged[position]);
+        changesKeys = table.uniqueKeys().stream()
+                .anyMatch(key -> key.columns().stream().anyMatch(position -> isChanged[position]));
+        primaryKeyInRow = table.primaryKey().stream().allMatch(position -> indexInRow[position] >= 0);
+        primaryKeyColumns = new FormatableBitSet(columns);
+        DataValueDescriptor[] templates = null;
+        if (!primaryKeyInRow) {
+            templates = new DataValueDescriptor[columns];
+            for (int position : table.primaryKey()) {
+                primaryKeyColumns.set(position - 1);
+                templates[position - 1] = table.derbyTypes().get(position - 1).getNull();
+            }
+        }
+        fetched = templates;
+    }
+
+    @Override
+    public RowLocation insertRow(ExecRow row, boolean getLocation) throws StandardException {
+        WriteSetWriter out = connection.beginChange(table);
+        DataValueDescriptor[] values = row.getRowArray();
+        try {
+            out.insert(table.shape(), types.length);
+            for (int i = 0; i < types.length; i++) {
+                connection.values().write(types[i], values[i], out);
+            }
+            if (withKeys) {
+                for (CapturedTable.Key key : table.uniqueKeys()) {
+                    addKey(out, KeyMode.WRITTEN, key, values);
+                }
+                for (CapturedTable.Key key : table.foreignKeys()) {
+                    addKey(out, KeyMode.REFERENCED, key, values);
+                }
+            }
+        } catch (RefusedException e) {
+            throw new DerbyRefusal(e.refusal());
+        }
+        return derby.insertRow(row, getLocation);
+    }
+
+    @Override
+    public void deleteRow(ExecRow row, RowLocation location) throws StandardException {
+        WriteSetWriter out = connection.beginChange(table);
+        DataValueDescriptor[] values = row.getRowArray();
+        try {
+            out.delete(table.shape());
+            putPrimaryKey(out, values, location);
+            if (withKeys) {
+                for (CapturedTable.Key key : table.uniqueKeys()) {
+                    addKey(out, KeyMode.REMOVED, key, values);
+                }
+            }
+        } catch (RefusedException e) {
+            throw new DerbyRefusal(e.refusal());
+        }
+        derby.deleteRow(row, location);
+    }
+
+    @Override
+    public void updateRow(ExecRow oldRow, ExecRow newRow, RowLocation location) throws StandardException {
+        WriteSetWriter out = connection.beginChange(table);
+        DataValueDescriptor[] oldValues = oldRow.getRowArray();
+        DataValueDescriptor[] newValues = newRow.getRowArray();
+        try {
+            out.update(table.shape());
+            putPrimaryKey(out, oldValues, location);
+            out.changed(changedColumns.length);
+            for (int position : changedColumns) {
+                out.column(position);
+                connection.values().write(types[position - 1], newValues[indexInRow[position]], out);
+            }
+            if (changesKeys) {
+                keysChanged = true;
+            }
+            if (withKeys) {
+                addKeysOfUpdate(out, oldValues, newValues, location);
+            }
+        } catch (RefusedException e) {
+            throw new DerbyRefusal(e.refusal());
+        }
+        derby.updateRow(oldRow, newRow, location);
+    }
+
+    private void addKeysOfUpdate(
+            WriteSetWriter out, DataValueDescriptor[] oldValues, DataValueDescriptor[] newValues, RowLocation location)
+            throws StandardException {
+        if (!changesPrimaryKey) {
+            CapturedTable.Key primary = primaryKeyOf(table);
+            if (primaryKeyInRow) {
+                addKey(out, KeyMode.WRITTEN, primary, oldValues);
+            } else {
+                KeyHasher hasher = connection.hasher().begin(primary.identity());
+                for (int position : primary.columns()) {
+                    connection.values().hash(types[position - 1], fetchedKey(location)[position - 1], hasher);
+                }
+                out.key(KeyMode.WRITTEN, hasher.value());
+            }
+        }
+        for (CapturedTable.Key key : table.uniqueKeys()) {
+            if (key.columns().stream().anyMatch(position -> isChanged[position])) {
+                addKey(out, KeyMode.REMOVED, key, oldValues);
+                addKey(out, KeyMode.WRITTEN, key, newValues);
+            }
+        }
+        for (CapturedTable.Key key : table.foreignKeys()) {
+            if (key.columns().stream().anyMatch(position -> isChanged[position])) {
+                addKey(out, KeyMode.REFERENCED, key, newValues);
+            }
+        }
+    }
+
+    private static CapturedTable.Key primaryKeyOf(CapturedTable table) {
+        return table.uniqueKeys().stream()
+                .filter(key -> key.columns().equals(table.primaryKey()))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** Adds a key of a row, unless a column is null, which makes it equal to nothing. */
+    private void addKey(WriteSetWriter out, KeyMode mode, CapturedTable.Key key, DataValueDescriptor[] values)
+            throws StandardException {
+        KeyHasher hasher = connection.hasher().begin(key.identity());
+        for (int position : key.columns()) {
+            DataValueDescriptor value = values[indexInRow[position]];
+            if (value.isNull()) {
+                return;
+            }
+            connection.values().hash(types[position - 1], value, hasher);
+        }
+        out.key(mode, hasher.value());
+    }
+
+    private void putPrimaryKey(WriteSetWriter out, DataValueDescriptor[] values, RowLocation location)
+            throws StandardException {
+        DataValueDescriptor[] source = primaryKeyInRow ? values : fetchedKey(location);
+        for (int position : primaryKey) {
+            int index = primaryKeyInRow ? indexInRow[position] : position - 1;
+            connection.values().write(types[position - 1], source[index], out);
+        }
+    }
+
+    /** Derby reads for an update only what it needs; the key is fetched from the row. */
+    private DataValueDescriptor[] fetchedKey(RowLocation location) throws StandardException {
+        DataValueDescriptor[] key = fetched;
+        if (key == null) {
+            throw new IllegalStateException("the key of " + table.shape() + " is in the row");
+        }
+        getHeapConglomerateController().fetch(location, key, primaryKeyColumns);
+        return key;
+    }
+
+    @Override
+    public void finish() throws StandardException {
+        derby.finish();
+        if (keysChanged) {
+            keysChanged = false;
+            connection.endOfKeyChanges();
+        }
+    }
+
+    @Override
+    public void open(int lockMode) throws StandardException {
+        derby.open(lockMode);
+    }
+
+    @Override
+    public void open(int lockMode, boolean wait) throws StandardException {
+        derby.open(lockMode, wait);
+    }
+
+    @Override
+    public void openForUpdate(boolean[] fixOnUpdate, int lockMode, boolean wait) throws StandardException {
+        derby.openForUpdate(fixOnUpdate, lockMode, wait);
+    }
+
+    @Override
+    public void setRowHolder(TemporaryRowHolder rowHolder) {
+        derby.setRowHolder(rowHolder);
+    }
+
+    @Override
+    public void setIndexNames(String[] indexNames) {
+        derby.setIndexNames(indexNames);
+    }
+
+    @Override
+    public void close() throws StandardException {
+        derby.close();
+    }
+
+    @Override
+    public ConglomerateController getHeapConglomerateController() {
+        return derby.getHeapConglomerateController();
+    }
+
+    @Override
+    public int findSelectedCol(int selectedCol) {
+        return derby.findSelectedCol(selectedCol);
+    }
+}

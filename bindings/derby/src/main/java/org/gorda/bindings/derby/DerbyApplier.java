@@ -1,0 +1,230 @@
+package org.gorda.bindings.derby;
+
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.derby.iapi.store.access.TransactionController;
+import org.apache.derby.impl.jdbc.EmbedConnection;
+import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.Applier;
+import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.WriteSet;
+import org.gorda.gapi.WriteSetReader;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Applies write sets below SQL: rows are found by the primary key's index and changed in heap and indexes directly, so that no
+ * trigger fires, no foreign key acts and generated values stay as they were generated. Schema changes go by SQL. Confined to one
+ * thread.
+ */
+final class DerbyApplier implements Applier {
+
+    private final DerbyDatabase database;
+    private final EmbedConnection connection;
+    private final ReflectedConnection context;
+    private final DerbyValues values = new DerbyValues();
+    private final GeneratorTable generators;
+
+    /** By schema and name; forgotten with every schema change, after which Derby may have moved them. */
+    private final Map<String, AppliedTable> tables = new HashMap<>();
+
+    private boolean schemaChanged;
+    private boolean closed;
+
+    DerbyApplier(DerbyDatabase database, EmbedConnection connection, ReflectedConnection context) throws SQLException {
+        this.database = database;
+        this.connection = connection;
+        this.context = context;
+        this.generators = new GeneratorTable(connection);
+        connection.commit();
+    }
+
+    @Override
+    public void apply(WriteSet writeSet) {
+        synchronized (connection) {
+            try {
+                DerbyDatabase.within(context, () -> {
+                    applyWithin(new WriteSetReader(writeSet));
+                    return true;
+                });
+            } catch (SQLException | StandardException e) {
+                throw new ReflectionException("Derby could not apply a write set: " + e.getMessage(), e);
+            }
+        }
+    }
+
+    private void applyWithin(WriteSetReader in) throws SQLException, StandardException {
+        AppliedTable[] byIndex = new AppliedTable[in.tables().size()];
+        WriteSetReader.Kind kind = in.next();
+        while (kind != null) {
+            switch (kind) {
+                case INSERT -> table(in, byIndex).insert(in);
+                case UPDATE -> table(in, byIndex).update(in);
+                case DELETE -> table(in, byIndex).delete(in);
+                case END_OF_STATEMENT -> insertPostponed();
+                case STATEMENT -> {
+                    execute(in);
+                    java.util.Arrays.fill(byIndex, null);
+                }
+                case GENERATED -> {
+                    boolean identity = in.readBoolean();
+                    GeneratorTable.Generator generator =
+                            new GeneratorTable.Generator(identity, in.readText(), in.readText());
+                    generators.taken(context, generator, in.readInteger());
+                }
+            }
+            kind = in.next();
+        }
+        insertPostponed();
+    }
+
+    private AppliedTable table(WriteSetReader in, @Nullable AppliedTable[] byIndex) throws StandardException {
+        AppliedTable known = byIndex[in.tableIndex()];
+        if (known != null) {
+            return known;
+        }
+        WriteSetReader.Table named = in.tables().get(in.tableIndex());
+        AppliedTable table = tables.get(named.toString());
+        if (table == null) {
+            table = AppliedTable.open(context, named.schema(), named.name(), values);
+            if (table == null) {
+                throw new DivergenceException("a write set changes table " + named + ", which does not exist here");
+            }
+            tables.put(named.toString(), table);
+        }
+        if (table.fingerprint() != named.fingerprint()) {
+            throw new DivergenceException("table " + named
+                    + " has other columns, types or key here than at the origin of a " + "write set that changes it");
+        }
+        byIndex[in.tableIndex()] = table;
+        return table;
+    }
+
+    private void insertPostponed() throws StandardException {
+        for (AppliedTable table : tables.values()) {
+            table.insertPostponed();
+        }
+    }
+
+    private void execute(WriteSetReader in) throws SQLException, StandardException {
+        String schema = in.readText();
+        String text = in.readText();
+        int count = in.count();
+        List<String> names = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            names.add(in.readText());
+        }
+        insertPostponed();
+        closeTables();
+        tables.clear();
+        generators.settle(context);
+        schemaChanged = true;
+        try (Statement statement = connection.createStatement()) {
+            setSchema(statement, schema);
+            context.giveNames(names);
+            // The comment makes the text unlike any other, so that Derby compiles it and asks for the names.
+            statement.execute("/* gorda " + System.nanoTime() + " */ " + text);
+        } catch (SQLException e) {
+            throw new DivergenceException(
+                    "a schema change that succeeded at its origin fails here: " + text + ": " + e.getMessage(), e);
+        } finally {
+            context.giveNames(null);
+        }
+    }
+
+    private void setSchema(Statement statement, String schema) throws SQLException {
+        if (schema.equals(connection.getSchema())) {
+            return;
+        }
+        try {
+            statement.execute("SET SCHEMA " + TableShape.quoted(schema));
+        } catch (SQLException e) {
+            if (!"42Y07".equals(e.getSQLState())) {
+                throw e;
+            }
+            // The origin's user's default schema, which Derby creates with the first object in it.
+            statement.execute("CREATE SCHEMA " + TableShape.quoted(schema));
+            statement.execute("SET SCHEMA " + TableShape.quoted(schema));
+        }
+    }
+
+    private void closeTables() throws StandardException {
+        for (AppliedTable table : tables.values()) {
+            table.close();
+        }
+    }
+
+    @Override
+    public void commit(StoredPosition position, boolean durable) {
+        synchronized (connection) {
+            try {
+                DerbyDatabase.within(context, () -> {
+                    closeTables();
+                    database.positions().store(context.getTransactionExecute(), position);
+                    if (durable || schemaChanged) {
+                        context.internalCommit(true);
+                    } else {
+                        context.internalCommitNoSync(TransactionController.RELEASE_LOCKS);
+                    }
+                    return true;
+                });
+                schemaChanged = false;
+                database.committed(position);
+            } catch (SQLException | StandardException e) {
+                throw new ReflectionException("Derby could not commit what was applied up to " + position, e);
+            }
+        }
+    }
+
+    @Override
+    public void rollback() {
+        synchronized (connection) {
+            try {
+                connection.rollback();
+                tables.clear();
+                schemaChanged = false;
+                generators.rolledBack();
+                connection.commit();
+            } catch (SQLException e) {
+                throw new ReflectionException("Derby could not roll back what was applied", e);
+            }
+        }
+    }
+
+    /** Moves generated keys behind those of others, in a transaction of its own. */
+    void settleGenerators() {
+        synchronized (connection) {
+            try {
+                DerbyDatabase.within(context, () -> {
+                    generators.settle(context);
+                    return true;
+                });
+                connection.commit();
+            } catch (SQLException | StandardException e) {
+                throw new ReflectionException("Derby's generators could not be moved behind those of others", e);
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        synchronized (connection) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            try {
+                connection.rollback();
+                connection.close();
+            } catch (SQLException e) {
+                throw new ReflectionException("the applier's connection could not be closed", e);
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+package org.gorda.bindings.derby;
+
+import java.util.EnumSet;
+import java.util.Set;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.DatabaseBinding;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.TransactionListener;
+
+/** The binding for Apache Derby, configured by the name {@code derby}. Thread-safe. */
+public final class DerbyBinding implements DatabaseBinding {
+
+    static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.allOf(Capability.class));
+
+    /** For {@link java.util.ServiceLoader}. */
+    public DerbyBinding() {}
+
+    @Override
+    public String name() {
+        return "derby";
+    }
+
+    @Override
+    public Set<Capability> capabilities() {
+        return CAPABILITIES;
+    }
+
+    @Override
+    public ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener) {
+        return new DerbyDatabase(configuration, listener);
+    }
+}

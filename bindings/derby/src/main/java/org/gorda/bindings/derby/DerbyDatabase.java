@@ -1,0 +1,415 @@
+package org.gorda.bindings.derby;
+
+import java.io.PrintWriter;
+import java.io.Writer;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.derby.drda.NetworkServerControl;
+import org.apache.derby.iapi.services.context.ContextManager;
+import org.apache.derby.iapi.services.context.ContextService;
+import org.apache.derby.iapi.sql.PreparedStatement;
+import org.apache.derby.iapi.sql.dictionary.DataDictionary;
+import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
+import org.apache.derby.iapi.sql.dictionary.SequenceDescriptor;
+import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
+import org.apache.derby.impl.jdbc.EmbedConnection;
+import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.Applier;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.TransactionListener;
+import org.gorda.gapi.WriteSetWriter;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A Derby database, reflected. Thread-safe. */
+final class DerbyDatabase implements ReflectedDatabase {
+
+    private static final Logger LOG = LoggerFactory.getLogger(DerbyDatabase.class);
+    private static final int SERVER_START_TRIES = 200;
+
+    /** Room in front of each write set for what the meta level sends before it. */
+    private static final int HEADROOM_BYTES = 128;
+
+    private final DatabaseConfiguration configuration;
+    private final TransactionListener listener;
+    private final boolean wantsReads;
+    private final String url;
+    private final EmbedConnection internal;
+    private final ReflectedConnectionFactory factory;
+    private final PriorityLockFactory locks;
+    private final DataDictionary dictionary;
+    private final PositionTable positions;
+    private final String description;
+    private final Set<LocalTransaction> open = ConcurrentHashMap.newKeySet();
+    private final Set<LocalCommit> suspended = ConcurrentHashMap.newKeySet();
+    private final Map<TableShape, TableShape> shapes = new ConcurrentHashMap<>();
+    private final Map<PreparedStatement, List<String>> generatedNames =
+            Collections.synchronizedMap(new WeakHashMap<>());
+    private volatile @Nullable StoredPosition committed;
+    private @Nullable NetworkServerControl server;
+    private @Nullable DerbyApplier applier;
+
+    DerbyDatabase(DatabaseConfiguration configuration, TransactionListener listener) {
+        this.configuration = configuration;
+        this.listener = listener;
+        this.wantsReads = listener.wantsReads();
+        this.url = "jdbc:derby:" + configuration.location();
+        DerbyEngine.start();
+        try {
+            internal =
+                    (EmbedConnection) DriverManager.getConnection(url + ";create=true", properties(new Properties()));
+            if (!(internal.getLanguageConnection() instanceof ReflectedConnection connection)) {
+                internal.close();
+                throw DerbyEngine.notReflected(configuration.location());
+            }
+            if (!(connection.getLanguageConnectionFactory() instanceof ReflectedConnectionFactory connections)) {
+                throw DerbyEngine.notReflected(configuration.location());
+            }
+            factory = connections;
+            if (factory.reflected() != null) {
+                throw new ReflectionException(configuration.location() + " is open already in this process");
+            }
+            locks = connection.locks();
+            connection.applies();
+            internal.setAutoCommit(false);
+            createTables();
+            description = internal.getMetaData().getDatabaseProductName() + " "
+                    + internal.getMetaData().getDatabaseProductVersion();
+            dictionary = ReflectedDictionary.of(connection.getDatabase().getDataDictionary());
+            positions = within(connection, () -> PositionTable.open(connection));
+            committed = PositionTable.load(internal);
+            internal.commit();
+            factory.reflect(this);
+        } catch (SQLException e) {
+            throw new ReflectionException(
+                    "the Derby database " + configuration.location() + " cannot be opened: " + messages(e), e);
+        } catch (StandardException e) {
+            throw new ReflectionException("the Derby database " + configuration.location() + " cannot be opened", e);
+        }
+    }
+
+    private static String messages(SQLException failure) {
+        StringBuilder text = new StringBuilder();
+        for (SQLException e = failure; e != null; e = e.getNextException()) {
+            text.append(text.isEmpty() ? "" : "; ").append(e.getMessage());
+        }
+        return text.toString();
+    }
+
+    private Properties properties(Properties given) {
+        Properties all = new Properties();
+        all.putAll(configuration.attributes());
+        all.putAll(given);
+        return all;
+    }
+
+    private void createTables() throws SQLException {
+        try (ResultSet found = internal.getMetaData().getTables(null, PositionTable.SCHEMA, "POSITION", null)) {
+            if (found.next()) {
+                return;
+            }
+        }
+        try (Statement statement = internal.createStatement()) {
+            statement.execute("CREATE SCHEMA " + PositionTable.SCHEMA);
+            PositionTable.create(internal);
+            GeneratorTable.create(internal);
+            statement.execute("CREATE PROCEDURE GORDA.COMMIT_AS (SESSION_ID CHAR(36), NUMBER BIGINT) LANGUAGE JAVA "
+                    + "PARAMETER STYLE JAVA MODIFIES SQL DATA EXTERNAL NAME '" + DerbyProcedures.class.getName()
+                    + ".commitAs'");
+        }
+        internal.commit();
+    }
+
+    // ------------------------------------------------------------------------------------- for the rest of the binding
+
+    TransactionListener listener() {
+        return listener;
+    }
+
+    boolean wantsReads() {
+        return wantsReads;
+    }
+
+    boolean wantsKeys() {
+        return configuration.withKeys();
+    }
+
+    DataDictionary dictionary() {
+        return dictionary;
+    }
+
+    PositionTable positions() {
+        return positions;
+    }
+
+    WriteSetWriter newWriter() {
+        return new WriteSetWriter(HEADROOM_BYTES, configuration.writeSetBytesMax());
+    }
+
+    /** What runs within a connection's context. */
+    interface Work<T> {
+        T run() throws StandardException, SQLException;
+    }
+
+    /** Runs something that Derby does only for a thread that has the connection's context. */
+    static <T> T within(ReflectedConnection connection, Work<T> work) throws StandardException, SQLException {
+        ContextService contexts = ContextService.getFactory();
+        ContextManager manager = connection.getContextManager();
+        contexts.setCurrentContextManager(manager);
+        try {
+            return work.run();
+        } finally {
+            contexts.resetCurrentContextManager(manager);
+        }
+    }
+
+    @Nullable
+    CapturedTable captured(ReflectedConnection connection, long heapId) throws StandardException {
+        CapturedTable table = CapturedTable.ofHeap(connection, heapId);
+        return table == null ? null : table.withShape(shapes.computeIfAbsent(table.shape(), shape -> shape));
+    }
+
+    void remember(PreparedStatement statement, List<String> names) {
+        generatedNames.put(statement, names);
+    }
+
+    /** The names that Derby generated when it compiled the statement, which may have been on another connection. */
+    List<String> namesOf(PreparedStatement statement, List<String> justCompiled) {
+        if (!justCompiled.isEmpty()) {
+            remember(statement, justCompiled);
+        }
+        return generatedNames.getOrDefault(statement, List.of());
+    }
+
+    /** Adds to a write set what its transaction took from generators, by their identities in the catalogue. */
+    void putGenerated(ReflectedConnection connection, Map<String, Long> taken, WriteSetWriter out)
+            throws StandardException {
+        for (Map.Entry<String, Long> entry : taken.entrySet()) {
+            SequenceDescriptor sequence =
+                    dictionary.getSequenceDescriptor(dictionary.getUUIDFactory().recreateUUID(entry.getKey()));
+            if (sequence == null) {
+                continue; // dropped by the same transaction
+            }
+            SchemaDescriptor schema = sequence.getSchemaDescriptor();
+            if (!schema.isSystemSchema()) {
+                out.generated(false, schema.getSchemaName(), sequence.getSequenceName(), entry.getValue());
+                continue;
+            }
+            TableDescriptor table = dictionary.getTableDescriptor(
+                    CapturedTable.tableOfGenerator(dictionary, sequence.getSequenceName()));
+            if (table != null) {
+                out.generated(true, table.getSchemaName(), table.getName(), entry.getValue());
+            }
+        }
+    }
+
+    void opened(LocalTransaction transaction) {
+        open.add(transaction);
+    }
+
+    void closed(LocalTransaction transaction) {
+        open.remove(transaction);
+    }
+
+    void suspended(LocalCommit commit) {
+        suspended.add(commit);
+    }
+
+    void answered(LocalCommit commit) {
+        suspended.remove(commit);
+    }
+
+    void committed(StoredPosition position) {
+        committed = position;
+    }
+
+    EmbedConnection connectInternally() throws SQLException {
+        return (EmbedConnection) DriverManager.getConnection(url, properties(new Properties()));
+    }
+
+    // --------------------------------------------------------------------------------------------------- public side
+
+    @Override
+    public String description() {
+        return description;
+    }
+
+    @Override
+    public Set<Capability> capabilities() {
+        return DerbyBinding.CAPABILITIES;
+    }
+
+    @Override
+    public Connection connect(Properties given) throws SQLException {
+        return DriverManager.getConnection(url, properties(given));
+    }
+
+    @Override
+    public List<TableShape> tables() {
+        synchronized (internal) {
+            try {
+                ReflectedConnection connection = (ReflectedConnection) internal.getLanguageConnection();
+                List<TableShape> found = within(connection, () -> {
+                    List<TableShape> shapesFound = new ArrayList<>();
+                    try (Statement statement = internal.createStatement();
+                            ResultSet rows =
+                                    statement.executeQuery("SELECT TABLEID FROM SYS.SYSTABLES T JOIN SYS.SYSSCHEMAS S "
+                                            + "ON T.SCHEMAID = S.SCHEMAID WHERE TABLETYPE = 'T' AND SCHEMANAME NOT LIKE 'SYS%' "
+                                            + "AND SCHEMANAME <> 'GORDA' ORDER BY SCHEMANAME, TABLENAME")) {
+                        while (rows.next()) {
+                            TableDescriptor table = dictionary.getTableDescriptor(
+                                    dictionary.getUUIDFactory().recreateUUID(rows.getString(1)));
+                            shapesFound.add(CapturedTable.of(dictionary, table).shape());
+                        }
+                    }
+                    return shapesFound;
+                });
+                internal.commit();
+                return found;
+            } catch (SQLException | StandardException e) {
+                throw new ReflectionException("the tables of " + configuration.location() + " cannot be listed", e);
+            }
+        }
+    }
+
+    @Override
+    public synchronized Applier applier() {
+        if (applier != null) {
+            throw new IllegalStateException("there is an applier already");
+        }
+        try {
+            EmbedConnection connection = connectInternally();
+            connection.setAutoCommit(false);
+            ReflectedConnection context = (ReflectedConnection) connection.getLanguageConnection();
+            context.applies();
+            locks.prefer(context, configuration.readGrace());
+            applier = new DerbyApplier(this, connection, context);
+            return applier;
+        } catch (SQLException e) {
+            throw new ReflectionException("no connection for the applier to " + configuration.location(), e);
+        }
+    }
+
+    @Override
+    public Optional<StoredPosition> storedPosition() {
+        return Optional.ofNullable(committed);
+    }
+
+    @Override
+    public Optional<StoredPosition> flush() {
+        // Read first: what is committed meanwhile may be on disk, too, but need not.
+        StoredPosition before = committed;
+        synchronized (internal) {
+            try {
+                PositionTable.flush(internal);
+            } catch (SQLException e) {
+                throw new ReflectionException(
+                        "the Derby database " + configuration.location() + " could not be forced to disk", e);
+            }
+        }
+        return Optional.ofNullable(before);
+    }
+
+    @Override
+    public synchronized void takeOver() {
+        if (applier != null) {
+            applier.settleGenerators();
+        }
+    }
+
+    @Override
+    public void abortAll(Refusal refusal) {
+        open.forEach(transaction -> transaction.abort(refusal));
+    }
+
+    @Override
+    public List<SuspendedCommit> suspended() {
+        return List.copyOf(suspended);
+    }
+
+    @Override
+    public synchronized String listen(InetSocketAddress address) {
+        try {
+            InetAddress host = address.getAddress();
+            NetworkServerControl control = new NetworkServerControl(host, address.getPort());
+            control.start(new PrintWriter(Writer.nullWriter()));
+            for (int tries = 0; !answers(control); tries++) {
+                if (tries == SERVER_START_TRIES) {
+                    throw new ReflectionException("Derby's network server does not start on " + address
+                            + ": is another process using that port?");
+                }
+                Thread.sleep(20);
+            }
+            server = control;
+            return "jdbc:derby://" + host.getHostAddress() + ":" + address.getPort() + "/" + configuration.location();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ReflectionException("interrupted while Derby's network server was starting", e);
+        } catch (Exception e) { // what Derby declares
+            throw new ReflectionException("Derby's network server does not start on " + address, e);
+        }
+    }
+
+    private static boolean answers(NetworkServerControl control) {
+        try {
+            control.ping();
+            return true;
+        } catch (Exception e) { // what Derby declares
+            return false;
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        Refusal closing = new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one");
+        for (LocalCommit commit : suspended) {
+            commit.leaveUnknown(new Refusal(
+                    Refusal.Cause.UNKNOWN_OUTCOME,
+                    "this replica is stopping; ask another one for the outcome of transaction "
+                            + commit.transaction().id()));
+        }
+        abortAll(closing);
+        try {
+            NetworkServerControl running = server;
+            if (running != null) {
+                running.shutdown();
+            }
+        } catch (Exception e) { // what Derby declares
+            LOG.debug("Derby's network server did not stop in order", e);
+        }
+        if (applier != null) {
+            applier.close();
+        }
+        factory.reflect(null);
+        try {
+            DriverManager.getConnection(url + ";shutdown=true", properties(new Properties()))
+                    .close();
+        } catch (SQLException e) {
+            if (!"08006".equals(e.getSQLState())) {
+                LOG.warn("the Derby database {} was not shut down in order: {}", configuration.location(), messages(e));
+            }
+        }
+    }
+}

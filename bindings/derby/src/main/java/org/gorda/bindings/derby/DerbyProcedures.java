@@ -1,0 +1,34 @@
+package org.gorda.bindings.derby;
+
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionId;
+
+/** What clients of the network server call by SQL; the procedures are created with the database. */
+public final class DerbyProcedures {
+
+    private DerbyProcedures() {}
+
+    /**
+     * Commits the caller's transaction under a name that the caller has given it, so that it can ask any replica for the outcome
+     * should the answer be lost. {@code CALL GORDA.COMMIT_AS(session, number)}.
+     */
+    public static void commitAs(String session, long number) throws SQLException {
+        ReflectedConnection connection = ReflectedConnection.current();
+        if (connection == null) {
+            throw new SQLException("GORDA.COMMIT_AS is for connections to a replicated database", "0A000");
+        }
+        TransactionId id;
+        try {
+            id = new TransactionId(SessionId.parse(session), number);
+        } catch (IllegalArgumentException e) {
+            throw new SQLException("'" + session + "' is not a session's identity", "22023", e);
+        }
+        connection.name(id);
+        try (Connection caller = DriverManager.getConnection("jdbc:default:connection")) {
+            caller.commit();
+        }
+    }
+}

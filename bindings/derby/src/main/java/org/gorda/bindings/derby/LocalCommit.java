@@ -1,0 +1,169 @@
+package org.gorda.bindings.derby;
+
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TransactionContext;
+import org.gorda.gapi.TransactionListener;
+import org.gorda.gapi.WriteSet;
+import org.jspecify.annotations.Nullable;
+
+/** A client's commit, its thread waiting in Derby's commit for the meta level's answer. Thread-safe. */
+final class LocalCommit implements SuspendedCommit {
+
+    private enum State {
+        /** The client's thread waits; the transaction is open. */
+        WAITING,
+        /** Another thread is committing it. */
+        COMMITTING,
+        /** Committed; the client's thread still waits. */
+        COMMITTED,
+        /** Committed; the client's thread goes on. */
+        RELEASED,
+        /** About to be {@link #ABORTED}. */
+        REFUSING,
+        /** To be rolled back by the client's thread. */
+        ABORTED,
+        /** The commit failed in the middle. */
+        FAILED
+    }
+
+    private final LocalTransaction transaction;
+    private final ReflectedConnection connection;
+    private final WriteSet writeSet;
+    private final boolean byUser;
+    private final Thread client = Thread.currentThread();
+    private final long sinceNanos = System.nanoTime();
+    private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
+    private volatile @Nullable Refusal refusal;
+
+    LocalCommit(LocalTransaction transaction, ReflectedConnection connection, WriteSet writeSet, boolean byUser) {
+        this.transaction = transaction;
+        this.connection = connection;
+        this.writeSet = writeSet;
+        this.byUser = byUser;
+    }
+
+    @Override
+    public TransactionContext transaction() {
+        return transaction;
+    }
+
+    @Override
+    public WriteSet writeSet() {
+        return writeSet;
+    }
+
+    @Override
+    public long sinceNanos() {
+        return sinceNanos;
+    }
+
+    /**
+     * Tells the listener and waits for the answer, in the client's thread. An interrupt is kept for later: the transaction is not the
+     * client's alone any more.
+     *
+     * @throws StandardException the refusal, upon which Derby rolls back
+     */
+    void awaitAnswer(DerbyDatabase database) throws StandardException {
+        TransactionListener listener = database.listener();
+        database.suspended(this);
+        boolean interrupted = false;
+        try {
+            long deadline = System.nanoTime() + committing(listener);
+            boolean overdue = false;
+            while (!isAnswered()) {
+                long left = deadline - System.nanoTime();
+                if (left <= 0 && !overdue) {
+                    overdue = true;
+                    listener.overdue(this);
+                } else {
+                    // Once overdue was told there is an answer, or a commit under way that ends soon.
+                    LockSupport.parkNanos(overdue ? 1_000_000_000 : left);
+                    interrupted |= Thread.interrupted();
+                }
+            }
+        } finally {
+            database.answered(this);
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+        Refusal refused = refusal;
+        if (state.get() == State.ABORTED && refused != null) {
+            throw new DerbyRefusal(refused);
+        }
+        if (state.get() == State.FAILED) {
+            throw new DerbyRefusal(new Refusal(
+                    Refusal.Cause.UNKNOWN_OUTCOME,
+                    "the commit of transaction " + transaction.id()
+                            + " failed in this replica's database: ask another replica for " + "its outcome"));
+        }
+    }
+
+    private long committing(TransactionListener listener) {
+        try {
+            return listener.committing(this);
+        } catch (org.gorda.gapi.RefusedException e) {
+            refuse(e.refusal());
+            return 0;
+        }
+    }
+
+    private boolean isAnswered() {
+        State now = state.get();
+        return now == State.RELEASED || now == State.ABORTED || now == State.FAILED;
+    }
+
+    private boolean refuse(Refusal why) {
+        // The reason must be there before the client's thread sees the state.
+        if (!state.compareAndSet(State.WAITING, State.REFUSING)) {
+            return false;
+        }
+        refusal = why;
+        state.set(State.ABORTED);
+        LockSupport.unpark(client);
+        return true;
+    }
+
+    @Override
+    public boolean commit(@Nullable StoredPosition position, boolean durable) {
+        if (!state.compareAndSet(State.WAITING, State.COMMITTING)) {
+            return false;
+        }
+        try {
+            connection.commitInStore(position, durable, byUser);
+            if (position != null) {
+                connection.database().committed(position);
+            }
+            state.set(State.COMMITTED);
+            return true;
+        } catch (StandardException | RuntimeException e) {
+            state.set(State.FAILED);
+            LockSupport.unpark(client);
+            throw new ReflectionException(
+                    "Derby could not commit transaction " + transaction.id() + " at " + position, e);
+        }
+    }
+
+    @Override
+    public void release() {
+        if (state.compareAndSet(State.COMMITTED, State.RELEASED)) {
+            LockSupport.unpark(client);
+        }
+    }
+
+    @Override
+    public boolean abort(Refusal why) {
+        return refuse(why);
+    }
+
+    @Override
+    public boolean leaveUnknown(Refusal why) {
+        return refuse(why);
+    }
+}

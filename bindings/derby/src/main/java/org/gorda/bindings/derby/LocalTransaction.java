@@ -1,0 +1,71 @@
+package org.gorda.bindings.derby;
+
+import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.ConnectionContext;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.TransactionContext;
+import org.gorda.gapi.TransactionId;
+import org.jspecify.annotations.Nullable;
+
+/** A client's transaction that has changed something. Thread-safe. */
+final class LocalTransaction implements TransactionContext {
+
+    private final ReflectedConnection connection;
+    private volatile TransactionId id;
+    private volatile @Nullable Object attachment;
+    private volatile @Nullable LocalCommit commit;
+
+    LocalTransaction(ReflectedConnection connection, TransactionId id) {
+        this.connection = connection;
+        this.id = id;
+    }
+
+    @Override
+    public ConnectionContext connection() {
+        return connection;
+    }
+
+    @Override
+    public TransactionId id() {
+        return id;
+    }
+
+    /** The client names it, before its commit. */
+    void name(TransactionId given) {
+        id = given;
+    }
+
+    @Override
+    public @Nullable Object attachment() {
+        return attachment;
+    }
+
+    @Override
+    public void attach(@Nullable Object newAttachment) {
+        attachment = newAttachment;
+    }
+
+    /** The client has asked for the commit, which waits for its answer. */
+    void commit(LocalCommit suspended) {
+        commit = suspended;
+    }
+
+    @Nullable
+    LocalCommit commit() {
+        return commit;
+    }
+
+    void checkNotAborted() throws StandardException {
+        connection.locks().throwIfRefused(connection);
+    }
+
+    @Override
+    public void abort(Refusal refusal) {
+        LocalCommit suspended = commit;
+        if (suspended != null) {
+            suspended.abort(refusal);
+        } else {
+            connection.locks().roll(this, connection, refusal);
+        }
+    }
+}

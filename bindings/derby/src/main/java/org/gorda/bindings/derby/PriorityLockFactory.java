@@ -1,0 +1,384 @@
+package org.gorda.bindings.derby;
+
+import java.io.Serializable;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Dictionary;
+import java.util.Enumeration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.derby.iapi.jdbc.ConnectionContext;
+import org.apache.derby.iapi.services.daemon.Serviceable;
+import org.apache.derby.iapi.services.locks.C_LockFactory;
+import org.apache.derby.iapi.services.locks.CompatibilitySpace;
+import org.apache.derby.iapi.services.locks.Latch;
+import org.apache.derby.iapi.services.locks.Limit;
+import org.apache.derby.iapi.services.locks.LockFactory;
+import org.apache.derby.iapi.services.locks.LockOwner;
+import org.apache.derby.iapi.services.locks.Lockable;
+import org.apache.derby.iapi.util.Matchable;
+import org.apache.derby.impl.services.locks.ConcurrentPool;
+import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.Refusal;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Derby's module that grants locks; one instance per database. Derby's own does the work; this one lets the applier win against
+ * local transactions, and ends local transactions from outside, whatever they are doing:
+ *
+ * <ul>
+ *   <li>one that waits for a lock is interrupted, but only while it is in here, so that Derby never sees the interrupt;
+ *   <li>one that runs meets its refusal at its next lock request, change or commit;
+ *   <li>one that is idle is rolled back by a helper, and its client is told with its next call.
+ * </ul>
+ *
+ * <p>Thread-safe.
+ */
+@SuppressWarnings("rawtypes") // as in Derby's interface
+public final class PriorityLockFactory implements LockFactory {
+
+    private static final Logger LOG = LoggerFactory.getLogger(PriorityLockFactory.class);
+    private static final int SLICE_MILLIS = 20;
+
+    /** How long the applier waits for a lock that nobody it could roll back holds. */
+    private static final Duration APPLIER_WAIT_MAX = Duration.ofMinutes(1);
+
+    private final LockFactory derby = new ConcurrentPool();
+    private final Map<CompatibilitySpace, ReflectedConnection> connections = new ConcurrentHashMap<>();
+
+    /** How many connections have a refusal to meet; while it is 0, a lock request costs one read more. */
+    private final AtomicInteger refused = new AtomicInteger();
+
+    private final ExecutorService helper;
+    private volatile @Nullable CompatibilitySpace applier;
+    private volatile long readGraceNanos;
+    private volatile @Nullable Thread helping;
+
+    /** For Derby. */
+    public PriorityLockFactory() {
+        ThreadPoolExecutor executor =
+                new ThreadPoolExecutor(1, 1, 5, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
+                    Thread thread = new Thread(task, "gorda-derby-rollback");
+                    thread.setDaemon(true);
+                    return thread;
+                });
+        executor.allowCoreThreadTimeOut(true);
+        helper = executor;
+    }
+
+    void register(ReflectedConnection connection) {
+        connections.put(connection.lockSpace(), connection);
+    }
+
+    void forget(ReflectedConnection connection) {
+        connections.remove(connection.lockSpace());
+        clear(connection);
+    }
+
+    /** From now on requests of this connection win. */
+    void prefer(ReflectedConnection connection, Duration readGrace) {
+        applier = connection.lockSpace();
+        readGraceNanos = readGrace.toNanos();
+    }
+
+    // ---------------------------------------------------------------------------------------------------- refusals
+
+    /** The connection's next lock request, change or commit fails. */
+    void refuseNext(ReflectedConnection connection, Refusal refusal) {
+        if (connection.refusal(refusal)) {
+            refused.incrementAndGet();
+        }
+    }
+
+    private void clear(ReflectedConnection connection) {
+        if (connection.clearRefusal()) {
+            refused.decrementAndGet();
+        }
+    }
+
+    void throwIfRefused(ReflectedConnection connection) throws StandardException {
+        if (refused.get() == 0) {
+            return;
+        }
+        Refusal refusal = connection.refusal();
+        if (refusal != null) {
+            if (!refusal.cause().endsTransaction() && !refusal.cause().endsSession()) {
+                // Otherwise it stays until the rollback, should Derby try again instead of giving up.
+                clear(connection);
+            }
+            throw new DerbyRefusal(refusal);
+        }
+    }
+
+    /** The connection has rolled back. If its client did it, the client need not be told any more. */
+    void rolledBack(ReflectedConnection connection) {
+        if (Thread.currentThread() != helping) {
+            clear(connection);
+        }
+    }
+
+    /** Rolls back what the connection has open, whatever it is doing. */
+    void roll(@Nullable LocalTransaction only, ReflectedConnection connection, Refusal refusal) {
+        if (only != null && connection.localTransaction() != only) {
+            return;
+        }
+        refuseNext(connection, refusal);
+        connection.interruptWait();
+        helper.execute(() -> rollBackIfIdle(connection));
+    }
+
+    private void rollBackIfIdle(ReflectedConnection connection) {
+        helping = Thread.currentThread();
+        try {
+            if (connection.refusal() == null) {
+                return;
+            }
+            ConnectionContext context =
+                    (ConnectionContext) connection.getContextManager().getContext(ConnectionContext.CONTEXT_ID);
+            if (context != null) {
+                // Waits for the connection's monitor, and so until the client is not within a call.
+                java.sql.Connection nested = context.getNestedConnection(true);
+                synchronized (connection) {
+                    if (connection.refusal() == null) {
+                        return;
+                    }
+                }
+                nested.rollback();
+            }
+        } catch (SQLException e) {
+            LOG.debug("the connection of {} was gone before it was rolled back", connection.user(), e);
+        } finally {
+            helping = null;
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------------- locks
+
+    @Override
+    public boolean lockObject(CompatibilitySpace space, Object group, Lockable ref, Object qualifier, int timeout)
+            throws StandardException {
+        if (refused.get() > 0) {
+            meetRefusal(space);
+        }
+        if (isNested(space)) {
+            return derby.lockObject(space, group, ref, qualifier, timeout);
+        }
+        if (derby.lockObject(space, group, ref, qualifier, C_LockFactory.NO_WAIT)) {
+            return true;
+        }
+        if (timeout == C_LockFactory.NO_WAIT) {
+            return false;
+        }
+        return contended(
+                space, ref, qualifier, timeout, slice -> derby.lockObject(space, group, ref, qualifier, slice));
+    }
+
+    @Override
+    public boolean zeroDurationlockObject(CompatibilitySpace space, Lockable ref, Object qualifier, int timeout)
+            throws StandardException {
+        if (refused.get() > 0) {
+            meetRefusal(space);
+        }
+        if (isNested(space)) {
+            return derby.zeroDurationlockObject(space, ref, qualifier, timeout);
+        }
+        if (derby.zeroDurationlockObject(space, ref, qualifier, C_LockFactory.NO_WAIT)) {
+            return true;
+        }
+        if (timeout == C_LockFactory.NO_WAIT) {
+            return false;
+        }
+        return contended(
+                space, ref, qualifier, timeout, slice -> derby.zeroDurationlockObject(space, ref, qualifier, slice));
+    }
+
+    /** Derby's short transactions within another; they mean something of their own by a request that does not wait. */
+    private static boolean isNested(CompatibilitySpace space) {
+        LockOwner owner = space.getOwner();
+        return owner != null && owner.isNestedOwner();
+    }
+
+    private void meetRefusal(CompatibilitySpace space) throws StandardException {
+        ReflectedConnection connection = connections.get(space);
+        // A rollback takes locks too, and must not be refused.
+        if (connection != null && Thread.currentThread() != helping && !connection.isRollingBack()) {
+            throwIfRefused(connection);
+        }
+    }
+
+    private interface Attempt {
+        boolean lock(int timeoutMillis) throws StandardException;
+    }
+
+    private boolean contended(CompatibilitySpace space, Lockable ref, Object qualifier, int timeout, Attempt attempt)
+            throws StandardException {
+        if (space == applier) {
+            return contendedByApplier(space, ref, qualifier, attempt);
+        }
+        ReflectedConnection connection = connections.get(space);
+        if (connection == null) {
+            return attempt.lock(timeout);
+        }
+        connection.beginWait();
+        try {
+            return attempt.lock(timeout);
+        } catch (StandardException e) {
+            throwIfRefused(connection);
+            throw e;
+        } finally {
+            connection.endWait();
+        }
+    }
+
+    private boolean contendedByApplier(CompatibilitySpace space, Lockable ref, Object qualifier, Attempt attempt)
+            throws StandardException {
+        long start = System.nanoTime();
+        while (true) {
+            long waited = System.nanoTime() - start;
+            for (ReflectedConnection blocker : blockers(space, ref, qualifier)) {
+                rollBackForApplier(blocker, waited);
+            }
+            try {
+                if (attempt.lock(SLICE_MILLIS)) {
+                    return true;
+                }
+            } catch (StandardException e) {
+                if (!e.isLockTimeoutOrDeadlock() || waited > APPLIER_WAIT_MAX.toNanos()) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private void rollBackForApplier(ReflectedConnection blocker, long waitedNanos) {
+        LocalTransaction open = blocker.localTransaction();
+        if (open == null && waitedNanos < readGraceNanos) {
+            return;
+        }
+        if (open != null && open.commit() != null) {
+            // Its commit waits for its own place in the order, which the meta level decides about.
+            return;
+        }
+        if (blocker.refusal() == null) {
+            roll(
+                    open,
+                    blocker,
+                    new Refusal(
+                            Refusal.Cause.PRIORITY,
+                            "the transaction held a lock that a change ordered by the group needed: try again"));
+        }
+    }
+
+    /** The connections that hold a lock on {@code ref} which does not go with the one wanted. */
+    private List<ReflectedConnection> blockers(CompatibilitySpace space, Lockable ref, Object qualifier) {
+        List<ReflectedConnection> found = new ArrayList<>();
+        Enumeration<?> locks = derby.makeVirtualLockTable();
+        while (locks.hasMoreElements()) {
+            Latch lock = (Latch) locks.nextElement();
+            if (lock.getCompatabilitySpace() == space || !ref.equals(lock.getLockable())) {
+                continue;
+            }
+            ReflectedConnection holder = connections.get(lock.getCompatabilitySpace());
+            if (holder != null && !found.contains(holder) && !ref.requestCompatible(qualifier, lock.getQualifier())) {
+                found.add(holder);
+            }
+        }
+        return found;
+    }
+
+    // -------------------------------------------------------------------------------------------------- only passed on
+
+    @Override
+    public CompatibilitySpace createCompatibilitySpace(LockOwner owner) {
+        return derby.createCompatibilitySpace(owner);
+    }
+
+    @Override
+    public int unlock(CompatibilitySpace space, Object group, Lockable ref, Object qualifier) {
+        return derby.unlock(space, group, ref, qualifier);
+    }
+
+    @Override
+    public void unlockGroup(CompatibilitySpace space, Object group) {
+        derby.unlockGroup(space, group);
+    }
+
+    @Override
+    public void unlockGroup(CompatibilitySpace space, Object group, Matchable key) {
+        derby.unlockGroup(space, group, key);
+    }
+
+    @Override
+    public void transfer(CompatibilitySpace space, Object oldGroup, Object newGroup) {
+        derby.transfer(space, oldGroup, newGroup);
+    }
+
+    @Override
+    public boolean anyoneBlocked() {
+        return derby.anyoneBlocked();
+    }
+
+    @Override
+    public boolean areLocksHeld(CompatibilitySpace space, Object group) {
+        return derby.areLocksHeld(space, group);
+    }
+
+    @Override
+    public boolean areLocksHeld(CompatibilitySpace space) {
+        return derby.areLocksHeld(space);
+    }
+
+    @Override
+    public boolean isLockHeld(CompatibilitySpace space, Object group, Lockable ref, Object qualifier) {
+        return derby.isLockHeld(space, group, ref, qualifier);
+    }
+
+    @Override
+    public int getWaitTimeout() {
+        return derby.getWaitTimeout();
+    }
+
+    @Override
+    public void setLimit(CompatibilitySpace space, Object group, int limit, Limit callback) {
+        derby.setLimit(space, group, limit, callback);
+    }
+
+    @Override
+    public void clearLimit(CompatibilitySpace space, Object group) {
+        derby.clearLimit(space, group);
+    }
+
+    @Override
+    public Enumeration makeVirtualLockTable() {
+        return derby.makeVirtualLockTable();
+    }
+
+    @Override
+    public void init(boolean dbOnly, Dictionary properties) {
+        derby.init(dbOnly, properties);
+    }
+
+    @Override
+    public boolean validate(String key, Serializable value, Dictionary properties) throws StandardException {
+        return derby.validate(key, value, properties);
+    }
+
+    @Override
+    public @Nullable Serviceable apply(String key, Serializable value, Dictionary properties) throws StandardException {
+        return derby.apply(key, value, properties);
+    }
+
+    @Override
+    public @Nullable Serializable map(String key, Serializable value, Dictionary properties) throws StandardException {
+        return derby.map(key, value, properties);
+    }
+}

@@ -1,0 +1,575 @@
+package org.gorda.bindings.derby;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import org.apache.derby.iapi.db.Database;
+import org.apache.derby.iapi.services.context.ContextManager;
+import org.apache.derby.iapi.services.context.ContextService;
+import org.apache.derby.iapi.services.locks.CompatibilitySpace;
+import org.apache.derby.iapi.sql.Activation;
+import org.apache.derby.iapi.sql.LanguageFactory;
+import org.apache.derby.iapi.sql.ParameterValueSet;
+import org.apache.derby.iapi.sql.conn.StatementContext;
+import org.apache.derby.iapi.sql.dictionary.DataDictionary;
+import org.apache.derby.iapi.sql.execute.ConstantAction;
+import org.apache.derby.iapi.store.access.TransactionController;
+import org.apache.derby.impl.sql.conn.GenericLanguageConnectionContext;
+import org.apache.derby.shared.common.error.ExceptionSeverity;
+import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.ConnectionContext;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.WriteSetWriter;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection as Derby's language layer knows it, with eyes on its transactions: the first change, statement and savepoint
+ * rollbacks, and the one funnel of all commits. Derby calls it in the client's thread; what other threads may call says so.
+ */
+final class ReflectedConnection extends GenericLanguageConnectionContext implements ConnectionContext {
+
+    private static final int NO_XA = 0;
+
+    private final ReflectedConnectionFactory factory;
+    private final PriorityLockFactory locks;
+    private final DerbyValues values = new DerbyValues();
+    private final KeyHasher hasher = new KeyHasher();
+
+    /** The write set as it was when a statement began, by the statement's context, of which Derby reuses a few. */
+    private final IdentityHashMap<StatementContext, WriteSetWriter.Mark> statementMarks = new IdentityHashMap<>();
+
+    private final Map<String, WriteSetWriter.Mark> savepoints = new HashMap<>();
+    private final Map<String, Long> generated = new LinkedHashMap<>();
+
+    private final SessionId session = SessionId.of(UUID.randomUUID());
+    private long lastNumber;
+    private volatile @Nullable LocalTransaction transaction;
+    private @Nullable WriteSetWriter writer;
+    private volatile @Nullable Object attachment;
+
+    // The names Derby generates while it compiles a schema change, until the statement is known that they belong to.
+    private final List<String> compiledNames = new ArrayList<>();
+    private String compiledText = "";
+
+    private boolean committing;
+    private volatile boolean rollingBack;
+    private volatile @Nullable Refusal refusal;
+
+    /** The client's thread while it waits for a lock; guarded by {@link #waitGuard}. */
+    private @Nullable Thread waiting;
+
+    private boolean waitInterrupted;
+    private final Object waitGuard = new Object();
+
+    /** Set for the connection of the applier: nothing is captured. */
+    private boolean applies;
+
+    private @Nullable List<String> namesToGive;
+
+    ReflectedConnection(
+            ContextManager manager,
+            TransactionController controller,
+            LanguageFactory language,
+            ReflectedConnectionFactory factory,
+            Database database,
+            String user,
+            int instanceNumber,
+            @Nullable String networkClient,
+            String databaseName)
+            throws StandardException {
+        super(manager, controller, language, factory, database, user, instanceNumber, networkClient, databaseName);
+        this.factory = factory;
+        if (!(controller.getAccessManager().getLockFactory() instanceof PriorityLockFactory priority)) {
+            throw new IllegalStateException("Derby runs with another lock factory");
+        }
+        this.locks = priority;
+        locks.register(this);
+    }
+
+    /** The connection whose context the calling thread has, if it is one of a reflected database. */
+    static @Nullable ReflectedConnection current() {
+        return ContextService.getContextOrNull(org.apache.derby.iapi.sql.conn.LanguageConnectionContext.CONTEXT_ID)
+                        instanceof ReflectedConnection connection
+                ? connection
+                : null;
+    }
+
+    DerbyDatabase database() {
+        DerbyDatabase database = factory.reflected();
+        if (database == null) {
+            throw new IllegalStateException("the database is not reflected");
+        }
+        return database;
+    }
+
+    /** Whether changes are captured: not while the database is set up, nor those of the applier. */
+    boolean isCapturing() {
+        return !applies && factory.reflected() != null;
+    }
+
+    PriorityLockFactory locks() {
+        return locks;
+    }
+
+    DerbyValues values() {
+        return values;
+    }
+
+    KeyHasher hasher() {
+        return hasher;
+    }
+
+    // ----------------------------------------------------------------------------------------------------- contexts
+
+    @Override
+    public String user() {
+        return getSessionUserId();
+    }
+
+    @Override
+    public SessionId session() {
+        return session;
+    }
+
+    @Override
+    public @Nullable Object attachment() {
+        return attachment;
+    }
+
+    @Override
+    public void attach(@Nullable Object newAttachment) {
+        attachment = newAttachment;
+    }
+
+    /** The transaction that has changed something, if there is one. For any thread. */
+    @Nullable
+    LocalTransaction localTransaction() {
+        return transaction;
+    }
+
+    /** The client names its transaction, which it is about to commit, so that it can ask for its outcome. */
+    void name(TransactionId id) {
+        LocalTransaction open = transaction;
+        if (open != null) {
+            open.name(id);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------------ capture
+
+    /** Makes way for a change to a table: begins the transaction if it is the first. */
+    WriteSetWriter beginChange(CapturedTable table) throws StandardException {
+        String obstacle = table.obstacle();
+        if (obstacle != null) {
+            throw DerbyRefusal.unsupported("table " + table.shape() + " cannot be replicated: " + obstacle);
+        }
+        return beginChange();
+    }
+
+    WriteSetWriter beginChange() throws StandardException {
+        WriteSetWriter out = writer;
+        LocalTransaction open = transaction;
+        if (out != null && open != null) {
+            open.checkNotAborted();
+            return out;
+        }
+        DerbyDatabase database = database();
+        if (out == null) {
+            out = database.newWriter();
+            writer = out;
+        }
+        open = new LocalTransaction(this, new TransactionId(session, ++lastNumber));
+        try {
+            database.listener().begin(open);
+        } catch (RefusedException e) {
+            throw new DerbyRefusal(e.refusal());
+        }
+        transaction = open;
+        database.opened(open);
+        return out;
+    }
+
+    /** A statement that changed keys has ended. */
+    void endOfKeyChanges() {
+        WriteSetWriter out = writer;
+        if (out != null && transaction != null) {
+            out.endOfStatement();
+        }
+    }
+
+    /** Called before each execution of a statement that changes something, also when Derby compiles it again and repeats it. */
+    @Override
+    public void validateStmtExecution(ConstantAction action) throws StandardException {
+        super.validateStmtExecution(action);
+        if (isCapturing() && SchemaChanges.isSchemaChange(action)) {
+            Activation activation = getStatementContext().getActivation();
+            String text = activation.getPreparedStatement().getSource();
+            if (SchemaChanges.isReplicated(this, text)) {
+                schemaChange(text, activation);
+            }
+        }
+    }
+
+    private void schemaChange(String text, Activation activation) throws StandardException {
+        WriteSetWriter out = beginChange();
+        List<String> names = database().namesOf(activation.getPreparedStatement(), takeCompiledNames(text));
+        try {
+            out.statement(getCurrentSchemaName(), text, names);
+        } catch (RefusedException e) {
+            throw new DerbyRefusal(e.refusal());
+        }
+    }
+
+    /** A value was taken from a generator. */
+    void generated(String generatorId, long value) throws StandardException {
+        if (isCapturing()) {
+            beginChange();
+            generated.put(generatorId, value);
+        }
+    }
+
+    @Override
+    public StatementContext pushStatementContext(
+            boolean isAtomic,
+            boolean isForReadOnly,
+            @Nullable String text,
+            @Nullable ParameterValueSet parameters,
+            boolean rollbackParentContext,
+            long timeoutMillis) {
+        if (getStatementDepth() == 0 && isCapturing()) {
+            beforeStatement();
+        }
+        StatementContext context = super.pushStatementContext(
+                isAtomic, isForReadOnly, text, parameters, rollbackParentContext, timeoutMillis);
+        WriteSetWriter out = writer;
+        if (out != null && transaction != null) {
+            statementMarks.put(context, out.mark());
+        } else if (!statementMarks.isEmpty()) {
+            statementMarks.remove(context);
+        }
+        return context;
+    }
+
+    private void beforeStatement() {
+        DerbyDatabase database = database();
+        if (database.wantsReads()) {
+            try {
+                database.listener().reading(this);
+            } catch (RefusedException e) {
+                // This method cannot fail as Derby wants it: the statement's first lock request will.
+                locks.refuseNext(this, e.refusal());
+            }
+        }
+    }
+
+    @Override
+    public void languageSetSavePoint(String name, Object kind) throws StandardException {
+        super.languageSetSavePoint(name, kind);
+        WriteSetWriter out = writer;
+        if (out != null && transaction != null) {
+            savepoints.put(name, out.mark());
+        } else {
+            savepoints.remove(name);
+        }
+    }
+
+    @Override
+    public void internalRollbackToSavepoint(String name, boolean refreshStyle, @Nullable Object kind)
+            throws StandardException {
+        super.internalRollbackToSavepoint(name, refreshStyle, kind);
+        WriteSetWriter out = writer;
+        if (out == null || transaction == null) {
+            return;
+        }
+        WriteSetWriter.Mark mark = kind == null ? statementMarks.get(getStatementContext()) : savepoints.get(name);
+        if (mark == null) {
+            // Set before the first change.
+            out.clear();
+        } else {
+            out.cutBack(mark);
+        }
+    }
+
+    // ----------------------------------------------------------------------------------------------- end of a
+    // transaction
+
+    @Override
+    protected void doCommit(boolean commitStore, boolean sync, int flag, boolean byUser) throws StandardException {
+        LocalTransaction open = transaction;
+        if (open == null || !commitStore || isWithinAtomicStatement(byUser)) {
+            checkNotRefused();
+            super.doCommit(commitStore, sync, flag, byUser);
+            return;
+        }
+        if (sync && flag != NO_XA) {
+            throw noDistributedTransactions();
+        }
+        committing = true;
+        try {
+            commitReflected(open, sync, flag, byUser);
+        } finally {
+            committing = false;
+        }
+    }
+
+    private void commitReflected(LocalTransaction open, boolean sync, int flag, boolean byUser)
+            throws StandardException {
+        checkIntegrity();
+        open.checkNotAborted();
+        WriteSetWriter out = java.util.Objects.requireNonNull(writer);
+        DerbyDatabase database = database();
+        database.putGenerated(this, generated, out);
+        if (out.isEmpty()) {
+            // Everything was rolled back to savepoints.
+            super.doCommit(true, sync, flag, byUser);
+        } else {
+            LocalCommit commit = new LocalCommit(open, this, out.finish(), byUser);
+            out.clear();
+            open.commit(commit);
+            commit.awaitAnswer(database);
+        }
+        ended(open, false);
+    }
+
+    private boolean isWithinAtomicStatement(boolean byUser) {
+        StatementContext statement = getStatementContext();
+        return byUser && statement != null && statement.inUse() && statement.isAtomic();
+    }
+
+    private void checkNotRefused() throws StandardException {
+        if (isCapturing()) {
+            locks.throwIfRefused(this);
+        }
+    }
+
+    /** Commits in the store, in the calling thread, while the client's thread waits in {@link #doCommit}. */
+    void commitInStore(@Nullable StoredPosition position, boolean durable, boolean byUser) throws StandardException {
+        ContextService contexts = ContextService.getFactory();
+        ContextManager manager = getContextManager();
+        contexts.setCurrentContextManager(manager);
+        try {
+            if (position != null) {
+                database().positions().store(getTransactionExecute(), position);
+            }
+            if (durable || dataDictionaryInWriteMode()) {
+                // Derby lets others see a schema change only after a commit that is on disk.
+                super.doCommit(true, true, NO_XA, byUser);
+            } else {
+                super.doCommit(true, false, TransactionController.RELEASE_LOCKS, byUser);
+            }
+        } finally {
+            contexts.resetCurrentContextManager(manager);
+        }
+    }
+
+    /** Besides by a commit, called when a distributed transaction is prepared. */
+    @Override
+    public void checkIntegrity() throws StandardException {
+        if (!committing && transaction != null) {
+            throw noDistributedTransactions();
+        }
+        super.checkIntegrity();
+    }
+
+    private static DerbyRefusal noDistributedTransactions() {
+        return DerbyRefusal.unsupported("distributed transactions (XA) cannot be replicated: use a plain connection");
+    }
+
+    @Override
+    public void internalRollback() throws StandardException {
+        rollingBack = true;
+        try {
+            super.internalRollback();
+        } finally {
+            rollingBack = false;
+        }
+        rolledBack();
+    }
+
+    @Override
+    public void userRollback() throws StandardException {
+        rollingBack = true;
+        try {
+            super.userRollback();
+        } finally {
+            rollingBack = false;
+        }
+        rolledBack();
+    }
+
+    @Override
+    public void xaRollback() throws StandardException {
+        super.xaRollback();
+        rolledBack();
+    }
+
+    /** Whether the calling thread is rolling back. */
+    boolean isRollingBack() {
+        return rollingBack;
+    }
+
+    @Override
+    public void cleanupOnError(Throwable error) throws StandardException {
+        rollingBack = true;
+        try {
+            super.cleanupOnError(error);
+        } finally {
+            rollingBack = false;
+        }
+        boolean endsSession = !(error instanceof StandardException derby)
+                || derby.getSeverity() >= ExceptionSeverity.SESSION_SEVERITY;
+        if (endsSession) {
+            rolledBack();
+            locks.forget(this);
+        }
+    }
+
+    private void rolledBack() {
+        LocalTransaction open = transaction;
+        if (open != null) {
+            ended(open, true);
+        }
+        locks.rolledBack(this);
+    }
+
+    private void ended(LocalTransaction open, boolean byRollback) {
+        transaction = null;
+        savepoints.clear();
+        statementMarks.clear();
+        generated.clear();
+        WriteSetWriter out = writer;
+        if (out != null) {
+            out.clear();
+        }
+        DerbyDatabase database = factory.reflected();
+        if (database != null) {
+            database.closed(open);
+            if (byRollback) {
+                database.listener().rolledBack(open);
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------------------------- dictionary, generated names
+
+    @Override
+    public DataDictionary getDataDictionary() {
+        DerbyDatabase database = factory.reflected();
+        return database == null ? super.getDataDictionary() : database.dictionary();
+    }
+
+    /** Derby asks for a name that it generates: keeps what it got, or gives it what the origin got. */
+    String generatedName(String derbysOwn) {
+        List<String> given = namesToGive;
+        if (given != null) {
+            if (given.isEmpty()) {
+                throw new IllegalStateException("a schema change needs more generated names here than at its origin");
+            }
+            return given.remove(0);
+        }
+        StatementContext statement = getStatementContext();
+        String text = statement == null || statement.getStatementText() == null ? "" : statement.getStatementText();
+        if (!text.equals(compiledText)) {
+            compiledNames.clear();
+            compiledText = text;
+        }
+        compiledNames.add(derbysOwn);
+        return derbysOwn;
+    }
+
+    private List<String> takeCompiledNames(String text) {
+        if (!text.equals(compiledText)) {
+            return List.of();
+        }
+        List<String> names = List.copyOf(compiledNames);
+        compiledNames.clear();
+        compiledText = "";
+        return names;
+    }
+
+    @Override
+    public void addActivation(Activation activation) throws StandardException {
+        super.addActivation(activation);
+        if (!compiledNames.isEmpty() && activation.getPreparedStatement() != null) {
+            String source = activation.getPreparedStatement().getSource();
+            if (source != null && source.equals(compiledText) && isCapturing()) {
+                database().remember(activation.getPreparedStatement(), takeCompiledNames(source));
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- the applier's
+
+    /** Makes this the applier's connection. */
+    void applies() {
+        applies = true;
+    }
+
+    /** The names that the next schema change gets instead of generated ones. */
+    void giveNames(@Nullable List<String> names) {
+        namesToGive = names == null ? null : new ArrayList<>(names);
+    }
+
+    // -------------------------------------------------------------------------- for the locks, from several threads
+
+    CompatibilitySpace lockSpace() {
+        return getTransactionExecute().getLockSpace();
+    }
+
+    @Nullable
+    Refusal refusal() {
+        return refusal;
+    }
+
+    /** False if there was one already. */
+    synchronized boolean refusal(Refusal next) {
+        boolean first = refusal == null;
+        if (first) {
+            refusal = next;
+        }
+        return first;
+    }
+
+    /** False if there was none. */
+    synchronized boolean clearRefusal() {
+        boolean had = refusal != null;
+        refusal = null;
+        return had;
+    }
+
+    void beginWait() {
+        synchronized (waitGuard) {
+            waiting = Thread.currentThread();
+        }
+    }
+
+    void endWait() {
+        synchronized (waitGuard) {
+            waiting = null;
+            if (waitInterrupted) {
+                waitInterrupted = false;
+                Thread.interrupted();
+            }
+        }
+    }
+
+    /** Wakes the client's thread if it waits for a lock. */
+    void interruptWait() {
+        synchronized (waitGuard) {
+            Thread thread = waiting;
+            if (thread != null) {
+                waitInterrupted = true;
+                thread.interrupt();
+            }
+        }
+    }
+}

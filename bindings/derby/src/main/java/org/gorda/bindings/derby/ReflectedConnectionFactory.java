@@ -1,0 +1,57 @@
+package org.gorda.bindings.derby;
+
+import org.apache.derby.iapi.db.Database;
+import org.apache.derby.iapi.services.context.ContextManager;
+import org.apache.derby.iapi.sql.LanguageFactory;
+import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
+import org.apache.derby.iapi.store.access.TransactionController;
+import org.apache.derby.impl.sql.conn.GenericLanguageConnectionFactory;
+import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.Refusal;
+import org.jspecify.annotations.Nullable;
+
+/** Derby's module that makes connections; one instance per database. Thread-safe. */
+public final class ReflectedConnectionFactory extends GenericLanguageConnectionFactory {
+
+    private volatile @Nullable DerbyDatabase reflected;
+
+    /** For Derby. */
+    public ReflectedConnectionFactory() {}
+
+    void reflect(@Nullable DerbyDatabase database) {
+        reflected = database;
+    }
+
+    @Nullable
+    DerbyDatabase reflected() {
+        return reflected;
+    }
+
+    @Override
+    public LanguageConnectionContext newLanguageConnectionContext(
+            ContextManager manager,
+            TransactionController transaction,
+            LanguageFactory language,
+            Database database,
+            String user,
+            @Nullable String networkClient,
+            String databaseName)
+            throws StandardException {
+        if (networkClient != null && reflected == null) {
+            // The network server would open and create any database that the process can reach.
+            throw new DerbyRefusal(new Refusal(
+                    Refusal.Cause.STOPPED,
+                    "this server lets clients into its replicated database only, not into " + databaseName));
+        }
+        return new ReflectedConnection(
+                manager,
+                transaction,
+                language,
+                this,
+                database,
+                user,
+                getNextLCCInstanceNumber(),
+                networkClient,
+                databaseName);
+    }
+}

@@ -1,0 +1,48 @@
+package org.gorda.bindings.derby;
+
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import org.apache.derby.iapi.sql.dictionary.DataDictionary;
+import org.apache.derby.iapi.types.NumberDataValue;
+import org.jspecify.annotations.Nullable;
+
+/** Derby's data dictionary with an eye on the names and keys it generates. Thread-safe. */
+final class ReflectedDictionary implements InvocationHandler {
+
+    private final DataDictionary derby;
+
+    private ReflectedDictionary(DataDictionary derby) {
+        this.derby = derby;
+    }
+
+    static DataDictionary of(DataDictionary derby) {
+        return (DataDictionary) Proxy.newProxyInstance(
+                DataDictionary.class.getClassLoader(),
+                new Class<?>[] {DataDictionary.class},
+                new ReflectedDictionary(derby));
+    }
+
+    @Override
+    public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
+        Object result;
+        try {
+            result = method.invoke(derby, arguments);
+        } catch (InvocationTargetException e) {
+            throw e.getCause() == null ? e : e.getCause();
+        }
+        String name = method.getName();
+        if (name.equals("getSystemSQLName")) {
+            ReflectedConnection connection = ReflectedConnection.current();
+            return connection == null ? result : connection.generatedName((String) result);
+        }
+        if (name.equals("getCurrentValueAndAdvance") && arguments != null) {
+            ReflectedConnection connection = ReflectedConnection.current();
+            if (connection != null) {
+                connection.generated((String) arguments[0], ((NumberDataValue) arguments[1]).getLong());
+            }
+        }
+        return result;
+    }
+}

@@ -1,0 +1,30 @@
+package org.gorda.gapi;
+
+/**
+ * Brings changes of others into the database: without triggers, cascades or capture, and with priority over local transactions,
+ * of which those in the way are rolled back. Changes applied since the last commit become visible together. Confined to one
+ * thread.
+ */
+public interface Applier extends AutoCloseable {
+
+    /**
+     * Applies a write set within the current transaction, which it begins if there is none.
+     *
+     * @throws DivergenceException if the database does not hold what the write set expects
+     * @throws ReflectionException if the database fails; the transaction must be rolled back
+     */
+    void apply(WriteSet writeSet);
+
+    /**
+     * Commits what was applied together with its position.
+     *
+     * @param durable whether it must also be on the database's own disk on return
+     */
+    void commit(StoredPosition position, boolean durable);
+
+    /** Rolls back what was applied since the last commit. */
+    void rollback();
+
+    @Override
+    void close();
+}

@@ -1,0 +1,19 @@
+package org.gorda.gapi;
+
+import org.jspecify.annotations.Nullable;
+
+/** A client's connection to the database. Lives as long as the connection. Thread-safe. */
+public interface ConnectionContext {
+
+    /** The database's name for the user. */
+    String user();
+
+    /** The session under which this connection's transactions are known to the group. */
+    SessionId session();
+
+    /** What the meta level has attached, if anything. */
+    @Nullable
+    Object attachment();
+
+    void attach(@Nullable Object attachment);
+}

@@ -1,0 +1,21 @@
+package org.gorda.gapi;
+
+import java.time.Duration;
+import java.util.Map;
+
+/**
+ * Which database to open, and how. Immutable.
+ *
+ * @param location the database's own way to name it, for instance a path
+ * @param attributes the database's own settings, for instance for its creation
+ * @param readGrace how long local transactions that only read may stand in the way of an ordered change before they are rolled back
+ * @param writeSetBytesMax a transaction that changes more is refused
+ * @param withKeys whether write sets must carry certification keys
+ */
+public record DatabaseConfiguration(
+        String location, Map<String, String> attributes, Duration readGrace, int writeSetBytesMax, boolean withKeys) {
+
+    public DatabaseConfiguration {
+        attributes = Map.copyOf(attributes);
+    }
+}

@@ -1,0 +1,58 @@
+package org.gorda.gapi;
+
+import java.net.InetSocketAddress;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+
+/** An open database, reflected. Thread-safe. */
+public interface ReflectedDatabase extends AutoCloseable {
+
+    /** Product and version, for people. */
+    String description();
+
+    Set<Capability> capabilities();
+
+    /** Opens a connection as a client of the database, whose transactions are reflected. */
+    Connection connect(Properties properties) throws SQLException;
+
+    /** The tables whose changes are reflected. */
+    List<TableShape> tables();
+
+    /** Opens an applier; one at a time. */
+    Applier applier();
+
+    /** Up to where the database holds everything, empty if nothing was ever committed with a position. */
+    Optional<StoredPosition> storedPosition();
+
+    /**
+     * Forces to disk everything committed so far.
+     *
+     * @return a position that the database will not fall behind in a crash; empty as for {@link #storedPosition}
+     */
+    Optional<StoredPosition> flush();
+
+    /** Local transactions will change the database from now on, after others did: makes generated keys go on behind theirs. */
+    void takeOver();
+
+    /** Rolls back all local transactions that have changed something. */
+    void abortAll(Refusal refusal);
+
+    /** The commits that wait for an answer. */
+    List<SuspendedCommit> suspended();
+
+    /**
+     * Lets clients of the database's own kind in over the network.
+     *
+     * @return the JDBC URL prefix, up to and with the database's name, by which they reach it
+     * @throws ReflectionException if the address cannot be bound, or if the binding has no {@link Capability#NETWORK_SERVER}
+     */
+    String listen(InetSocketAddress address);
+
+    /** Closes it in order: suspended commits are left unknown, running transactions are rolled back, all is forced to disk. */
+    @Override
+    void close();
+}

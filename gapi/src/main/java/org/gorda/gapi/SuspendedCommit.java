@@ -1,0 +1,47 @@
+package org.gorda.gapi;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A commit that waits for the meta level, its locks held and its client suspended. To be answered once, by any thread: {@link
+ * #commit} and then {@link #release}, or {@link #abort}, or {@link #leaveUnknown}. Thread-safe.
+ */
+public interface SuspendedCommit {
+
+    TransactionContext transaction();
+
+    /** What the transaction has changed. */
+    WriteSet writeSet();
+
+    /** Since when it waits, by {@link System#nanoTime}. */
+    long sinceNanos();
+
+    /**
+     * Commits in the database, in this thread, together with the position. On return the transaction is visible; its client is told
+     * by {@link #release}, later.
+     *
+     * @param position null if there is no order
+     * @param durable whether it must also be on the database's own disk on return
+     * @return false if the database has lost the transaction meanwhile: its write set must be applied instead
+     * @throws ReflectionException if the database refuses, so that it is not known what it holds
+     */
+    boolean commit(@Nullable StoredPosition position, boolean durable);
+
+    /** Lets the client go on: its transaction is committed. */
+    void release();
+
+    /**
+     * Rolls back and tells the client. The rollback may not have ended on return.
+     *
+     * @return false if it was answered already
+     */
+    boolean abort(Refusal refusal);
+
+    /**
+     * Tells the client that the outcome is not known here, and gives up the database's transaction; {@link #commit} then returns
+     * false.
+     *
+     * @return false if it was answered already
+     */
+    boolean leaveUnknown(Refusal refusal);
+}

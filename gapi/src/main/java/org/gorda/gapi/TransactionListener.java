@@ -1,0 +1,41 @@
+package org.gorda.gapi;
+
+/**
+ * What a meta level is told of a database's transactions, each in the thread of its client. Transactions that change nothing are
+ * not told of. Methods must not throw anything but what they declare.
+ */
+public interface TransactionListener {
+
+    /**
+     * A transaction is about to make its first change.
+     *
+     * @throws RefusedException to refuse the change; the transaction goes on without it
+     */
+    void begin(TransactionContext transaction);
+
+    /**
+     * A transaction is about to commit: all checks have passed and its locks are held. It waits for the answer, which may come later
+     * and from another thread.
+     *
+     * @return how long it may wait, in nanoseconds; then {@link #overdue} is called
+     * @throws RefusedException to refuse the commit at once
+     */
+    long committing(SuspendedCommit commit);
+
+    /** A suspended commit has waited as long as it may. It must be answered by now or by this call. */
+    void overdue(SuspendedCommit commit);
+
+    /** A transaction that had begun was rolled back, by its client, by the database or by the meta level. */
+    void rolledBack(TransactionContext transaction);
+
+    /**
+     * A client asks for a statement's data to be as new as the group's order is now, before the statement begins. Only called if
+     * {@link #wantsReads} is true.
+     *
+     * @throws RefusedException if that cannot be had
+     */
+    void reading(ConnectionContext connection);
+
+    /** Whether {@link #reading} is to be called; asked once, when the database is opened. */
+    boolean wantsReads();
+}

@@ -1,0 +1,116 @@
+package org.gorda.gapi;
+
+import java.nio.ByteBuffer;
+import java.util.zip.CRC32C;
+
+/**
+ * What one transaction has changed, encoded as {@link WriteSetWriter} describes. {@link WriteSetReader} reads it. Immutable.
+ */
+public final class WriteSet {
+
+    private final byte[] bytes;
+    private final int offset;
+    private final int length;
+    private final int changesLength;
+    private final int tablesLength;
+    private final int keys;
+
+    WriteSet(byte[] bytes, int offset, int length) {
+        this.bytes = bytes;
+        this.offset = offset;
+        this.length = length;
+        if (length < WriteSetWriter.HEADER_BYTES) {
+            throw new MalformedWriteSetException("a write set of " + length + " bytes has no whole header");
+        }
+        ByteBuffer header = ByteBuffer.wrap(bytes, offset, length);
+        byte magic = header.get();
+        byte version = header.get();
+        if (magic != WriteSetWriter.MAGIC || version != WriteSetWriter.VERSION) {
+            throw new MalformedWriteSetException("not a write set of version " + WriteSetWriter.VERSION + " (found "
+                    + magic + ", " + version + "): all replicas must run the same release");
+        }
+        header.position(offset + 8);
+        this.changesLength = header.getInt();
+        this.tablesLength = header.getInt();
+        this.keys = header.getInt();
+        long described = (long) WriteSetWriter.HEADER_BYTES + changesLength + tablesLength + 9L * keys;
+        if (changesLength < 0 || tablesLength < 1 || keys < 0 || described != length) {
+            throw new MalformedWriteSetException("a write set of " + length + " bytes describes " + described);
+        }
+    }
+
+    /**
+     * Takes what {@link #bytes} gave on another replica and verifies its checksum.
+     *
+     * @param source an array-backed buffer; its array must not be changed any more
+     * @throws MalformedWriteSetException if the bytes are not a whole, unharmed write set
+     */
+    public static WriteSet decode(ByteBuffer source) {
+        ByteBuffer buffer = source;
+        byte[] bytes;
+        int offset;
+        int length = buffer.remaining();
+        if (buffer.hasArray()) {
+            bytes = buffer.array();
+            offset = buffer.arrayOffset() + buffer.position();
+        } else {
+            bytes = new byte[length];
+            buffer.duplicate().get(bytes);
+            offset = 0;
+        }
+        WriteSet decoded = new WriteSet(bytes, offset, length);
+        CRC32C crc = new CRC32C();
+        crc.update(bytes, offset + 8, length - 8);
+        int stored = ByteBuffer.wrap(bytes, offset + 4, 4).getInt();
+        if (stored != (int) crc.getValue()) {
+            throw new MalformedWriteSetException("the checksum of a write set of " + length + " bytes does not match");
+        }
+        return decoded;
+    }
+
+    /** The encoded form. Its array begins with the headroom that the writer was given. */
+    public ByteBuffer bytes() {
+        return ByteBuffer.wrap(bytes, offset, length);
+    }
+
+    public int length() {
+        return length;
+    }
+
+    int changesStart() {
+        return offset + WriteSetWriter.HEADER_BYTES;
+    }
+
+    int changesEnd() {
+        return changesStart() + changesLength;
+    }
+
+    int tablesEnd() {
+        return changesEnd() + tablesLength;
+    }
+
+    byte[] array() {
+        return bytes;
+    }
+
+    /** How many keys it touches. */
+    public int keys() {
+        return keys;
+    }
+
+    public KeyMode keyMode(int i) {
+        return KeyMode.of(bytes[keyAt(i)]);
+    }
+
+    /** Stands for table, constraint and key. */
+    public long keyHash(int i) {
+        return ByteBuffer.wrap(bytes).getLong(keyAt(i) + 1);
+    }
+
+    private int keyAt(int i) {
+        if (i < 0 || i >= keys) {
+            throw new IndexOutOfBoundsException("key " + i + " of " + keys);
+        }
+        return tablesEnd() + 9 * i;
+    }
+}

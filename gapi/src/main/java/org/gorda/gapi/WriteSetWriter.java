@@ -1,0 +1,391 @@
+package org.gorda.gapi;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.List;
+import java.util.zip.CRC32C;
+
+/**
+ * Encodes what a transaction changes while it changes it, straight from the database's values into one array: nothing is copied
+ * again before it is sent. What a rolled back statement wrote is cut off again. Reused from transaction to transaction. Confined to
+ * the transaction's thread.
+ *
+ * <pre>
+ *   byte  'W'   byte version   short 0   int CRC32C of all that follows
+ *   int   length of changes    int length of tables    int number of keys
+ *   changes: each a kind byte and
+ *     INSERT      table, count, values in the order of the columns
+ *     UPDATE      table, the old key's values, count, (column, value)...
+ *     DELETE      table, the old key's values
+ *     STATEMENT   current schema, text, count, names that the database generated for it
+ *     END         of a statement that changed keys: only now may its new keys exist beside others
+ *     GENERATED   whether by an identity column, schema, name of the sequence or table, the last value taken from it
+ *   tables:  count, (schema, name, fingerprint)...
+ *   keys:    (mode byte, long hash)...
+ * </pre>
+ *
+ * Numbers are variable-length; a value is its type's code, 0 for NULL, and its content.
+ */
+public final class WriteSetWriter {
+
+    static final byte MAGIC = 'W';
+    static final byte VERSION = 1;
+    static final int HEADER_BYTES = 20;
+
+    static final byte INSERT = 1;
+    static final byte UPDATE = 2;
+    static final byte DELETE = 3;
+    static final byte STATEMENT = 4;
+    static final byte END = 5;
+    static final byte GENERATED = 6;
+
+    private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+    private static final VarHandle INTS = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
+    private static final int KEPT_BYTES_MAX = 256 << 10;
+
+    private final int headroom;
+    private final int bytesMax;
+    private byte[] bytes;
+    private int size;
+    private int tableCount;
+    private TableShape[] tables = new TableShape[8];
+    private long[] keyHashes = new long[16];
+    private byte[] keyModes = new byte[16];
+    private int keyCount;
+
+    /** How far a write set had come, to cut it back to. */
+    public record Mark(int size, int tables, int keys) {}
+
+    /**
+     * Makes an empty writer.
+     *
+     * @param headroom bytes left free before the write set for what the caller sends in front of it
+     * @param bytesMax a write set that grows beyond it throws {@link RefusedException}
+     */
+    public WriteSetWriter(int headroom, int bytesMax) {
+        this.headroom = headroom;
+        this.bytesMax = bytesMax;
+        this.bytes = new byte[1024];
+        clear();
+    }
+
+    /** Forgets everything, for the next transaction. */
+    public void clear() {
+        if (bytes.length > KEPT_BYTES_MAX) {
+            bytes = new byte[1024];
+        }
+        size = headroom + HEADER_BYTES;
+        Arrays.fill(tables, 0, tableCount, null);
+        tableCount = 0;
+        keyCount = 0;
+    }
+
+    public boolean isEmpty() {
+        return size == headroom + HEADER_BYTES;
+    }
+
+    public Mark mark() {
+        return new Mark(size, tableCount, keyCount);
+    }
+
+    /** Forgets everything since the mark was made. */
+    public void cutBack(Mark mark) {
+        size = mark.size();
+        Arrays.fill(tables, mark.tables(), Math.max(mark.tables(), tableCount), null);
+        tableCount = mark.tables();
+        keyCount = mark.keys();
+    }
+
+    // ----------------------------------------------------------------------------------------------------- changes
+
+    /** Begins an inserted row; its values follow. */
+    public void insert(TableShape table, int count) {
+        begin(INSERT, table);
+        putNumber(count);
+    }
+
+    /** Begins an updated row; the values of its old key follow, then {@link #changed} and the changed columns. */
+    public void update(TableShape table) {
+        begin(UPDATE, table);
+    }
+
+    /** Begins the changed columns of an updated row; {@link #column} and its new value follow for each. */
+    public void changed(int count) {
+        putNumber(count);
+    }
+
+    /** Names the column, counted from 1, whose value follows. */
+    public void column(int position) {
+        putNumber(position);
+    }
+
+    /** Begins a deleted row; the values of its key follow. */
+    public void delete(TableShape table) {
+        begin(DELETE, table);
+    }
+
+    /** A statement that changes the schema, to be executed as it is with {@code currentSchema} in force. */
+    public void statement(String currentSchema, String text, List<String> generatedNames) {
+        putByte(STATEMENT);
+        putText(currentSchema);
+        putText(text);
+        putNumber(generatedNames.size());
+        generatedNames.forEach(this::putText);
+    }
+
+    /** Ends a statement that has changed keys. */
+    public void endOfStatement() {
+        putByte(END);
+    }
+
+    /** The transaction took {@code value} from a generator: the sequence, or the identity column of the table, of that name. */
+    public void generated(boolean identity, String schema, String name, long value) {
+        putByte(GENERATED);
+        putByte((byte) (identity ? 1 : 0));
+        putText(schema);
+        putText(name);
+        putSigned(value);
+    }
+
+    @SuppressWarnings("ReferenceEquality") // a binding keeps one shape per table; two would only take more bytes
+    private void begin(byte kind, TableShape table) {
+        putByte(kind);
+        // A transaction touches few tables, and mostly the same again.
+        for (int i = tableCount - 1; i >= 0; i--) {
+            if (tables[i] == table) {
+                putNumber(i);
+                return;
+            }
+        }
+        if (tableCount == tables.length) {
+            tables = Arrays.copyOf(tables, tableCount * 2);
+        }
+        tables[tableCount] = table;
+        putNumber(tableCount++);
+    }
+
+    /** A key the transaction wrote, removed or referenced. */
+    public void key(KeyMode mode, long hash) {
+        if (keyCount == keyHashes.length) {
+            keyHashes = Arrays.copyOf(keyHashes, keyCount * 2);
+            keyModes = Arrays.copyOf(keyModes, keyCount * 2);
+        }
+        keyHashes[keyCount] = hash;
+        keyModes[keyCount++] = mode.code();
+    }
+
+    // ------------------------------------------------------------------------------------------------------ values
+
+    public void putNull() {
+        putByte((byte) 0);
+    }
+
+    public void putBoolean(boolean value) {
+        room(2);
+        bytes[size++] = SqlType.BOOLEAN.code();
+        bytes[size++] = (byte) (value ? 1 : 0);
+    }
+
+    /** A SMALLINT, INTEGER or BIGINT. */
+    public void putInteger(SqlType type, long value) {
+        putByte(type.code());
+        putSigned(value);
+    }
+
+    public void putReal(float value) {
+        room(5);
+        bytes[size] = SqlType.REAL.code();
+        INTS.set(bytes, size + 1, Float.floatToRawIntBits(value));
+        size += 5;
+    }
+
+    public void putDouble(double value) {
+        room(9);
+        bytes[size] = SqlType.DOUBLE.code();
+        LONGS.set(bytes, size + 1, Double.doubleToRawLongBits(value));
+        size += 9;
+    }
+
+    public void putDecimal(BigDecimal value) {
+        putByte(SqlType.DECIMAL.code());
+        putSigned(value.scale());
+        BigInteger unscaled = value.unscaledValue();
+        byte[] magnitude = unscaled.toByteArray();
+        putBlock(magnitude, 0, magnitude.length);
+    }
+
+    /** A CHAR, VARCHAR, LONGVARCHAR, CLOB or XML. */
+    public void putString(SqlType type, String value) {
+        putByte(type.code());
+        putText(value);
+    }
+
+    /** As {@link #putString}, from an array. */
+    public void putChars(SqlType type, char[] value, int offset, int length) {
+        putByte(type.code());
+        int encoded = 0;
+        for (int i = offset; i < offset + length; i++) {
+            encoded += encodedLength(value[i]);
+        }
+        putNumber(encoded);
+        room(encoded);
+        for (int i = offset; i < offset + length; i++) {
+            putChar(value[i]);
+        }
+    }
+
+    /** A BINARY, VARBINARY, LONGVARBINARY or BLOB. */
+    public void putBytes(SqlType type, byte[] value, int offset, int length) {
+        putByte(type.code());
+        putBlock(value, offset, length);
+    }
+
+    /** A date of the calendar, without a time zone. */
+    public void putDate(int year, int month, int day) {
+        putByte(SqlType.DATE.code());
+        putDay(year, month, day);
+    }
+
+    /** A time of day, without a time zone. */
+    public void putTime(int secondOfDay, int nanos) {
+        putByte(SqlType.TIME.code());
+        putNumber(secondOfDay);
+        putNumber(nanos);
+    }
+
+    /** A date and time, without a time zone. */
+    public void putTimestamp(int year, int month, int day, int secondOfDay, int nanos) {
+        putByte(SqlType.TIMESTAMP.code());
+        putDay(year, month, day);
+        putNumber(secondOfDay);
+        putNumber(nanos);
+    }
+
+    private void putDay(int year, int month, int day) {
+        putSigned(year);
+        room(2);
+        bytes[size++] = (byte) month;
+        bytes[size++] = (byte) day;
+    }
+
+    // ------------------------------------------------------------------------------------------------------- bytes
+
+    private void room(int needed) {
+        if (bytes.length - size < needed) {
+            grow(needed);
+        }
+    }
+
+    private void grow(int needed) {
+        long wanted = (long) size + needed;
+        if (wanted - headroom > bytesMax) {
+            throw new RefusedException(new Refusal(
+                    Refusal.Cause.TOO_LARGE,
+                    "the transaction changes more than the " + bytesMax
+                            + " bytes that a write set may have: commit more often, or raise write-set-bytes-max on all "
+                            + "replicas"));
+        }
+        long larger = Math.min(Math.max(wanted, bytes.length * 2L), Math.max(wanted, (long) bytesMax + headroom));
+        bytes = Arrays.copyOf(bytes, Math.toIntExact(larger));
+    }
+
+    private void putByte(byte value) {
+        room(1);
+        bytes[size++] = value;
+    }
+
+    private void putNumber(long value) {
+        room(10);
+        long rest = value;
+        while ((rest & ~0x7fL) != 0) {
+            bytes[size++] = (byte) (rest | 0x80);
+            rest >>>= 7;
+        }
+        bytes[size++] = (byte) rest;
+    }
+
+    private void putSigned(long value) {
+        putNumber((value << 1) ^ (value >> 63));
+    }
+
+    private void putBlock(byte[] value, int offset, int length) {
+        putNumber(length);
+        room(length);
+        System.arraycopy(value, offset, bytes, size, length);
+        size += length;
+    }
+
+    /**
+     * Each char by itself in one to three bytes, as UTF-8 but for surrogates: what is not well-formed Unicode comes back unchanged
+     * too.
+     */
+    private void putText(String value) {
+        int encoded = 0;
+        for (int i = 0; i < value.length(); i++) {
+            encoded += encodedLength(value.charAt(i));
+        }
+        putNumber(encoded);
+        room(encoded);
+        for (int i = 0; i < value.length(); i++) {
+            putChar(value.charAt(i));
+        }
+    }
+
+    private static int encodedLength(char c) {
+        return c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
+    }
+
+    private void putChar(char c) {
+        if (c < 0x80) {
+            bytes[size++] = (byte) c;
+        } else if (c < 0x800) {
+            bytes[size++] = (byte) (0xc0 | (c >> 6));
+            bytes[size++] = (byte) (0x80 | (c & 0x3f));
+        } else {
+            bytes[size++] = (byte) (0xe0 | (c >> 12));
+            bytes[size++] = (byte) (0x80 | ((c >> 6) & 0x3f));
+            bytes[size++] = (byte) (0x80 | (c & 0x3f));
+        }
+    }
+
+    /**
+     * Completes the write set. The writer must be cleared before it is used again, and its array is not used by it any more.
+     *
+     * @return the write set, with the headroom before it in the same array
+     */
+    public WriteSet finish() {
+        int changes = size - headroom - HEADER_BYTES;
+        int tablesStart = size;
+        putNumber(tableCount);
+        for (int i = 0; i < tableCount; i++) {
+            TableShape table = tables[i];
+            putText(table.schema());
+            putText(table.name());
+            room(8);
+            LONGS.set(bytes, size, table.fingerprint());
+            size += 8;
+        }
+        int tablesLength = size - tablesStart;
+        room(9 * keyCount);
+        for (int i = 0; i < keyCount; i++) {
+            bytes[size] = keyModes[i];
+            LONGS.set(bytes, size + 1, keyHashes[i]);
+            size += 9;
+        }
+        ByteBuffer header = ByteBuffer.wrap(bytes, headroom, HEADER_BYTES);
+        header.put(MAGIC).put(VERSION).putShort((short) 0).putInt(0);
+        header.putInt(changes).putInt(tablesLength).putInt(keyCount);
+        CRC32C crc = new CRC32C();
+        crc.update(bytes, headroom + 8, size - headroom - 8);
+        header.putInt(headroom + 4, (int) crc.getValue());
+        byte[] finished = bytes;
+        int length = size - headroom;
+        bytes = new byte[Math.max(1024, Math.min(Integer.highestOneBit(length) * 2, KEPT_BYTES_MAX))];
+        return new WriteSet(finished, headroom, length);
+    }
+}

@@ -1,0 +1,126 @@
+package org.gorda.gapi.tck;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.gorda.gapi.ConnectionContext;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TransactionContext;
+import org.gorda.gapi.TransactionListener;
+import org.gorda.gapi.WriteSet;
+
+/**
+ * The meta level under test: numbers commits, keeps their write sets as they would travel, and answers as the test wants; at once
+ * with success unless told otherwise. Thread-safe.
+ */
+public final class MetaLevel implements TransactionListener {
+
+    private final List<byte[]> writeSets = new ArrayList<>();
+    private final List<TransactionContext> begun = new ArrayList<>();
+    private final List<TransactionContext> rolledBack = new ArrayList<>();
+    private Consumer<SuspendedCommit> answer = this::succeed;
+    private Consumer<SuspendedCommit> late = commit -> {};
+    private Duration patience = Duration.ofSeconds(30);
+    private Refusal refuseChanges;
+    private long index;
+
+    /** How commits are answered from now on. */
+    public synchronized void answer(Consumer<SuspendedCommit> next) {
+        answer = next;
+    }
+
+    public synchronized void overdue(Duration after, Consumer<SuspendedCommit> then) {
+        patience = after;
+        late = then;
+    }
+
+    /** Refuses first changes from now on, or no longer if null. */
+    public synchronized void refuseChanges(Refusal refusal) {
+        refuseChanges = refusal;
+    }
+
+    /** Commits and releases. */
+    public void succeed(SuspendedCommit commit) {
+        if (!commit.commit(nextPosition(), false)) {
+            throw new AssertionError("the transaction was lost");
+        }
+        commit.release();
+    }
+
+    public synchronized StoredPosition nextPosition() {
+        return new StoredPosition(1, 2, 3, ++index);
+    }
+
+    @Override
+    public void begin(TransactionContext transaction) {
+        synchronized (this) {
+            if (refuseChanges != null) {
+                throw new RefusedException(refuseChanges);
+            }
+            begun.add(transaction);
+        }
+    }
+
+    @Override
+    public long committing(SuspendedCommit commit) {
+        Consumer<SuspendedCommit> how;
+        long nanos;
+        synchronized (this) {
+            ByteBuffer bytes = commit.writeSet().bytes();
+            byte[] copy = new byte[bytes.remaining()];
+            bytes.get(copy);
+            writeSets.add(copy);
+            how = answer;
+            nanos = patience.toNanos();
+        }
+        how.accept(commit);
+        return nanos;
+    }
+
+    @Override
+    public void overdue(SuspendedCommit commit) {
+        Consumer<SuspendedCommit> how;
+        synchronized (this) {
+            how = late;
+        }
+        how.accept(commit);
+    }
+
+    @Override
+    public synchronized void rolledBack(TransactionContext transaction) {
+        rolledBack.add(transaction);
+    }
+
+    @Override
+    public void reading(ConnectionContext connection) {}
+
+    @Override
+    public boolean wantsReads() {
+        return false;
+    }
+
+    /** The write sets of all commits asked for since the last call, decoded as another replica would. */
+    public synchronized List<WriteSet> takeWriteSets() {
+        List<WriteSet> taken =
+                writeSets.stream().map(ByteBuffer::wrap).map(WriteSet::decode).toList();
+        writeSets.clear();
+        return taken;
+    }
+
+    public synchronized int begun() {
+        return begun.size();
+    }
+
+    public synchronized TransactionContext lastBegun() {
+        return begun.get(begun.size() - 1);
+    }
+
+    public synchronized int rolledBack() {
+        return rolledBack.size();
+    }
+}
