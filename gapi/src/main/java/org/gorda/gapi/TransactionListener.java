@@ -25,8 +25,8 @@ public interface TransactionListener {
     /** A suspended commit has waited as long as it may. It must be answered by now or by this call. */
     void overdue(SuspendedCommit commit);
 
-    /** A transaction that had begun was rolled back, by its client, by the database or by the meta level. */
-    void rolledBack(TransactionContext transaction);
+    /** A transaction that had begun has ended, by its client, by the database or by the meta level; called once for each. */
+    void ended(TransactionContext transaction, boolean committed);
 
     /**
      * A client asks for a statement's data to be as new as the group's order is now, before the statement begins. Only called if

@@ -73,6 +73,20 @@ public final class WriteSet {
         return ByteBuffer.wrap(bytes, offset, length);
     }
 
+    /**
+     * The encoded form with room before it in the same array, from the headroom that the writer was given.
+     *
+     * @param headerBytes how much room is wanted; what is there is of no meaning
+     */
+    public ByteBuffer precededBy(int headerBytes) {
+        if (headerBytes > offset) {
+            throw new IllegalArgumentException(
+                    "a header of " + headerBytes + " bytes before a write set with room for " + offset);
+        }
+        return ByteBuffer.wrap(bytes, offset - headerBytes, headerBytes + length)
+                .slice();
+    }
+
     public int length() {
         return length;
     }

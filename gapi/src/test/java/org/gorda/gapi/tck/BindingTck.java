@@ -85,6 +85,9 @@ public abstract class BindingTck {
         clients.shutdownNow();
         origin.close();
         replica.close();
+        assertThat(meta.ended())
+                .as("each transaction that began was told to have ended")
+                .isEqualTo(meta.begun());
     }
 
     // --------------------------------------------------------------------------------------------------- the tools

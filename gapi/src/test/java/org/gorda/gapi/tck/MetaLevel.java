@@ -3,7 +3,9 @@ package org.gorda.gapi.tck;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.Refusal;
@@ -22,6 +24,7 @@ public final class MetaLevel implements TransactionListener {
 
     private final List<byte[]> writeSets = new ArrayList<>();
     private final List<TransactionContext> begun = new ArrayList<>();
+    private final Set<TransactionContext> ended = new HashSet<>();
     private final List<TransactionContext> rolledBack = new ArrayList<>();
     private Consumer<SuspendedCommit> answer = this::succeed;
     private Consumer<SuspendedCommit> late = commit -> {};
@@ -92,8 +95,13 @@ public final class MetaLevel implements TransactionListener {
     }
 
     @Override
-    public synchronized void rolledBack(TransactionContext transaction) {
-        rolledBack.add(transaction);
+    public synchronized void ended(TransactionContext transaction, boolean committed) {
+        if (!ended.add(transaction)) {
+            throw new AssertionError("a transaction ended twice");
+        }
+        if (!committed) {
+            rolledBack.add(transaction);
+        }
     }
 
     @Override
@@ -118,6 +126,10 @@ public final class MetaLevel implements TransactionListener {
 
     public synchronized TransactionContext lastBegun() {
         return begun.get(begun.size() - 1);
+    }
+
+    public synchronized int ended() {
+        return ended.size();
     }
 
     public synchronized int rolledBack() {

@@ -13,6 +13,9 @@ public interface Group extends AutoCloseable {
     /** This member. */
     MemberId self();
 
+    /** What a person should know of this member's part in the group now, above all why it does not work if so. */
+    String explanation();
+
     DataSession data();
 
     ControlSession control();

@@ -3,6 +3,8 @@ package org.gorda.bindings.derby;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import org.apache.derby.shared.common.error.PublicAPI;
+import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 
@@ -29,6 +31,10 @@ public final class DerbyProcedures {
         connection.name(id);
         try (Connection caller = DriverManager.getConnection("jdbc:default:connection")) {
             caller.commit();
+        } catch (SQLException e) {
+            // Otherwise Derby would tell the client of an error in a procedure.
+            StandardException reason = StandardException.getArgumentFerry(e);
+            throw reason == null ? e : PublicAPI.wrapStandardException(reason);
         }
     }
 }

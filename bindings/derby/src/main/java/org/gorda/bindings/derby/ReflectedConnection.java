@@ -337,7 +337,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             open.commit(commit);
             commit.awaitAnswer(database);
         }
-        ended(open, false);
+        ended(open, true);
     }
 
     private boolean isWithinAtomicStatement(boolean byUser) {
@@ -436,12 +436,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private void rolledBack() {
         LocalTransaction open = transaction;
         if (open != null) {
-            ended(open, true);
+            ended(open, false);
         }
         locks.rolledBack(this);
     }
 
-    private void ended(LocalTransaction open, boolean byRollback) {
+    private void ended(LocalTransaction open, boolean committed) {
         transaction = null;
         savepoints.clear();
         statementMarks.clear();
@@ -453,9 +453,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         DerbyDatabase database = factory.reflected();
         if (database != null) {
             database.closed(open);
-            if (byRollback) {
-                database.listener().rolledBack(open);
-            }
+            database.listener().ended(open, committed);
         }
     }
 

@@ -419,6 +419,10 @@ public abstract class GroupTck {
                 var position = cluster.group(reader).log().orElseThrow().readPosition();
                 cluster.await("the read is answered", position::isDone);
                 assertThat(position.join().index()).isGreaterThanOrEqualTo(written.index());
+                cluster.await(
+                        "the reader gets there",
+                        () -> cluster.recorder(reader).caughtUp().index()
+                                >= position.join().index());
             }
         }
         int leader = leader();

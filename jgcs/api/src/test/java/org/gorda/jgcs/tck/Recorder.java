@@ -17,6 +17,7 @@ public final class Recorder implements GroupListener {
     private final List<String> texts = new ArrayList<>();
     private final List<String> gaps = new ArrayList<>();
     private View view = new View(List.of(), List.of(), java.util.Optional.empty(), false);
+    private Position caughtUp = Position.START;
     private GroupException stopped;
     private Consumer<Message> before = message -> {};
 
@@ -26,7 +27,7 @@ public final class Recorder implements GroupListener {
     }
 
     @Override
-    public void onMessage(Message message, boolean endOfBatch) {
+    public void onMessage(Message message) {
         Consumer<Message> hook;
         synchronized (this) {
             hook = before;
@@ -42,6 +43,11 @@ public final class Recorder implements GroupListener {
                                     .decode(message.payload().duplicate())
                                     .toString());
         }
+    }
+
+    @Override
+    public synchronized void onCaughtUp(Position upTo) {
+        caughtUp = upTo;
     }
 
     @Override
@@ -83,6 +89,11 @@ public final class Recorder implements GroupListener {
         return messages.isEmpty()
                 ? Position.START
                 : messages.get(messages.size() - 1).position();
+    }
+
+    /** The last place in the order up to which everything was delivered. */
+    public synchronized Position caughtUp() {
+        return caughtUp;
     }
 
     public synchronized View view() {

@@ -121,6 +121,11 @@ final class RaftGroup
     }
 
     @Override
+    public String explanation() {
+        return explanation;
+    }
+
+    @Override
     public DataSession data() {
         return this;
     }
@@ -431,7 +436,7 @@ final class RaftGroup
     @Override
     public void viewChanged() {
         View next = member.view();
-        if (!next.working()) {
+        if (!next.working() || !next.equals(view)) {
             explanation = member.core().explain();
         }
         if (!next.equals(view)) {

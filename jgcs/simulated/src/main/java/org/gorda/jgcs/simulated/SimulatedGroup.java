@@ -197,6 +197,11 @@ public final class SimulatedGroup
     }
 
     @Override
+    public String explanation() {
+        return member.core().explain();
+    }
+
+    @Override
     public DataSession data() {
         return this;
     }

@@ -320,7 +320,7 @@ final class RandomFaults {
         }
 
         @Override
-        public void onMessage(Message message, boolean endOfBatch) {
+        public void onMessage(Message message) {
             long index = message.position().index();
             if (index <= lastIndex()) {
                 simulation.broken(name + " gets " + index + " after " + lastIndex());
@@ -342,6 +342,11 @@ final class RandomFaults {
                         kept.get(random.nextInt(kept.size())).position().index());
                 group.release(history.get(released).position());
             }
+        }
+
+        @Override
+        public void onCaughtUp(Position upTo) {
+            simulation.note("caught up");
         }
 
         @Override

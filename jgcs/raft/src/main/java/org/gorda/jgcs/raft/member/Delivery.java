@@ -101,17 +101,18 @@ public final class Delivery {
             listener.onGap(firstHeld(), "the log no longer holds what follows " + deliveredIndex);
             return Outcome.MOVED;
         }
-        long last = entries.get(entries.size() - 1).index();
-        List<Message> messages = messages(entries);
+        Entry last = entries.get(entries.size() - 1);
         long own = 0;
-        for (int i = 0; i < messages.size(); i++) {
-            Message message = messages.get(i);
-            listener.onMessage(message, i == messages.size() - 1 && last >= decidedIndex.getAsLong());
+        for (Message message : messages(entries)) {
+            listener.onMessage(message);
             if (member.isOwn(message.id())) {
                 own = message.id().sequence();
             }
         }
-        deliveredIndex = last;
+        deliveredIndex = last.index();
+        if (last.index() >= decidedIndex.getAsLong()) {
+            listener.onCaughtUp(new Position(member.group(), last.term(), last.index()));
+        }
         if (own > 0) {
             outbox.delivered(own);
         }

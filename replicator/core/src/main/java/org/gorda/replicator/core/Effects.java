@@ -1,0 +1,37 @@
+package org.gorda.replicator.core;
+
+import java.nio.ByteBuffer;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Position;
+
+/** What the core wants done, in the order of the calls. */
+public interface Effects {
+
+    /**
+     * The transaction is committed: its database transaction if it waits here, else its write set is to be applied, in its turn.
+     */
+    void commit(Position position, TransactionId id, ByteBuffer writeSet);
+
+    /** The transaction is not committed; if it waits here, its client is to be told. */
+    void discard(TransactionId id, Refusal refusal);
+
+    /**
+     * From this place in the order on, a member's run is the primary. If it is this one, it has everything before its own epoch and
+     * may execute; otherwise nothing that runs here can be committed any more.
+     */
+    void primary(MemberId member, long epoch, boolean here);
+
+    /** The outcome asked for by {@code request}, which this or another replica has sent. */
+    void outcome(long request, MemberId asker, TransactionId id, Outcome outcome);
+
+    /** What is held at this place in the order is to be compared. */
+    void verify(long request, Position position);
+
+    /** No member will ask for what lies up to {@code index} again. */
+    void durableEverywhere(long index);
+
+    /** Sends a message through the total order. */
+    void send(ReplicaMessage message);
+}

@@ -1,0 +1,209 @@
+package org.gorda.replicator.core;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.gorda.gapi.Refusal;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Message;
+import org.gorda.jgcs.View;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One replica's decisions under synchronous primary-backup replication (Budhiraja, Marzullo, Schneider, Toueg 1993; with epochs from
+ * the order itself). A transaction carries the epoch of the primary it ran on; one whose epoch is not current at its own place in the
+ * order is discarded by all. Pure; confined to one caller at a time.
+ */
+public final class ReplicaCore {
+
+    private static final byte STATE_VERSION = 1;
+
+    private final MemberId self;
+    private final long run;
+    private final Effects effects;
+    private final Outcomes outcomes = new Outcomes();
+    private final TreeMap<MemberId, Long> durable = new TreeMap<>();
+
+    private @Nullable MemberId primary;
+    private long primaryRun;
+    private long epoch;
+    private long lastIndex;
+
+    private List<MemberId> members = List.of();
+    private boolean leads;
+    private boolean candidacySent;
+
+    /**
+     * @param run tells this run of the replica from its earlier ones
+     */
+    public ReplicaCore(MemberId self, long run, Effects effects) {
+        this.self = self;
+        this.run = run;
+        this.effects = effects;
+    }
+
+    // ---------------------------------------------------------------------------------------------- what is known
+
+    /** Who executes, if that is decided. */
+    public @Nullable MemberId primary() {
+        return primary;
+    }
+
+    /** The place in the order at which the primary became it; 0 if there is none. */
+    public long epoch() {
+        return epoch;
+    }
+
+    public boolean isPrimaryHere() {
+        return self.equals(primary) && primaryRun == run;
+    }
+
+    /** The index of the last message taken. */
+    public long lastIndex() {
+        return lastIndex;
+    }
+
+    // ------------------------------------------------------------------------------------------------------ events
+
+    /** A message is delivered, in its order. */
+    public void delivered(Message message) {
+        long index = message.position().index();
+        if (index <= lastIndex) {
+            throw new IllegalStateException("message at " + index + " delivered after " + lastIndex);
+        }
+        lastIndex = index;
+        ReplicaMessage content = ReplicaMessage.decode(message.payload());
+        if (content instanceof ReplicaMessage.Commit commit) {
+            decide(message, commit);
+        } else if (content instanceof ReplicaMessage.Primary proclaimed) {
+            primary = proclaimed.member();
+            primaryRun = proclaimed.run();
+            epoch = index;
+            candidacySent = false;
+            effects.primary(proclaimed.member(), epoch, isPrimaryHere());
+            seekPrimacy();
+        } else if (content instanceof ReplicaMessage.Close close) {
+            Outcome outcome = outcomes.close(close.id(), close.since(), index);
+            effects.outcome(close.request(), message.id().member(), close.id(), outcome);
+        } else if (content instanceof ReplicaMessage.Verify verify) {
+            effects.verify(verify.request(), message.position());
+        } else if (content instanceof ReplicaMessage.Durable told) {
+            durable.merge(told.member(), told.index(), Math::max);
+            tellDurable();
+        }
+    }
+
+    private void decide(Message message, ReplicaMessage.Commit commit) {
+        long index = message.position().index();
+        MemberId sender = message.id().member();
+        Refusal refusal = null;
+        if (commit.epoch() != epoch || !sender.equals(primary)) {
+            refusal = new Refusal(
+                    Refusal.Cause.PRIMARY_CHANGED,
+                    "the primary changed from " + sender + " (epoch " + commit.epoch() + ") to " + primary + " (epoch "
+                            + epoch + ") before transaction " + commit.id() + " was ordered at " + message.position()
+                            + "; it did not happen: run it again");
+        } else if (!Outcomes.covers(commit.base(), index)) {
+            refusal = new Refusal(
+                    Refusal.Cause.OVERDUE,
+                    "transaction " + commit.id() + " was ordered at " + index + ", too long after " + commit.base()
+                            + ", where it asked to be committed; it did not happen: run it again");
+        } else if (outcomes.isDecided(commit.id())) {
+            refusal = new Refusal(
+                    Refusal.Cause.OVERDUE,
+                    "transaction " + commit.id()
+                            + " was given up by its client before it was ordered; it did not happen");
+        }
+        if (refusal == null) {
+            outcomes.put(commit.id(), true, index);
+            effects.commit(message.position(), commit.id(), commit.writeSet());
+        } else {
+            effects.discard(commit.id(), refusal);
+        }
+    }
+
+    /** The view has changed. The primary follows the leader of the order, which spares a hop. */
+    public void viewChanged(View view) {
+        leads = view.working() && view.isLeader(self);
+        if (!leads) {
+            candidacySent = false;
+        }
+        members = view.members();
+        seekPrimacy();
+        tellDurable();
+    }
+
+    private void seekPrimacy() {
+        if (leads && !isPrimaryHere() && !candidacySent) {
+            candidacySent = true;
+            effects.send(new ReplicaMessage.Primary(self, run));
+        }
+    }
+
+    private void tellDurable() {
+        long everywhere = Long.MAX_VALUE;
+        for (MemberId member : members) {
+            everywhere = Math.min(everywhere, durable.getOrDefault(member, 0L));
+        }
+        if (!members.isEmpty() && everywhere > 0) {
+            effects.durableEverywhere(everywhere);
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------------- checkpoint
+
+    /** Everything that was decided up to {@link #lastIndex} and must be known to go on. */
+    public ByteBuffer checkpoint() {
+        byte[] name = primary == null ? new byte[0] : primary.name().getBytes(StandardCharsets.UTF_8);
+        int size = 1 + 8 * 3 + 2 + name.length + 4 + outcomes.encodedBytes();
+        for (MemberId member : durable.keySet()) {
+            size += 10 + member.name().getBytes(StandardCharsets.UTF_8).length;
+        }
+        ByteBuffer state = ByteBuffer.allocate(size);
+        state.put(STATE_VERSION).putLong(lastIndex).putLong(epoch).putLong(primaryRun);
+        state.putShort((short) name.length).put(name);
+        state.putInt(durable.size());
+        for (Map.Entry<MemberId, Long> entry : durable.entrySet()) {
+            byte[] member = entry.getKey().name().getBytes(StandardCharsets.UTF_8);
+            state.putLong(entry.getValue()).putShort((short) member.length).put(member);
+        }
+        outcomes.encode(state);
+        return state.flip();
+    }
+
+    /**
+     * Takes up what {@link #checkpoint} gave, before the first event.
+     *
+     * @throws MalformedMessageException if the bytes are not such a checkpoint
+     */
+    public void restore(ByteBuffer state) {
+        try {
+            ByteBuffer in = state.duplicate();
+            if (in.get() != STATE_VERSION) {
+                throw new MalformedMessageException("a checkpoint of another version than " + STATE_VERSION);
+            }
+            lastIndex = in.getLong();
+            epoch = in.getLong();
+            primaryRun = in.getLong();
+            String name = text(in);
+            primary = name.isEmpty() ? null : new MemberId(name);
+            durable.clear();
+            int count = in.getInt();
+            for (int i = 0; i < count; i++) {
+                long index = in.getLong();
+                durable.put(new MemberId(text(in)), index);
+            }
+            outcomes.decode(in);
+        } catch (java.nio.BufferUnderflowException | IllegalArgumentException e) {
+            throw new MalformedMessageException("a checkpoint is cut short or malformed: " + e.getMessage());
+        }
+    }
+
+    private static String text(ByteBuffer in) {
+        byte[] bytes = new byte[in.getShort() & 0xffff];
+        in.get(bytes);
+        return new String(bytes, StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,147 @@
+package org.gorda.replicator.core;
+
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.MemberId;
+
+/** What replicas send each other through the total order. Immutable. */
+public sealed interface ReplicaMessage {
+
+    /** Bytes that {@link #putWriteSetHeader} takes before a write set. */
+    int WRITE_SET_HEADER_BYTES = 42;
+
+    /**
+     * A transaction asks to be committed.
+     *
+     * @param epoch of the primary it ran on, when it began
+     * @param base the index up to which its replica had everything when it asked
+     * @param writeSet encoded
+     */
+    record Commit(TransactionId id, long epoch, long base, ByteBuffer writeSet) implements ReplicaMessage {}
+
+    /**
+     * A member makes itself the primary. The place of this message in the order is the new epoch.
+     *
+     * @param run tells the member's runs apart: what an earlier run executed is not this one's
+     */
+    record Primary(MemberId member, long run) implements ReplicaMessage {}
+
+    /**
+     * A client asks for the outcome of a transaction, and if there is none yet, that there shall be none but aborted.
+     *
+     * @param since an index that the group had reached before the transaction asked to be committed
+     * @param request echoed to the asker
+     */
+    record Close(TransactionId id, long since, long request) implements ReplicaMessage {}
+
+    /** All replicas are to compare what they hold at this place in the order. */
+    record Verify(long request) implements ReplicaMessage {}
+
+    /** A replica will not fall behind {@code index} in any crash. */
+    record Durable(MemberId member, long index) implements ReplicaMessage {}
+
+    /** Writes the header of a {@link Commit} in front of its write set. */
+    static void putWriteSetHeader(ByteBuffer target, TransactionId id, long epoch, long base) {
+        target.put(Kind.COMMIT).put(Kind.VERSION);
+        target.putLong(id.session().high()).putLong(id.session().low()).putLong(id.number());
+        target.putLong(epoch).putLong(base);
+    }
+
+    /** Encodes any message but a {@link Commit}. */
+    static ByteBuffer encode(ReplicaMessage message) {
+        if (message instanceof Primary primary) {
+            byte[] name = primary.member().name().getBytes(StandardCharsets.UTF_8);
+            return ByteBuffer.allocate(12 + name.length)
+                    .put(Kind.PRIMARY)
+                    .put(Kind.VERSION)
+                    .putLong(primary.run())
+                    .putShort((short) name.length)
+                    .put(name)
+                    .flip();
+        } else if (message instanceof Close close) {
+            return ByteBuffer.allocate(42)
+                    .put(Kind.CLOSE)
+                    .put(Kind.VERSION)
+                    .putLong(close.id().session().high())
+                    .putLong(close.id().session().low())
+                    .putLong(close.id().number())
+                    .putLong(close.since())
+                    .putLong(close.request())
+                    .flip();
+        } else if (message instanceof Verify verify) {
+            return ByteBuffer.allocate(10)
+                    .put(Kind.VERIFY)
+                    .put(Kind.VERSION)
+                    .putLong(verify.request())
+                    .flip();
+        } else if (message instanceof Durable durable) {
+            byte[] name = durable.member().name().getBytes(StandardCharsets.UTF_8);
+            return ByteBuffer.allocate(12 + name.length)
+                    .put(Kind.DURABLE)
+                    .put(Kind.VERSION)
+                    .putLong(durable.index())
+                    .putShort((short) name.length)
+                    .put(name)
+                    .flip();
+        }
+        throw new IllegalArgumentException("a commit is encoded in place");
+    }
+
+    /**
+     * Decodes a delivered message.
+     *
+     * @throws MalformedMessageException if the bytes are not a message of this version
+     */
+    static ReplicaMessage decode(ByteBuffer payload) {
+        ByteBuffer in = payload.duplicate();
+        try {
+            byte kind = in.get();
+            byte version = in.get();
+            if (version != Kind.VERSION) {
+                throw new MalformedMessageException("a message of version " + version + ", this replica speaks version "
+                        + Kind.VERSION + ": run the same release on all replicas");
+            }
+            return switch (kind) {
+                case Kind.COMMIT -> new Commit(transaction(in), in.getLong(), in.getLong(), in.slice());
+                case Kind.PRIMARY -> {
+                    long run = in.getLong();
+                    yield new Primary(member(in), run);
+                }
+                case Kind.CLOSE -> new Close(transaction(in), in.getLong(), in.getLong());
+                case Kind.VERIFY -> new Verify(in.getLong());
+                case Kind.DURABLE -> {
+                    long index = in.getLong();
+                    yield new Durable(member(in), index);
+                }
+                default -> throw new MalformedMessageException("a message of unknown kind " + kind);
+            };
+        } catch (BufferUnderflowException | IllegalArgumentException e) {
+            throw new MalformedMessageException("a message is cut short or malformed: " + e.getMessage());
+        }
+    }
+
+    private static TransactionId transaction(ByteBuffer in) {
+        return new TransactionId(new SessionId(in.getLong(), in.getLong()), in.getLong());
+    }
+
+    private static MemberId member(ByteBuffer in) {
+        byte[] name = new byte[in.getShort() & 0xffff];
+        in.get(name);
+        return new MemberId(new String(name, StandardCharsets.UTF_8));
+    }
+
+    /** Codes on the wire. */
+    final class Kind {
+        static final byte VERSION = 1;
+        static final byte COMMIT = 1;
+        static final byte PRIMARY = 2;
+        static final byte CLOSE = 3;
+        static final byte VERIFY = 4;
+        static final byte DURABLE = 5;
+
+        private Kind() {}
+    }
+}

@@ -1,0 +1,80 @@
+package org.gorda.replicator.engine;
+
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.zip.CRC32C;
+import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.Position;
+import org.jspecify.annotations.Nullable;
+
+/** What the core knew at a place in the order that the database will not fall behind. Confined to one thread at a time. */
+final class CheckpointFile {
+
+    /** The core's state, having taken everything up to {@code position}. */
+    record Checkpoint(Position position, ByteBuffer state) {}
+
+    private static final int HEADER_BYTES = 4 + 4 * Long.BYTES;
+
+    private final Path path;
+
+    CheckpointFile(Path directory) {
+        path = directory.resolve("checkpoint");
+    }
+
+    /** Replaces the checkpoint, on disk when it returns. */
+    void save(Checkpoint checkpoint) {
+        Position position = checkpoint.position();
+        ByteBuffer content =
+                ByteBuffer.allocate(HEADER_BYTES + checkpoint.state().remaining());
+        content.putInt(0);
+        content.putLong(position.group().high()).putLong(position.group().low());
+        content.putLong(position.term()).putLong(position.index());
+        content.put(checkpoint.state().duplicate());
+        content.putInt(0, checksum(content.array()));
+        Path temporary = path.resolveSibling("checkpoint.new");
+        try {
+            try (FileOutputStream out = new FileOutputStream(temporary.toFile())) {
+                out.write(content.array());
+                out.getFD().sync();
+            }
+            // Should the rename be lost in a crash, the older checkpoint serves too.
+            Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Null if there is none. */
+    @Nullable
+    Checkpoint load() {
+        if (!Files.exists(path)) {
+            return null;
+        }
+        try {
+            byte[] bytes = Files.readAllBytes(path);
+            if (bytes.length < HEADER_BYTES || ByteBuffer.wrap(bytes).getInt() != checksum(bytes)) {
+                throw new ReplicaException(
+                        path + " is damaged: delete the replica's database and directory, and it will be "
+                                + "brought up to date by the group");
+            }
+            ByteBuffer in = ByteBuffer.wrap(bytes);
+            in.getInt();
+            GroupId group = new GroupId(in.getLong(), in.getLong());
+            Position position = new Position(group, in.getLong(), in.getLong());
+            return new Checkpoint(position, in.slice());
+        } catch (IOException e) {
+            throw new ReplicaException(path + " cannot be read: " + e, e);
+        }
+    }
+
+    private static int checksum(byte[] bytes) {
+        CRC32C crc = new CRC32C();
+        crc.update(bytes, 4, bytes.length - 4);
+        return (int) crc.getValue();
+    }
+}

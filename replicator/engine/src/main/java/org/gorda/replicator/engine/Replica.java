@@ -1,0 +1,403 @@
+package org.gorda.replicator.engine;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
+import java.util.stream.StreamSupport;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.DatabaseBinding;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.Group;
+import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Protocol;
+import org.gorda.jgcs.Service;
+import org.gorda.replicator.core.Outcome;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A replica of a database in this process: one member of a group whose databases hold the same. Thread-safe.
+ *
+ * <pre>{@code
+ * try (Replica replica = Replica.builder()
+ *         .database("derby", "/var/lib/bank")
+ *         .group("bank")
+ *         .self("db1:7800")
+ *         .members("db1:7800", "db2:7800", "db3:7800")
+ *         .start()) {
+ *     replica.awaitState(ReplicaState.ONLINE, Duration.ofMinutes(1));
+ *     try (Connection connection = replica.connect(new Properties())) { ... }
+ * }
+ * }</pre>
+ */
+public final class Replica implements AutoCloseable {
+
+    private final ReplicaConfiguration configuration;
+    private final ReflectedDatabase database;
+    private final @Nullable ReplicaEngine engine;
+    private volatile boolean closed;
+
+    private Replica(ReplicaConfiguration configuration) {
+        this.configuration = configuration;
+        DatabaseBinding binding = named(DatabaseBinding.class, configuration.binding(), DatabaseBinding::name);
+        checkCapabilities(binding);
+        DatabaseConfiguration database = new DatabaseConfiguration(
+                configuration.location(),
+                configuration.attributes(),
+                configuration.readGrace(),
+                configuration.writeSetBytesMax(),
+                false);
+        try {
+            if (configuration.protocol() == ReplicationProtocol.LOOPBACK) {
+                this.engine = null;
+                this.database = binding.open(database, new LoopbackListener());
+                return;
+            }
+            Files.createDirectories(configuration.directory());
+            ReplicaEngine started = new ReplicaEngine(configuration);
+            this.engine = started;
+            Group group = openGroup(started);
+            try {
+                this.database = binding.open(database, started);
+                started.database(this.database);
+                started.join(group);
+            } catch (RuntimeException e) {
+                started.stop();
+                group.close();
+                throw e;
+            }
+        } catch (ReflectionException | GroupException e) {
+            throw new ReplicaException(String.valueOf(e.getMessage()), e);
+        } catch (IOException e) {
+            throw new ReplicaException("the directory " + configuration.directory() + " cannot be created: " + e, e);
+        }
+    }
+
+    private void checkCapabilities(DatabaseBinding binding) {
+        Set<Capability> missing = EnumSet.noneOf(Capability.class);
+        missing.addAll(configuration.protocol().needs());
+        missing.removeAll(binding.capabilities());
+        if (!missing.isEmpty()) {
+            throw new ReplicaException("protocol " + configuration.protocol() + " needs " + missing
+                    + ", which the binding " + binding.name() + " does not have");
+        }
+    }
+
+    private Group openGroup(ReplicaEngine listener) {
+        Protocol protocol = named(Protocol.class, "raft", Protocol::name);
+        GroupConfiguration group = GroupConfiguration.builder(
+                        configuration.group(),
+                        configuration.self(),
+                        configuration.directory().resolve("log"))
+                .members(configuration.members())
+                .durability(configuration.durability().log())
+                .electionTimeout(configuration.electionTimeout())
+                .messageBytesMax(configuration.writeSetBytesMax() + 4096)
+                .build();
+        return protocol.open(
+                group,
+                new Service(
+                        Service.Order.TOTAL,
+                        Service.Uniformity.UNIFORM,
+                        configuration.durability().log()),
+                listener);
+    }
+
+    private static <T> T named(Class<T> kind, String name, java.util.function.Function<T, String> nameOf) {
+        List<T> all = StreamSupport.stream(ServiceLoader.load(kind).spliterator(), false)
+                .toList();
+        return all.stream()
+                .filter(one -> nameOf.apply(one).equals(name))
+                .findFirst()
+                .orElseThrow(() -> new ReplicaException("no " + kind.getSimpleName() + " named '" + name
+                        + "' is on the class path; there is "
+                        + all.stream().map(nameOf).sorted().collect(Collectors.joining(", ", "[", "]"))));
+    }
+
+    /** Starts a description of a replica. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    public ReplicaConfiguration configuration() {
+        return configuration;
+    }
+
+    private ReplicaEngine engine() {
+        if (engine == null) {
+            throw new ReplicaException("a replica under protocol loopback has no group");
+        }
+        return engine;
+    }
+
+    /** The replica now. */
+    public ReplicaStatus status() {
+        if (engine == null) {
+            return new ReplicaStatus(
+                    configuration.self(),
+                    closed ? ReplicaState.STOPPED : ReplicaState.ONLINE,
+                    "loopback: nothing is replicated",
+                    configuration.self(),
+                    true,
+                    0,
+                    true,
+                    List.of(configuration.self()),
+                    List.of(),
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    Map.of());
+        }
+        return engine.status();
+    }
+
+    /** Why the replica has stopped by itself, if it has. */
+    public Optional<Throwable> failure() {
+        return engine == null ? Optional.empty() : engine.failure();
+    }
+
+    /**
+     * Waits until the replica is in a state.
+     *
+     * @throws ReplicaException if that takes longer than {@code atMost}, or if it has stopped; the message says why
+     */
+    public void awaitState(ReplicaState wanted, Duration atMost) {
+        await(wanted, false, atMost);
+    }
+
+    /** As {@link #awaitState} for ONLINE, and until this replica or another is the primary. */
+    public void awaitPrimary(Duration atMost) {
+        await(ReplicaState.ONLINE, true, atMost);
+    }
+
+    private void await(ReplicaState wanted, boolean withPrimary, Duration atMost) {
+        long end = System.nanoTime() + atMost.toNanos();
+        ReplicaStatus now = status();
+        while (now.state() != wanted || (withPrimary && now.primary() == null)) {
+            if (now.state() == ReplicaState.STOPPED && wanted != ReplicaState.STOPPED) {
+                throw new ReplicaException(
+                        "replica " + configuration.self() + " has stopped: " + now.explanation(),
+                        failure().orElse(null));
+            }
+            if (System.nanoTime() > end) {
+                throw new ReplicaException("replica " + configuration.self() + " is not " + wanted + " after "
+                        + atMost.toSeconds() + " s, it is " + now.state() + ": " + now.explanation());
+            }
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+            now = status();
+        }
+    }
+
+    /** Opens a connection to the local database, whose transactions are replicated. */
+    public Connection connect(Properties properties) throws SQLException {
+        return database.connect(properties);
+    }
+
+    /**
+     * Lets clients of the database's own kind in over the network.
+     *
+     * @return the JDBC URL by which they reach the database
+     */
+    public String listen(InetSocketAddress address) {
+        return database.listen(address);
+    }
+
+    /**
+     * Asks for the outcome of a transaction whose commit was not answered. To ask decides: one that was not ordered yet is aborted.
+     *
+     * @param since an ordered index that some replica had told before the commit was asked for
+     */
+    public CompletableFuture<Outcome> outcome(TransactionId id, long since) {
+        return engine().close(id, since);
+    }
+
+    /** Has all replicas note what they hold at one place in the order; to be called at the primary. */
+    public Verification verify(Duration wait) {
+        return engine().verify(wait);
+    }
+
+    /** What this replica noted for a verification, empty if it has not got there. */
+    public Optional<Verification> verification(long request) {
+        return engine().verification(request);
+    }
+
+    /** Leaves the group in order and closes the database. Idempotent. */
+    @Override
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        if (engine != null) {
+            engine.stop();
+        } else {
+            database.close();
+        }
+    }
+
+    /** Describes a replica; what is not set has a default. Confined to one thread. */
+    public static final class Builder {
+        private String binding = "derby";
+        private @Nullable String location;
+        private final Map<String, String> attributes = new HashMap<>();
+        private ReplicationProtocol protocol = ReplicationProtocol.PRIMARY_BACKUP;
+        private String group = "gorda";
+        private @Nullable MemberId self;
+        private List<MemberId> members = List.of();
+        private @Nullable Path directory;
+        private Durability durability = Durability.GROUP;
+        private boolean strongReads;
+        private Duration commitTimeout = Duration.ofSeconds(30);
+        private Duration readGrace = Duration.ofSeconds(1);
+        private Duration electionTimeout = Duration.ofSeconds(1);
+        private int writeSetBytesMax = 16 << 20;
+        private long logRetainBytes = 1L << 30;
+
+        private Builder() {}
+
+        /** The kind of database, by the name of its binding, and the database itself; for Derby its path. */
+        public Builder database(String bindingName, String databaseLocation) {
+            binding = bindingName;
+            location = databaseLocation;
+            return this;
+        }
+
+        /** A setting of the database's own, for instance for its creation. */
+        public Builder attribute(String key, String value) {
+            attributes.put(key, value);
+            return this;
+        }
+
+        public Builder protocol(ReplicationProtocol value) {
+            protocol = value;
+            return this;
+        }
+
+        /** The group's name, the same on all replicas. */
+        public Builder group(String name) {
+            group = name;
+            return this;
+        }
+
+        /** This replica's address for the others, {@code host:port}; one of the members. */
+        public Builder self(String member) {
+            self = new MemberId(member);
+            return this;
+        }
+
+        /** The addresses of all replicas, the same list on all. */
+        public Builder members(String... all) {
+            members = java.util.Arrays.stream(all).map(MemberId::new).toList();
+            return this;
+        }
+
+        /** Where log and checkpoints are kept; beside the database, if not set. */
+        public Builder directory(Path value) {
+            directory = value;
+            return this;
+        }
+
+        public Builder durability(Durability value) {
+            durability = value;
+            return this;
+        }
+
+        /** Every statement first makes sure to see everything that was committed anywhere before it began. */
+        public Builder strongReads(boolean value) {
+            strongReads = value;
+            return this;
+        }
+
+        /** How long a commit may wait to be ordered before its client is told that its outcome is unknown. */
+        public Builder commitTimeout(Duration value) {
+            commitTimeout = value;
+            return this;
+        }
+
+        /** How long transactions that only read may hold up changes of others. */
+        public Builder readGrace(Duration value) {
+            readGrace = value;
+            return this;
+        }
+
+        /** How long a silent leader is believed in; a closed connection is noticed at once. */
+        public Builder electionTimeout(Duration value) {
+            electionTimeout = value;
+            return this;
+        }
+
+        public Builder writeSetBytesMax(int value) {
+            writeSetBytesMax = value;
+            return this;
+        }
+
+        public Builder logRetainBytes(long value) {
+            logRetainBytes = value;
+            return this;
+        }
+
+        /**
+         * Starts the replica; {@link Replica#awaitState} tells when it is ready.
+         *
+         * @throws ReplicaException if a value cannot be, or if database, directory or port cannot be used
+         */
+        public Replica start() {
+            String database = location;
+            if (database == null || database.isBlank()) {
+                throw new ReplicaException("no database is given: name the binding and the database's location");
+            }
+            MemberId me = self == null && members.size() == 1 ? members.get(0) : self;
+            if (me == null && protocol == ReplicationProtocol.LOOPBACK) {
+                me = new MemberId("localhost:1");
+            }
+            if (me == null) {
+                throw new ReplicaException(
+                        "self is not set: name this replica's own address, one of the members " + members);
+            }
+            List<MemberId> all = members.isEmpty() ? List.of(me) : members;
+            if (!all.contains(me)) {
+                throw new ReplicaException("self is " + me + " but must be one of the members " + all);
+            }
+            Path kept = directory == null ? Path.of(database + ".gorda") : directory;
+            return new Replica(new ReplicaConfiguration(
+                    binding,
+                    database,
+                    attributes,
+                    protocol,
+                    group,
+                    me,
+                    all,
+                    kept,
+                    durability,
+                    strongReads,
+                    commitTimeout,
+                    readGrace,
+                    electionTimeout,
+                    writeSetBytesMax,
+                    logRetainBytes));
+        }
+    }
+}

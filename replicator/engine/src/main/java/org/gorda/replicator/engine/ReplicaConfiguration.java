@@ -1,0 +1,60 @@
+package org.gorda.replicator.engine;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.gorda.jgcs.MemberId;
+
+/**
+ * How a replica is set up. Immutable; made by {@link Replica.Builder}.
+ *
+ * @param binding the kind of database, by the name of its binding
+ * @param location the database itself, in the binding's own way
+ * @param attributes the database's own settings
+ * @param protocol how it replicates
+ * @param group the group's name
+ * @param self this replica's member of the group
+ * @param members all members that form the group
+ * @param directory where the log and the checkpoints are kept
+ * @param durability when a commit is answered
+ * @param strongReads whether every statement first makes sure to see everything that was committed anywhere before it began
+ * @param commitTimeout how long a commit may wait to be ordered before its client is told that its outcome is unknown, 100 ms to
+ *     10 minutes
+ * @param readGrace how long transactions that only read may hold up ordered changes, 0 to 10 minutes
+ * @param electionTimeout how long a silent leader is believed in
+ * @param writeSetBytesMax the largest transaction, 64 KiB to 64 MiB
+ * @param logRetainBytes how much of the log is kept for members that are away, beyond what is needed, 1 MiB to 1 TiB
+ */
+public record ReplicaConfiguration(
+        String binding,
+        String location,
+        Map<String, String> attributes,
+        ReplicationProtocol protocol,
+        String group,
+        MemberId self,
+        List<MemberId> members,
+        Path directory,
+        Durability durability,
+        boolean strongReads,
+        Duration commitTimeout,
+        Duration readGrace,
+        Duration electionTimeout,
+        int writeSetBytesMax,
+        long logRetainBytes) {
+
+    public ReplicaConfiguration {
+        attributes = Map.copyOf(attributes);
+        members = List.copyOf(members);
+        range("commit-timeout", commitTimeout.toMillis(), 100, 600_000, "ms");
+        range("read-grace", readGrace.toMillis(), 0, 600_000, "ms");
+        range("write-set-bytes-max", writeSetBytesMax, 64 << 10, 64 << 20, "bytes");
+        range("log-retain-bytes", logRetainBytes, 1 << 20, 1L << 40, "bytes");
+    }
+
+    private static void range(String key, long value, long min, long max, String unit) {
+        if (value < min || value > max) {
+            throw new ReplicaException(key + " is " + value + " but must be " + min + " to " + max + " " + unit);
+        }
+    }
+}

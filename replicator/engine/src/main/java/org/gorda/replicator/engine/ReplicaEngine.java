@@ -1,0 +1,938 @@
+package org.gorda.replicator.engine;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.gorda.gapi.Applier;
+import org.gorda.gapi.ConnectionContext;
+import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.TransactionContext;
+import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.TransactionListener;
+import org.gorda.gapi.WriteSet;
+import org.gorda.jgcs.Group;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.GroupListener;
+import org.gorda.jgcs.LogSession;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Message;
+import org.gorda.jgcs.Position;
+import org.gorda.jgcs.View;
+import org.gorda.replicator.core.Effects;
+import org.gorda.replicator.core.Outcome;
+import org.gorda.replicator.core.ReplicaCore;
+import org.gorda.replicator.core.ReplicaMessage;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The shell around the {@link ReplicaCore}. The group's delivery thread steps the core, applies what others did and makes all
+ * commits in the database, local ones too, in order; clients' threads only encode, send and wait. Thread-safe.
+ *
+ * <p>{@link #order} guards the core and everything the delivery works on.
+ */
+final class ReplicaEngine implements GroupListener, TransactionListener, Effects {
+
+    private static final Logger LOG = LoggerFactory.getLogger(ReplicaEngine.class);
+
+    /** A stretch of others' changes is committed at the latest after so many bytes. */
+    private static final long SEGMENT_BYTES_MAX = 1 << 20;
+
+    private static final int SEGMENT_SETS_MAX = 500;
+    private static final int APPLY_TRIES = 10;
+    private static final Duration MAINTENANCE = Duration.ofSeconds(5);
+    private static final Duration SEND_WAIT = Duration.ofSeconds(2);
+    private static final Duration QUIET_WAIT = Duration.ofSeconds(15);
+    private static final int VERIFICATIONS_KEPT = 16;
+
+    /** Others need know seldom how much of the log is not needed any more. */
+    private static final long TELL_DURABLE_EVERY = 10_000;
+
+    private record Applied(WriteSet writeSet, Position position) {}
+
+    private record LogMark(long index, long bytes) {}
+
+    private final ReplicaConfiguration configuration;
+    private final CheckpointFile checkpoints;
+    private final long run = ThreadLocalRandom.current().nextLong();
+    private final ReentrantLock order = new ReentrantLock();
+    private final Condition progress = order.newCondition();
+    private final ReplicaCore core;
+    private final Map<TransactionId, SuspendedCommit> inFlight = new ConcurrentHashMap<>();
+    private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
+    private final Map<Long, CompletableFuture<Verification>> verifying = new ConcurrentHashMap<>();
+    private final Map<Long, Verification> verifications = new LinkedHashMap<>();
+    private final List<Applied> segment = new ArrayList<>();
+    private final List<SuspendedCommit> toRelease = new ArrayList<>();
+    private final Deque<LogMark> logMarks = new ArrayDeque<>();
+    private final AtomicInteger openWrites = new AtomicInteger();
+    private final AtomicLong lastRequest =
+            new AtomicLong(ThreadLocalRandom.current().nextLong() >>> 2);
+    private final LongAdder committed = new LongAdder();
+    private final LongAdder applied = new LongAdder();
+    private final Map<Refusal.Cause, LongAdder> refused = new EnumMap<>(Refusal.Cause.class);
+    private final ScheduledExecutorService maintenance;
+
+    private @Nullable ReflectedDatabase database;
+    private @Nullable Applier applier;
+    private @Nullable Group group;
+    private @Nullable Future<?> maintained;
+
+    private StoredPosition stored = new StoredPosition(0, 0, 0, 0);
+    private boolean storedFound;
+    private Position last = Position.START;
+    private long segmentBytes;
+    private long logBytes;
+    private long checkpointedIndex;
+    private long toldDurable;
+
+    private volatile ReplicaState state = ReplicaState.STARTING;
+    private volatile String explanation = "starting";
+    private volatile View view = new View(List.of(), List.of(), Optional.empty(), false);
+    private volatile boolean primaryHere;
+    private volatile long epoch;
+    private volatile @Nullable MemberId primary;
+    private volatile long visibleIndex;
+    private volatile long durableIndex;
+    private volatile boolean gateClosed;
+    private volatile @Nullable Throwable failure;
+
+    ReplicaEngine(ReplicaConfiguration configuration) {
+        this.configuration = configuration;
+        this.checkpoints = new CheckpointFile(configuration.directory());
+        this.core = new ReplicaCore(configuration.self(), run, this);
+        for (Refusal.Cause cause : Refusal.Cause.values()) {
+            refused.put(cause, new LongAdder());
+        }
+        this.maintenance = Executors.newSingleThreadScheduledExecutor(task -> {
+            Thread thread = new Thread(task, "gorda-maintenance-" + configuration.self());
+            thread.setDaemon(true);
+            return thread;
+        });
+    }
+
+    // ----------------------------------------------------------------------------------------------- start and stop
+
+    /** Called once, before {@link #join}. */
+    void database(ReflectedDatabase opened) {
+        database = opened;
+        stored = opened.storedPosition().orElse(stored);
+        storedFound = stored.index() == 0;
+        durableIndex = stored.index();
+        applier = opened.applier();
+    }
+
+    /** Takes part in the group, from where checkpoint and database left off. */
+    void join(Group opened) {
+        group = opened;
+        explain(ReplicaState.JOINING, opened.explanation());
+        Position after = Position.START;
+        CheckpointFile.Checkpoint checkpoint = checkpoints.load();
+        if (checkpoint != null) {
+            if (checkpoint.position().index() > stored.index()) {
+                throw new ReplicaException(
+                        "the database at " + configuration.location() + " holds everything up to " + stored
+                                + ", but the replica's checkpoint in " + configuration.directory() + " is at "
+                                + checkpoint.position()
+                                + ": the database was replaced by an older one. Delete both, and the replica "
+                                + "will be brought up to date by the group");
+            }
+            core.restore(checkpoint.state());
+            after = checkpoint.position();
+            checkpointedIndex = after.index();
+            last = after;
+            visibleIndex = after.index();
+            primary = core.primary();
+            epoch = core.epoch();
+        }
+        opened.control().join(after);
+        long period = MAINTENANCE.toMillis();
+        maintained = maintenance.scheduleWithFixedDelay(this::maintain, period, period, TimeUnit.MILLISECONDS);
+    }
+
+    private ReflectedDatabase database() {
+        return java.util.Objects.requireNonNull(database);
+    }
+
+    private Applier applier() {
+        return java.util.Objects.requireNonNull(applier);
+    }
+
+    private Group group() {
+        return java.util.Objects.requireNonNull(group);
+    }
+
+    private LogSession log() {
+        return group().log().orElseThrow();
+    }
+
+    /** Leaves in order. */
+    void stop() {
+        if (state == ReplicaState.STOPPED) {
+            return;
+        }
+        LOG.info("{}: stopping", configuration.self());
+        explain(ReplicaState.STOPPED, "stopped by request");
+        refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
+        endMaintenance();
+        Group joined = group;
+        if (joined != null) {
+            joined.control().leave();
+        }
+        closeDatabase();
+    }
+
+    /** Stops at once: going on could lose or change what others rely on. */
+    private void fail(String what, Throwable cause) {
+        synchronized (this) {
+            if (failure != null || state == ReplicaState.STOPPED) {
+                return;
+            }
+            failure = cause;
+        }
+        LOG.error("{}: the replica stops: {}", configuration.self(), what, cause);
+        explain(ReplicaState.STOPPED, what);
+        Thread stopper = new Thread(
+                () -> {
+                    refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica has stopped: " + what));
+                    endMaintenance();
+                    Group joined = group;
+                    if (joined != null) {
+                        joined.close();
+                    }
+                    closeDatabase();
+                },
+                "gorda-stop-" + configuration.self());
+        stopper.start();
+    }
+
+    private void endMaintenance() {
+        Future<?> task = maintained;
+        if (task != null) {
+            task.cancel(false);
+        }
+        maintenance.shutdown();
+    }
+
+    private void closeDatabase() {
+        ReflectedDatabase opened = database;
+        if (opened != null) {
+            try {
+                opened.close();
+            } catch (ReflectionException e) {
+                LOG.warn("{}: the database did not close in order", configuration.self(), e);
+            }
+        }
+    }
+
+    private void refuseAll(Refusal refusal) {
+        primaryHere = false;
+        for (Map.Entry<TransactionId, SuspendedCommit> waiting : inFlight.entrySet()) {
+            leaveUnknown(waiting.getValue(), refusal.message());
+        }
+        ReflectedDatabase opened = database;
+        if (opened != null) {
+            opened.abortAll(refusal);
+        }
+        GroupException gone =
+                new GroupException(GroupException.Disposition.RECONNECT, "this replica does not take part any more");
+        closing.values().forEach(waiting -> waiting.completeExceptionally(gone));
+        verifying.values().forEach(waiting -> waiting.completeExceptionally(gone));
+    }
+
+    private void explain(ReplicaState next, String why) {
+        boolean changed = state != next;
+        state = next;
+        explanation = why;
+        if (changed) {
+            LOG.info("{}: {}: {}", configuration.self(), next, why);
+        }
+    }
+
+    /** Why the replica has stopped by itself, if it has. */
+    Optional<Throwable> failure() {
+        return Optional.ofNullable(failure);
+    }
+
+    // ------------------------------------------------------------------------------------------- local transactions
+
+    private RefusedException refuse(Refusal.Cause cause, String message) {
+        count(cause);
+        return new RefusedException(new Refusal(cause, message));
+    }
+
+    private void count(Refusal.Cause cause) {
+        LongAdder counter = refused.get(cause);
+        if (counter != null) {
+            counter.increment();
+        }
+    }
+
+    @Override
+    public void begin(TransactionContext transaction) {
+        openWrites.incrementAndGet();
+        boolean begun = false;
+        try {
+            if (gateClosed) {
+                awaitGate();
+            }
+            long current = epoch;
+            checkWritable();
+            transaction.attach(current);
+            begun = true;
+        } finally {
+            if (!begun) {
+                openWrites.decrementAndGet();
+            }
+        }
+    }
+
+    private void checkWritable() {
+        if (state == ReplicaState.STOPPED) {
+            throw refuse(
+                    Refusal.Cause.STOPPED, "this replica has stopped (" + explanation + "): connect to another one");
+        }
+        if (!view.working()) {
+            throw refuse(
+                    Refusal.Cause.NO_MAJORITY,
+                    "replica " + configuration.self() + " cannot reach a majority of its group: "
+                            + group().explanation());
+        }
+        if (!primaryHere) {
+            MemberId elsewhere = primary;
+            throw refuse(
+                    Refusal.Cause.BACKUP,
+                    "replica " + configuration.self() + " is a backup and takes no writes: "
+                            + (elsewhere == null || elsewhere.equals(configuration.self())
+                                    ? "there is no primary yet"
+                                    : "the primary is " + elsewhere));
+        }
+    }
+
+    private void awaitGate() {
+        openWrites.decrementAndGet();
+        order.lock();
+        try {
+            long left = QUIET_WAIT.toNanos();
+            while (gateClosed) {
+                if (left <= 0) {
+                    throw refuse(Refusal.Cause.OVERDUE, "writes are held up by a verification: try again");
+                }
+                left = awaitProgress(left);
+            }
+        } finally {
+            order.unlock();
+            openWrites.incrementAndGet();
+        }
+    }
+
+    /** Waits for {@link #progress}, keeping an interrupt for later; returns what is left of the time. */
+    @SuppressWarnings("WaitNotInLoop") // the callers loop
+    private long awaitProgress(long nanos) {
+        try {
+            return progress.awaitNanos(nanos);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw refuse(Refusal.Cause.OVERDUE, "interrupted");
+        }
+    }
+
+    @Override
+    public long committing(SuspendedCommit commit) {
+        TransactionContext transaction = commit.transaction();
+        TransactionId id = transaction.id();
+        long begunIn = transaction.attachment() instanceof Long attached ? attached : -1;
+        if (!primaryHere || begunIn != epoch) {
+            throw refuse(
+                    Refusal.Cause.PRIMARY_CHANGED,
+                    "the primary changed while transaction " + id + " ran; it did not happen: run it again");
+        }
+        checkWritable();
+        ByteBuffer message = commit.writeSet().precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
+        ReplicaMessage.putWriteSetHeader(message, id, begunIn, visibleIndex);
+        message.rewind();
+        // Before it is sent, because the answer may be quicker than this thread.
+        inFlight.put(id, commit);
+        try {
+            group().data().multicast(message, configuration.commitTimeout());
+        } catch (GroupException e) {
+            inFlight.remove(id);
+            throw refuse(
+                    e.disposition() == GroupException.Disposition.RETRY
+                            ? Refusal.Cause.OVERDUE
+                            : e.disposition() == GroupException.Disposition.CORRECT
+                                    ? Refusal.Cause.TOO_LARGE
+                                    : Refusal.Cause.STOPPED,
+                    String.valueOf(e.getMessage()));
+        }
+        return configuration.commitTimeout().toNanos();
+    }
+
+    @Override
+    public void overdue(SuspendedCommit commit) {
+        leaveUnknown(
+                commit,
+                "not ordered within " + configuration.commitTimeout().toMillis() + " ms: " + group().explanation());
+    }
+
+    /** Whether the transaction will be committed is not decided here any more; its message may be ordered yet. */
+    private void leaveUnknown(SuspendedCommit commit, String why) {
+        TransactionId id = commit.transaction().id();
+        if (commit.leaveUnknown(new Refusal(
+                Refusal.Cause.UNKNOWN_OUTCOME,
+                "whether transaction " + id + " is committed is not known here: " + why
+                        + ". Ask any replica for the outcome of " + id))) {
+            count(Refusal.Cause.UNKNOWN_OUTCOME);
+        }
+    }
+
+    @Override
+    public void ended(TransactionContext transaction, boolean isCommitted) {
+        openWrites.decrementAndGet();
+        if (isCommitted) {
+            committed.increment();
+        }
+    }
+
+    // ----------------------------------------------------------------------------------------------- strong reads
+
+    @Override
+    public boolean wantsReads() {
+        return configuration.strongReads();
+    }
+
+    @Override
+    public void reading(ConnectionContext connection) {
+        if (order.isHeldByCurrentThread()) {
+            return; // our own
+        }
+        long deadline = System.nanoTime() + 3 * configuration.electionTimeout().toNanos();
+        Position position;
+        try {
+            position = log().readPosition().get(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            throw refuse(
+                    Refusal.Cause.NO_MAJORITY,
+                    "replica " + configuration.self() + " cannot make sure to be up to date: " + group().explanation());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw refuse(Refusal.Cause.NO_MAJORITY, "interrupted while making sure to be up to date");
+        }
+        if (visibleIndex >= position.index()) {
+            return;
+        }
+        order.lock();
+        try {
+            while (visibleIndex < position.index()) {
+                long left = deadline - System.nanoTime();
+                if (left <= 0) {
+                    throw refuse(
+                            Refusal.Cause.NO_MAJORITY,
+                            "replica " + configuration.self() + " is behind: it shows everything up to " + visibleIndex
+                                    + ", wanted is " + position.index());
+                }
+                awaitProgress(left);
+            }
+        } finally {
+            order.unlock();
+        }
+    }
+
+    // ----------------------------------------------------------------------------------------------- the group tells
+
+    @Override
+    public void onMessage(Message message) {
+        order.lock();
+        try {
+            checkStored(message.position());
+            logBytes += message.payload().remaining() + 64;
+            if (logMarks.isEmpty() || logBytes - logMarks.getLast().bytes() > 1 << 20) {
+                logMarks.addLast(new LogMark(message.position().index(), logBytes));
+            }
+            core.delivered(message);
+            last = message.position();
+        } catch (DivergenceException e) {
+            fail("it has diverged: " + e.getMessage(), e);
+            throw e;
+        } catch (RuntimeException e) {
+            fail("what was ordered at " + message.position() + " could not be processed: " + e.getMessage(), e);
+            throw e;
+        } finally {
+            order.unlock();
+        }
+    }
+
+    /** The database's own position must be part of the group's history, or its rows are of another one. */
+    private void checkStored(Position position) {
+        if (storedFound || position.index() < stored.index()) {
+            return;
+        }
+        GroupId identity = position.group();
+        boolean found = position.index() == stored.index()
+                && position.term() == stored.term()
+                && identity.high() == stored.groupHigh()
+                && identity.low() == stored.groupLow();
+        if (!found) {
+            throw notPartOfHistory("the group has " + position + " there");
+        }
+        storedFound = true;
+    }
+
+    private ReplicaException notPartOfHistory(String detail) {
+        return new ReplicaException("the database at " + configuration.location() + " holds changes up to " + stored
+                + ", which are not part of the group's history (" + detail + "). Delete the database and the directory "
+                + configuration.directory() + ", and the replica will be brought up to date by the group");
+    }
+
+    @Override
+    public void onCaughtUp(Position upTo) {
+        order.lock();
+        try {
+            commitSegment();
+            releaseDurably();
+            if (!storedFound && upTo.term() > stored.term() && upTo.index() < stored.index()) {
+                ReplicaException lost = notPartOfHistory("it ends at " + upTo);
+                fail(String.valueOf(lost.getMessage()), lost);
+                return;
+            }
+            visible(upTo.index());
+            if (storedFound && view.working() && state != ReplicaState.ONLINE && state != ReplicaState.STOPPED) {
+                explain(ReplicaState.ONLINE, "has everything up to " + upTo);
+            }
+        } catch (RuntimeException e) {
+            fail("what was ordered up to " + upTo + " could not be committed: " + e.getMessage(), e);
+            throw e;
+        } finally {
+            order.unlock();
+        }
+    }
+
+    private void visible(long index) {
+        if (index > visibleIndex) {
+            visibleIndex = index;
+            progress.signalAll();
+        }
+    }
+
+    @Override
+    public void onView(View next) {
+        order.lock();
+        try {
+            boolean began = next.working() && !view.working();
+            view = next;
+            if (state == ReplicaState.JOINING && next.working()) {
+                explain(ReplicaState.CATCHING_UP, "works off what was ordered while it was away");
+            } else if (!next.working() && state != ReplicaState.STOPPED && state != ReplicaState.JOINING) {
+                explain(ReplicaState.ISOLATED, group().explanation());
+            }
+            if (began && visibleIndex >= log().lastCommitted().index() && storedFound) {
+                explain(ReplicaState.ONLINE, "has everything up to " + visibleIndex);
+            }
+            core.viewChanged(next);
+        } finally {
+            order.unlock();
+        }
+    }
+
+    @Override
+    public void onGap(Position firstHeld, String reason) {
+        ReplicaException gap = new ReplicaException("the group's log no longer holds what this replica lacks (" + reason
+                + "). Stop another replica in order, copy its database and directory here, or delete both here if the group's "
+                + "log still begins at its first entry");
+        fail(String.valueOf(gap.getMessage()), gap);
+    }
+
+    @Override
+    public void onStop(GroupException cause) {
+        fail("its membership of the group has ended: " + cause.getMessage(), cause);
+    }
+
+    // ------------------------------------------------------------------------------------------------ the core wants
+
+    @Override
+    public void commit(Position position, TransactionId id, ByteBuffer writeSet) {
+        if (position.index() <= stored.index()) {
+            return; // the database has it
+        }
+        SuspendedCommit waiting = inFlight.remove(id);
+        if (waiting != null) {
+            commitSegment();
+            boolean durable = false;
+            if (waiting.commit(storedAt(position), durable)) {
+                visible(position.index());
+                if (configuration.durability() == Durability.LOCAL) {
+                    toRelease.add(waiting);
+                } else {
+                    waiting.release();
+                }
+                return;
+            }
+        }
+        WriteSet decoded = WriteSet.decode(writeSet);
+        segment.add(new Applied(decoded, position));
+        segmentBytes += decoded.length();
+        applied.increment();
+        apply(decoded);
+        if (segmentBytes > SEGMENT_BYTES_MAX || segment.size() >= SEGMENT_SETS_MAX) {
+            commitSegment();
+        }
+    }
+
+    private static StoredPosition storedAt(Position position) {
+        return new StoredPosition(position.group().high(), position.group().low(), position.term(), position.index());
+    }
+
+    private void apply(WriteSet writeSet) {
+        try {
+            applier().apply(writeSet);
+        } catch (DivergenceException e) {
+            throw e;
+        } catch (ReflectionException e) {
+            LOG.warn("{}: a change could not be applied at once: {}", configuration.self(), e.getMessage());
+            applySegmentAgain(e);
+        }
+    }
+
+    /** The database has failed in the middle, for instance by a lock that took too long: all of the segment again. */
+    private void applySegmentAgain(ReflectionException first) {
+        ReflectionException last = first;
+        for (int tries = 1; tries < APPLY_TRIES; tries++) {
+            try {
+                applier().rollback();
+                for (Applied change : segment) {
+                    applier().apply(change.writeSet());
+                }
+                return;
+            } catch (DivergenceException e) {
+                throw e;
+            } catch (ReflectionException e) {
+                last = e;
+            }
+        }
+        throw last;
+    }
+
+    private void commitSegment() {
+        if (segment.isEmpty()) {
+            return;
+        }
+        Position end = segment.get(segment.size() - 1).position();
+        applier().commit(storedAt(end), false);
+        segment.clear();
+        segmentBytes = 0;
+        visible(end.index());
+    }
+
+    /** With local durability a run of commits is forced to disk by one flush, then all are answered. */
+    private void releaseDurably() {
+        if (toRelease.isEmpty()) {
+            return;
+        }
+        database().flush().ifPresent(position -> durableIndex = position.index());
+        toRelease.forEach(SuspendedCommit::release);
+        toRelease.clear();
+    }
+
+    @Override
+    public void discard(TransactionId id, Refusal refusal) {
+        SuspendedCommit waiting = inFlight.remove(id);
+        if (waiting != null && waiting.abort(refusal)) {
+            count(refusal.cause());
+        }
+    }
+
+    @Override
+    public void primary(MemberId member, long newEpoch, boolean here) {
+        commitSegment();
+        Refusal refusal = new Refusal(
+                Refusal.Cause.PRIMARY_CHANGED,
+                "the primary changed to " + member + " (epoch " + newEpoch
+                        + "); the transaction did not happen: run it again");
+        primaryHere = false;
+        primary = member;
+        epoch = newEpoch;
+        // What was sent under an older epoch and is not ordered yet will be discarded by all.
+        for (SuspendedCommit waiting : List.copyOf(inFlight.values())) {
+            inFlight.remove(waiting.transaction().id());
+            if (waiting.abort(refusal)) {
+                count(refusal.cause());
+            }
+        }
+        database().abortAll(refusal);
+        if (here) {
+            database().takeOver();
+            primaryHere = true;
+        }
+        LOG.info("{}: {} is the primary, epoch {}", configuration.self(), here ? "this replica" : member, newEpoch);
+    }
+
+    @Override
+    public void outcome(long request, MemberId asker, TransactionId id, Outcome outcome) {
+        CompletableFuture<Outcome> waiting = asker.equals(configuration.self()) ? closing.remove(request) : null;
+        if (waiting != null) {
+            waiting.complete(outcome);
+        }
+    }
+
+    @Override
+    public void verify(long request, Position position) {
+        commitSegment();
+        releaseDurably();
+        visible(position.index());
+        CompletableFuture<Verification> waiting = verifying.remove(request);
+        try {
+            Verification result = new Verification(request, configuration.self(), position.toString(), checksums());
+            verifications.put(request, result);
+            if (verifications.size() > VERIFICATIONS_KEPT) {
+                verifications.remove(verifications.keySet().iterator().next());
+            }
+            progress.signalAll();
+            if (waiting != null) {
+                waiting.complete(result);
+            }
+        } catch (SQLException | IOException e) {
+            LOG.warn("{}: the tables could not be read for a verification", configuration.self(), e);
+            if (waiting != null) {
+                waiting.completeExceptionally(e);
+            }
+        }
+    }
+
+    private List<TableChecksum> checksums() throws SQLException, IOException {
+        List<TableChecksum> checksums = new ArrayList<>();
+        try (Connection connection = database().connect(new Properties())) {
+            for (TableShape table : database().tables()) {
+                checksums.add(TableChecksum.of(connection, table));
+            }
+        }
+        return checksums;
+    }
+
+    @Override
+    public void durableEverywhere(long index) {
+        long needed = Math.min(index, checkpointedIndex);
+        LogMark removed = null;
+        while (!logMarks.isEmpty()
+                && logMarks.getFirst().index() <= needed
+                && logBytes - logMarks.getFirst().bytes() > configuration.logRetainBytes()) {
+            removed = logMarks.removeFirst();
+        }
+        if (removed != null) {
+            log().release(new Position(last.group(), 0, removed.index()));
+        }
+    }
+
+    @Override
+    public void send(ReplicaMessage message) {
+        // Not by this thread: it is the one that makes room.
+        try {
+            maintenance.execute(() -> multicast(message));
+        } catch (RejectedExecutionException e) {
+            LOG.debug("{}: stopped before {} was sent", configuration.self(), message, e);
+        }
+    }
+
+    private void multicast(ReplicaMessage message) {
+        try {
+            group().data().multicast(ReplicaMessage.encode(message), SEND_WAIT);
+        } catch (GroupException e) {
+            if (e.disposition() == GroupException.Disposition.RETRY && !maintenance.isShutdown()) {
+                send(message);
+            }
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------------- maintenance
+
+    /** Forces the database to disk and writes a checkpoint, so that the log before it is not needed any more. */
+    private void maintain() {
+        try {
+            ByteBuffer snapshot;
+            Position position;
+            order.lock();
+            try {
+                position = last;
+                boolean idle = position.index() <= checkpointedIndex;
+                if (idle || !segment.isEmpty() || !storedFound || state == ReplicaState.STOPPED) {
+                    return;
+                }
+                snapshot = core.checkpoint();
+            } finally {
+                order.unlock();
+            }
+            // After the checkpoint was taken: what the database then holds on disk is at least as new.
+            database().flush().ifPresent(forced -> durableIndex = forced.index());
+            checkpoints.save(new CheckpointFile.Checkpoint(position, snapshot));
+            checkpointedIndex = position.index();
+            if (position.index() - toldDurable >= TELL_DURABLE_EVERY) {
+                toldDurable = position.index();
+                multicast(new ReplicaMessage.Durable(configuration.self(), position.index()));
+            }
+        } catch (RuntimeException e) {
+            fail("the database or the checkpoint could not be forced to disk: " + e.getMessage(), e);
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------- asked from outside
+
+    /**
+     * The outcome of a transaction; one that has none yet is aborted by being asked for.
+     *
+     * @param since an index the group had reached before the transaction asked to be committed
+     */
+    CompletableFuture<Outcome> close(TransactionId id, long since) {
+        long request = lastRequest.incrementAndGet();
+        CompletableFuture<Outcome> outcome = new CompletableFuture<>();
+        closing.put(request, outcome);
+        return ask(new ReplicaMessage.Close(id, since, request), outcome)
+                .whenComplete((found, failed) -> closing.remove(request));
+    }
+
+    /**
+     * Has all replicas compare what they hold. Local transactions that write wait meanwhile.
+     *
+     * @throws ReplicaException if this replica is not the primary, or transactions do not end in time
+     */
+    Verification verify(Duration wait) {
+        if (!primaryHere) {
+            throw new ReplicaException("a verification is led by the primary, which is " + primary);
+        }
+        order.lock();
+        try {
+            if (gateClosed) {
+                throw new ReplicaException("another verification is under way");
+            }
+            gateClosed = true;
+        } finally {
+            order.unlock();
+        }
+        try {
+            awaitQuiet();
+            long request = lastRequest.incrementAndGet();
+            CompletableFuture<Verification> result = new CompletableFuture<>();
+            verifying.put(request, result);
+            return ask(new ReplicaMessage.Verify(request), result)
+                    .whenComplete((found, failed) -> verifying.remove(request))
+                    .get(wait.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            throw new ReplicaException("the verification did not end: " + group().explanation(), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ReplicaException("interrupted during the verification", e);
+        } finally {
+            order.lock();
+            try {
+                gateClosed = false;
+                progress.signalAll();
+            } finally {
+                order.unlock();
+            }
+        }
+    }
+
+    private void awaitQuiet() throws InterruptedException {
+        long end = System.nanoTime() + QUIET_WAIT.toNanos();
+        while (openWrites.get() > 0) {
+            if (System.nanoTime() > end) {
+                throw new ReplicaException(openWrites.get() + " transactions that write have not ended within "
+                        + QUIET_WAIT.toSeconds() + " s: a verification needs a moment without them");
+            }
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
+            if (Thread.interrupted()) {
+                throw new InterruptedException();
+            }
+        }
+    }
+
+    /** What this replica found for a verification, empty if it has not got there. */
+    Optional<Verification> verification(long request) {
+        order.lock();
+        try {
+            return Optional.ofNullable(verifications.get(request));
+        } finally {
+            order.unlock();
+        }
+    }
+
+    private <T> CompletableFuture<T> ask(ReplicaMessage message, CompletableFuture<T> answer) {
+        try {
+            group().data().multicast(ReplicaMessage.encode(message), SEND_WAIT);
+            return answer.orTimeout(configuration.commitTimeout().toMillis(), TimeUnit.MILLISECONDS);
+        } catch (GroupException e) {
+            answer.completeExceptionally(e);
+            return answer;
+        }
+    }
+
+    Group joinedGroup() {
+        return group();
+    }
+
+    ReplicaState state() {
+        return state;
+    }
+
+    ReplicaStatus status() {
+        Map<Refusal.Cause, Long> counts = new EnumMap<>(Refusal.Cause.class);
+        refused.forEach((cause, counter) -> {
+            if (counter.sum() > 0) {
+                counts.put(cause, counter.sum());
+            }
+        });
+        View now = view;
+        Group joined = group;
+        return new ReplicaStatus(
+                configuration.self(),
+                state,
+                !now.working() && joined != null && state != ReplicaState.STOPPED ? joined.explanation() : explanation,
+                primary,
+                primaryHere,
+                epoch,
+                now.working(),
+                now.members(),
+                now.learners(),
+                joined == null ? 0 : log().lastCommitted().index(),
+                visibleIndex,
+                durableIndex,
+                inFlight.size(),
+                committed.sum(),
+                applied.sum(),
+                counts);
+    }
+}

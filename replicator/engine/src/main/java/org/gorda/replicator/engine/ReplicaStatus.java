@@ -1,0 +1,42 @@
+package org.gorda.replicator.engine;
+
+import java.util.List;
+import java.util.Map;
+import org.gorda.gapi.Refusal;
+import org.gorda.jgcs.MemberId;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A replica at one moment. Immutable.
+ *
+ * @param explanation why it is in this state, for people
+ * @param primary who executes, if that is decided here
+ * @param epoch the place in the order at which the primary became it
+ * @param working whether the replica is in touch with a majority
+ * @param members those that count
+ * @param learners those that are catching up
+ * @param orderedIndex the newest place in the order that is decided here
+ * @param appliedIndex up to where the database shows everything
+ * @param durableIndex up to where the database would come back after a crash
+ * @param inFlight commits that wait to be ordered
+ * @param committed local transactions committed since the start
+ * @param applied transactions of others applied since the start
+ * @param refused local transactions refused since the start, by cause
+ */
+public record ReplicaStatus(
+        MemberId self,
+        ReplicaState state,
+        String explanation,
+        @Nullable MemberId primary,
+        boolean primaryHere,
+        long epoch,
+        boolean working,
+        List<MemberId> members,
+        List<MemberId> learners,
+        long orderedIndex,
+        long appliedIndex,
+        long durableIndex,
+        int inFlight,
+        long committed,
+        long applied,
+        Map<Refusal.Cause, Long> refused) {}

@@ -1,0 +1,42 @@
+package org.gorda.replicator.engine;
+
+import java.util.Set;
+import org.gorda.gapi.Capability;
+
+/** How a replica replicates. */
+public enum ReplicationProtocol {
+    /** One replica executes, the others follow; a commit is answered when a majority has it. */
+    PRIMARY_BACKUP("primary-backup"),
+    /** No group: write sets are captured and encoded, and answered at once. Shows what capture costs. */
+    LOOPBACK("loopback");
+
+    private final String key;
+
+    ReplicationProtocol(String key) {
+        this.key = key;
+    }
+
+    /** The name it is configured by. */
+    public String key() {
+        return key;
+    }
+
+    /** What a binding must be able to do. */
+    Set<Capability> needs() {
+        return switch (this) {
+            case PRIMARY_BACKUP ->
+                Set.of(
+                        Capability.WRITE_SETS,
+                        Capability.SCHEMA_CHANGES,
+                        Capability.APPLY,
+                        Capability.ABORT,
+                        Capability.DURABLE_POSITION);
+            case LOOPBACK -> Set.of(Capability.WRITE_SETS);
+        };
+    }
+
+    @Override
+    public String toString() {
+        return key;
+    }
+}

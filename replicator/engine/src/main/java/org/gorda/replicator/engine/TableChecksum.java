@@ -1,0 +1,128 @@
+package org.gorda.replicator.engine;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.Reader;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.gorda.gapi.Hash64;
+import org.gorda.gapi.SqlType;
+import org.gorda.gapi.TableShape;
+
+/**
+ * The content of a table in two numbers: how many rows, and the sum of their hashes, which does not depend on their order. Equal
+ * contents give equal checksums on any engine. Immutable.
+ *
+ * @param table schema and name, quoted
+ */
+public record TableChecksum(String table, long rows, long checksum) {
+
+    private static final int CHUNK = 8192;
+
+    /** Reads the table through JDBC. */
+    static TableChecksum of(Connection connection, TableShape table) throws SQLException, IOException {
+        String columns = table.columns().stream()
+                .map(column -> TableShape.quoted(column.name()))
+                .collect(Collectors.joining(", "));
+        long rows = 0;
+        long sum = 0;
+        Hash64 hash = new Hash64();
+        try (Statement statement = connection.createStatement();
+                ResultSet found = statement.executeQuery("SELECT " + columns + " FROM " + table)) {
+            List<TableShape.Column> shape = table.columns();
+            while (found.next()) {
+                hash.reset();
+                for (int i = 0; i < shape.size(); i++) {
+                    add(hash, shape.get(i).type(), found, i + 1);
+                }
+                sum += hash.value();
+                rows++;
+            }
+        }
+        return new TableChecksum(table.toString(), rows, sum);
+    }
+
+    private static void add(Hash64 hash, SqlType type, ResultSet row, int column) throws SQLException, IOException {
+        switch (type) {
+            case BOOLEAN -> hash.add(row.getBoolean(column) ? 1 : 0);
+            case SMALLINT, INTEGER, BIGINT -> hash.add(row.getLong(column));
+            case REAL -> hash.add(Float.floatToRawIntBits(row.getFloat(column)));
+            case DOUBLE -> hash.add(Double.doubleToRawLongBits(row.getDouble(column)));
+            case DECIMAL -> {
+                BigDecimal value = row.getBigDecimal(column);
+                if (value != null) {
+                    addText(hash, value.toString());
+                }
+            }
+            case CHAR, VARCHAR, DATE, TIME, TIMESTAMP -> {
+                String value = row.getString(column);
+                if (value != null) {
+                    addText(hash, value);
+                }
+            }
+            case LONGVARCHAR, CLOB, XML -> addCharacters(hash, row.getCharacterStream(column));
+            case BINARY, VARBINARY -> {
+                byte[] value = row.getBytes(column);
+                if (value != null) {
+                    hash.add(value, 0, value.length);
+                }
+            }
+            case LONGVARBINARY, BLOB -> addBytes(hash, row.getBinaryStream(column));
+        }
+        hash.add(row.wasNull() ? 1 : 2);
+    }
+
+    private static void addText(Hash64 hash, String value) {
+        byte[] bytes = value.getBytes(StandardCharsets.UTF_16BE);
+        hash.add(bytes, 0, bytes.length);
+    }
+
+    /** In chunks of fixed size, because the hash depends on how its input is cut. */
+    private static void addBytes(Hash64 hash, @org.jspecify.annotations.Nullable InputStream stream)
+            throws IOException {
+        if (stream == null) {
+            return;
+        }
+        try (stream) {
+            byte[] chunk = new byte[CHUNK];
+            int read = stream.readNBytes(chunk, 0, CHUNK);
+            while (read > 0) {
+                hash.add(chunk, 0, read);
+                read = stream.readNBytes(chunk, 0, CHUNK);
+            }
+        }
+    }
+
+    private static void addCharacters(Hash64 hash, @org.jspecify.annotations.Nullable Reader stream)
+            throws IOException {
+        if (stream == null) {
+            return;
+        }
+        try (stream) {
+            char[] chunk = new char[CHUNK];
+            int filled = fill(stream, chunk);
+            while (filled > 0) {
+                addText(hash, new String(chunk, 0, filled));
+                filled = fill(stream, chunk);
+            }
+        }
+    }
+
+    private static int fill(Reader stream, char[] chunk) throws IOException {
+        int filled = 0;
+        while (filled < chunk.length) {
+            int read = stream.read(chunk, filled, chunk.length - filled);
+            if (read < 0) {
+                break;
+            }
+            filled += read;
+        }
+        return filled;
+    }
+}

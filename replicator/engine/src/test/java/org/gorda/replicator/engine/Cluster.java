@@ -1,0 +1,157 @@
+package org.gorda.replicator.engine;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.function.Consumer;
+import org.awaitility.Awaitility;
+import org.gorda.jgcs.MemberId;
+
+/** Replicas with embedded Derby in this JVM. Confined to the test's thread. */
+final class Cluster implements AutoCloseable {
+
+    private final Path directory;
+    private final String[] members;
+    private final Replica[] replicas;
+    private final Consumer<Replica.Builder> settings;
+
+    Cluster(Path directory, int size, Consumer<Replica.Builder> settings) {
+        this.directory = directory;
+        this.settings = settings;
+        this.members = freePorts(size).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
+        this.replicas = new Replica[size];
+        for (int i = 0; i < size; i++) {
+            start(i);
+        }
+        awaitOnline();
+    }
+
+    private static List<Integer> freePorts(int count) {
+        List<ServerSocket> sockets = new ArrayList<>();
+        try {
+            for (int i = 0; i < count; i++) {
+                sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
+            }
+            List<Integer> ports =
+                    sockets.stream().map(ServerSocket::getLocalPort).toList();
+            for (ServerSocket socket : sockets) {
+                socket.close();
+            }
+            return ports;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    void start(int i) {
+        Replica.Builder builder = Replica.builder()
+                .database("derby", directory.resolve("replica" + i).toString())
+                .group("test")
+                .self(members[i])
+                .members(members)
+                .electionTimeout(Duration.ofMillis(500));
+        settings.accept(builder);
+        replicas[i] = builder.start();
+    }
+
+    void awaitOnline() {
+        for (Replica replica : replicas) {
+            replica.awaitPrimary(Duration.ofSeconds(30));
+        }
+        Awaitility.await("all know the primary").until(() -> primaryNow() >= 0);
+    }
+
+    Replica replica(int i) {
+        return replicas[i];
+    }
+
+    int size() {
+        return replicas.length;
+    }
+
+    private int primaryNow() {
+        for (int i = 0; i < replicas.length; i++) {
+            ReplicaStatus status = replicas[i].status();
+            if (status.primaryHere() && status.working()) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    int primary() {
+        int[] found = {-1};
+        Awaitility.await("there is a primary").atMost(Duration.ofSeconds(30)).until(() -> {
+            found[0] = primaryNow();
+            return found[0] >= 0;
+        });
+        return found[0];
+    }
+
+    int backup() {
+        return (primary() + 1) % replicas.length;
+    }
+
+    Connection connect(int i) throws SQLException {
+        return replicas[i].connect(new Properties());
+    }
+
+    /** Executes in one transaction at the primary. */
+    void execute(String... statements) throws SQLException {
+        try (Connection connection = connect(primary());
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+            connection.commit();
+        }
+    }
+
+    long count(int i, String table) throws SQLException {
+        try (Connection connection = connect(i);
+                Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT COUNT(*) FROM " + table)) {
+            rows.next();
+            return rows.getLong(1);
+        }
+    }
+
+    /** Waits until all have everything, then compares all tables of all replicas. */
+    List<TableChecksum> assertIdentical() {
+        Verification first = replicas[primary()].verify(Duration.ofSeconds(30));
+        for (Replica replica : replicas) {
+            Awaitility.await("all get there")
+                    .atMost(Duration.ofSeconds(30))
+                    .until(() -> replica.verification(first.request()).isPresent());
+            Verification other = replica.verification(first.request()).orElseThrow();
+            if (!other.tables().equals(first.tables()) || !other.position().equals(first.position())) {
+                throw new AssertionError("replicas differ: " + first + " and " + other);
+            }
+        }
+        return first.tables();
+    }
+
+    MemberId id(int i) {
+        return new MemberId(members[i]);
+    }
+
+    @Override
+    public void close() {
+        for (Replica replica : replicas) {
+            if (replica != null) {
+                replica.close();
+            }
+        }
+    }
+}

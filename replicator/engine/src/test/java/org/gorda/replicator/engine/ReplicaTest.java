@@ -1,0 +1,246 @@
+package org.gorda.replicator.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionId;
+import org.gorda.replicator.core.Outcome;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(120)
+class ReplicaTest {
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void commitsAtThePrimaryAppearOnAllReplicas() throws SQLException {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(20))");
+            for (int i = 0; i < 50; i++) {
+                cluster.execute("INSERT INTO T VALUES (" + i + ", 'row " + i + "')");
+            }
+            assertThat(cluster.assertIdentical()).singleElement().satisfies(table -> {
+                assertThat(table.rows()).isEqualTo(50);
+                assertThat(table.table()).contains("\"T\"");
+            });
+        }
+    }
+
+    @Test
+    void backupRefusesWritesAndAnswersReads() throws SQLException {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");
+            cluster.assertIdentical();
+            int backup = cluster.backup();
+            try (Connection connection = cluster.connect(backup);
+                    Statement statement = connection.createStatement()) {
+                assertThatThrownBy(() -> statement.executeUpdate("INSERT INTO T VALUES (2)"))
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("25006"))
+                        .hasMessageContaining("the primary is " + cluster.id(cluster.primary()));
+            }
+            assertThat(cluster.count(backup, "T")).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void manyClientsCommitAtOnce() throws Exception {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
+            cluster.execute("CREATE TABLE T (CLIENT INTEGER, N INTEGER, PRIMARY KEY (CLIENT, N))");
+            int primary = cluster.primary();
+            ExecutorService clients = Executors.newFixedThreadPool(8);
+            List<Future<?>> done = new ArrayList<>();
+            for (int client = 0; client < 8; client++) {
+                int number = client;
+                done.add(clients.submit(() -> {
+                    try (Connection connection = cluster.connect(primary);
+                            PreparedStatement insert = connection.prepareStatement("INSERT INTO T VALUES (?, ?)")) {
+                        for (int i = 0; i < 200; i++) {
+                            insert.setInt(1, number);
+                            insert.setInt(2, i);
+                            insert.executeUpdate();
+                        }
+                    }
+                    return null;
+                }));
+            }
+            for (Future<?> one : done) {
+                one.get(60, TimeUnit.SECONDS);
+            }
+            clients.shutdown();
+            assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(1600);
+        }
+    }
+
+    @Test
+    void anotherReplicaTakesOverAndNothingIsLost() throws SQLException {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)");
+            for (int round = 0; round < 3; round++) {
+                for (int i = 0; i < 20; i++) {
+                    cluster.execute("INSERT INTO T (A) VALUES (" + i + ")");
+                }
+                int old = cluster.primary();
+                cluster.replica(old).close();
+                for (int i = 0; i < 20; i++) {
+                    cluster.execute("INSERT INTO T (A) VALUES (" + i + ")");
+                }
+                cluster.start(old);
+                cluster.awaitOnline();
+            }
+            assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(120);
+        }
+    }
+
+    @Test
+    void allReplicasComeBackAfterAllWereStopped() throws SQLException {
+        for (Durability durability : Durability.values()) {
+            Path own = directory.resolve(durability.key());
+            try (Cluster cluster = new Cluster(own, 3, builder -> builder.durability(durability))) {
+                cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+                for (int i = 0; i < 30; i++) {
+                    cluster.execute("INSERT INTO T VALUES (" + i + ")");
+                }
+                for (int i = 0; i < 3; i++) {
+                    cluster.replica(i).close();
+                }
+                for (int i : new int[] {1, 2, 0}) {
+                    cluster.start(i);
+                }
+                cluster.awaitOnline();
+                cluster.execute("INSERT INTO T VALUES (1000)");
+                assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(31);
+            }
+        }
+    }
+
+    @Test
+    void outcomeOfATransactionCanBeAskedForAndToAskDecides() throws Exception {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            int primary = cluster.primary();
+            long since = cluster.replica(primary).status().orderedIndex();
+            SessionId session = SessionId.of(UUID.randomUUID());
+            try (Connection connection = cluster.connect(primary);
+                    Statement statement = connection.createStatement()) {
+                connection.setAutoCommit(false);
+                statement.executeUpdate("INSERT INTO T VALUES (1)");
+                statement.execute("CALL GORDA.COMMIT_AS('" + session + "', 1)");
+                connection.commit();
+                for (int asked = 0; asked < 3; asked++) {
+                    assertThat(cluster.replica(asked)
+                                    .outcome(new TransactionId(session, 1), since)
+                                    .get(10, TimeUnit.SECONDS))
+                            .isEqualTo(Outcome.COMMITTED);
+                }
+                statement.executeUpdate("INSERT INTO T VALUES (2)");
+                assertThat(cluster.replica((primary + 1) % 3)
+                                .outcome(new TransactionId(session, 2), since)
+                                .get(10, TimeUnit.SECONDS))
+                        .isEqualTo(Outcome.ABORTED);
+                assertThatThrownBy(() -> {
+                            statement.execute("CALL GORDA.COMMIT_AS('" + session + "', 2)");
+                            connection.commit();
+                        })
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+            }
+            assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void strongReadsAtABackupSeeWhatWasCommittedBefore() throws SQLException {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> builder.strongReads(true))) {
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            int backup = cluster.backup();
+            for (int i = 0; i < 100; i++) {
+                cluster.execute("INSERT INTO T VALUES (" + i + ")");
+                assertThat(cluster.count(backup, "T")).isEqualTo(i + 1);
+            }
+        }
+    }
+
+    @Test
+    void replicaWithoutMajorityRefusesWritesAtOnce() throws SQLException {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            int primary = cluster.primary();
+            cluster.replica((primary + 1) % 3).close();
+            cluster.replica((primary + 2) % 3).close();
+            org.awaitility.Awaitility.await("it notices")
+                    .atMost(Duration.ofSeconds(10))
+                    .until(() -> !cluster.replica(primary).status().working());
+            try (Connection connection = cluster.connect(primary);
+                    Statement statement = connection.createStatement()) {
+                assertThatThrownBy(() -> statement.executeUpdate("INSERT INTO T VALUES (1)"))
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("08006"))
+                        .hasMessageContaining("majority");
+            }
+        }
+    }
+
+    @Test
+    void loopbackCapturesAndAnswersAtOnce() throws SQLException {
+        try (Replica replica = Replica.builder()
+                        .database("derby", directory.resolve("alone").toString())
+                        .protocol(ReplicationProtocol.LOOPBACK)
+                        .start();
+                Connection connection = replica.connect(new java.util.Properties());
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            statement.executeUpdate("INSERT INTO T VALUES (1)");
+            assertThat(replica.status().state()).isEqualTo(ReplicaState.ONLINE);
+        }
+    }
+
+    @Test
+    void badSettingsAreNamedWithTheirLegalRange() {
+        assertThatThrownBy(() -> Replica.builder().start())
+                .isInstanceOf(ReplicaException.class)
+                .hasMessageContaining("database");
+        assertThatThrownBy(() -> Replica.builder()
+                        .database("derby", directory.resolve("x").toString())
+                        .self("a:1")
+                        .members("b:1", "c:1")
+                        .start())
+                .isInstanceOf(ReplicaException.class)
+                .hasMessageContaining("self is a:1");
+        assertThatThrownBy(() -> Replica.builder()
+                        .database("oracle", "x")
+                        .self("127.0.0.1:7999")
+                        .start())
+                .isInstanceOf(ReplicaException.class)
+                .hasMessageContaining("oracle")
+                .hasMessageContaining("derby");
+        assertThatThrownBy(() -> Replica.builder()
+                        .database("derby", "x")
+                        .self("127.0.0.1:7999")
+                        .writeSetBytesMax(5)
+                        .start())
+                .isInstanceOf(ReplicaException.class)
+                .hasMessageContaining("write-set-bytes-max is 5")
+                .hasMessageContaining("65536");
+    }
+}
