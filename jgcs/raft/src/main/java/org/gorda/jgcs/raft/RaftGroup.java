@@ -220,16 +220,19 @@ final class RaftGroup
         stop(new GroupException(GroupException.Disposition.RECONNECT, self() + " has left the group"), true);
     }
 
+    /** Asks one after the other, but does not hold up the leaving for long. */
     private void handOver() {
+        long end = now() + configuration.electionTimeout().toNanos();
         for (MemberId candidate : view.members()) {
-            if (candidate.equals(self())) {
+            long left = end - now();
+            if (candidate.equals(self()) || left <= 0) {
                 continue;
             }
             try {
-                View handed = transferLeadership(candidate)
-                        .get(2 * configuration.electionTimeout().toMillis(), TimeUnit.MILLISECONDS);
-                LOG.info("{}: handed leadership to {}", self(), handed.leader().orElse(candidate));
-                return;
+                View handed = transferLeadership(candidate).get(left, TimeUnit.NANOSECONDS);
+                if (handed.isLeader(candidate)) {
+                    return;
+                }
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 return;

@@ -1,7 +1,9 @@
 package org.gorda.replicator.engine;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -275,6 +277,7 @@ public final class Replica implements AutoCloseable {
         private Duration electionTimeout = Duration.ofSeconds(1);
         private int writeSetBytesMax = 16 << 20;
         private long logRetainBytes = 1L << 30;
+        private boolean insecure;
 
         private Builder() {}
 
@@ -349,6 +352,12 @@ public final class Replica implements AutoCloseable {
             return this;
         }
 
+        /** Lets replicas talk over a network, though what they say is not encrypted; loopback needs no leave. */
+        public Builder insecure(boolean value) {
+            insecure = value;
+            return this;
+        }
+
         public Builder writeSetBytesMax(int value) {
             writeSetBytesMax = value;
             return this;
@@ -357,6 +366,33 @@ public final class Replica implements AutoCloseable {
         public Builder logRetainBytes(long value) {
             logRetainBytes = value;
             return this;
+        }
+
+        private MemberId onlyLocalMember() {
+            List<MemberId> local = members.stream().filter(Builder::isLocal).toList();
+            if (local.size() != 1) {
+                throw new ReplicaException("self is not set, and of the members " + members + " "
+                        + (local.isEmpty() ? "none has" : local + " have")
+                        + " an address of this machine: set self to this replica's own address");
+            }
+            return local.get(0);
+        }
+
+        private static boolean isLocal(MemberId member) {
+            try {
+                InetAddress address = InetAddress.getByName(member.host());
+                return address.isLoopbackAddress() || NetworkInterface.getByInetAddress(address) != null;
+            } catch (IOException e) {
+                return false;
+            }
+        }
+
+        private static boolean isLoopback(MemberId member) {
+            try {
+                return InetAddress.getByName(member.host()).isLoopbackAddress();
+            } catch (IOException e) {
+                return false;
+            }
         }
 
         /**
@@ -369,17 +405,17 @@ public final class Replica implements AutoCloseable {
             if (database == null || database.isBlank()) {
                 throw new ReplicaException("no database is given: name the binding and the database's location");
             }
-            MemberId me = self == null && members.size() == 1 ? members.get(0) : self;
-            if (me == null && protocol == ReplicationProtocol.LOOPBACK) {
-                me = new MemberId("localhost:1");
-            }
+            MemberId me = self;
             if (me == null) {
-                throw new ReplicaException(
-                        "self is not set: name this replica's own address, one of the members " + members);
+                me = protocol == ReplicationProtocol.LOOPBACK ? new MemberId("localhost:1") : onlyLocalMember();
             }
             List<MemberId> all = members.isEmpty() ? List.of(me) : members;
             if (!all.contains(me)) {
                 throw new ReplicaException("self is " + me + " but must be one of the members " + all);
+            }
+            if (!insecure && !all.stream().allMatch(Builder::isLoopback)) {
+                throw new ReplicaException("what replicas send each other is not encrypted yet, and members " + all
+                        + " are not all on this machine: set insecure=true if their network is safe");
             }
             Path kept = directory == null ? Path.of(database + ".gorda") : directory;
             return new Replica(new ReplicaConfiguration(

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Properties;
 import java.util.function.Consumer;
 import org.awaitility.Awaitility;
+import org.awaitility.core.ConditionFactory;
 import org.gorda.jgcs.MemberId;
 
 /** Replicas with embedded Derby in this JVM. Confined to the test's thread. */
@@ -34,6 +35,13 @@ final class Cluster implements AutoCloseable {
             start(i);
         }
         awaitOnline();
+    }
+
+    private static ConditionFactory patiently(String what) {
+        return Awaitility.await(what)
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(2))
+                .atMost(Duration.ofSeconds(30));
     }
 
     private static List<Integer> freePorts(int count) {
@@ -68,7 +76,7 @@ final class Cluster implements AutoCloseable {
         for (Replica replica : replicas) {
             replica.awaitPrimary(Duration.ofSeconds(30));
         }
-        Awaitility.await("all know the primary").until(() -> primaryNow() >= 0);
+        patiently("all know the primary").until(() -> primaryNow() >= 0);
     }
 
     Replica replica(int i) {
@@ -91,7 +99,7 @@ final class Cluster implements AutoCloseable {
 
     int primary() {
         int[] found = {-1};
-        Awaitility.await("there is a primary").atMost(Duration.ofSeconds(30)).until(() -> {
+        patiently("there is a primary").until(() -> {
             found[0] = primaryNow();
             return found[0] >= 0;
         });
@@ -131,8 +139,7 @@ final class Cluster implements AutoCloseable {
     List<TableChecksum> assertIdentical() {
         Verification first = replicas[primary()].verify(Duration.ofSeconds(30));
         for (Replica replica : replicas) {
-            Awaitility.await("all get there")
-                    .atMost(Duration.ofSeconds(30))
+            patiently("all get there")
                     .until(() -> replica.verification(first.request()).isPresent());
             Verification other = replica.verification(first.request()).orElseThrow();
             if (!other.tables().equals(first.tables()) || !other.position().equals(first.position())) {

@@ -1,0 +1,481 @@
+package org.gorda.jdbc;
+
+import java.io.IOException;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.net.Socket;
+import java.sql.CallableStatement;
+import java.sql.Connection;
+import java.sql.DatabaseMetaData;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
+import java.sql.SQLTransactionRollbackException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.Properties;
+import java.util.UUID;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionId;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A client's connection to a group of replica processes: the engine's own connection to the primary, or to a backup while it is
+ * read-only, with what the group adds. Only what differs is overridden; all else goes to the engine's driver by reflection.
+ *
+ * <p>Transactions are committed under a name of the client's: should the answer be lost, the other replicas are asked for the
+ * outcome, and the application learns it.
+ *
+ * <p>As a JDBC connection, for one thread at a time; {@link #abandonUnless} is for any.
+ */
+final class ClusterConnection implements InvocationHandler {
+
+    private static final Logger LOG = LoggerFactory.getLogger(ClusterConnection.class);
+    private static final Duration OUTCOME_WAIT = Duration.ofSeconds(30);
+
+    private final ClusterMonitor monitor;
+    private final ClusterUrl url;
+    private final Connection proxy;
+    private final SessionId session = SessionId.of(UUID.randomUUID());
+
+    private volatile Connection physical;
+    private volatile NodeInfo node;
+    private @Nullable Connection reader;
+    private @Nullable PreparedStatement commitAs;
+    private long lastNumber;
+    private boolean autoCommit = true;
+    private boolean readOnly;
+    private boolean closed;
+
+    /** Whether the engine's driver believes that a transaction is open which {@link #commitNamed} has ended. */
+    private boolean believesOpen;
+
+    private volatile @Nullable SQLException broken;
+
+    private ClusterConnection(ClusterMonitor monitor, ClusterUrl url, NodeInfo node, Connection physical) {
+        this.monitor = monitor;
+        this.url = url;
+        this.node = node;
+        this.physical = physical;
+        this.proxy = (Connection) Proxy.newProxyInstance(
+                ClusterConnection.class.getClassLoader(), new Class<?>[] {Connection.class}, this);
+    }
+
+    /** Opens a connection to the primary, looking for it as long as the URL allows. */
+    static Connection open(ClusterMonitor monitor, ClusterUrl url) throws SQLException {
+        long end = System.nanoTime() + url.connectTimeout().toNanos();
+        SQLException last = null;
+        while (true) {
+            long left = end - System.nanoTime();
+            NodeInfo primary =
+                    left <= 0 ? null : monitor.primary(Duration.ofNanos(left)).orElse(null);
+            if (primary == null) {
+                throw new SQLNonTransientConnectionException(
+                        "no primary within " + url.connectTimeout().toSeconds() + " s: " + monitor.describe(),
+                        "08001",
+                        last);
+            }
+            try {
+                ClusterConnection opened = new ClusterConnection(monitor, url, primary, connect(primary, url));
+                monitor.register(opened);
+                return opened.proxy;
+            } catch (SQLException e) {
+                if (!Translation.endsConnection(e) || "08004".equals(e.getSQLState())) {
+                    throw Translation.translate(e);
+                }
+                last = e;
+                monitor.search();
+            }
+        }
+    }
+
+    private static Connection connect(NodeInfo to, ClusterUrl url) throws SQLException {
+        if (!url.database().isEmpty() && !url.database().equals(to.database())) {
+            throw new SQLNonTransientConnectionException(
+                    "replica " + to.node() + " has database '" + to.database() + "', not '" + url.database() + "'",
+                    "08004");
+        }
+        Properties properties = new Properties();
+        properties.putAll(url.properties());
+        return DriverManager.getConnection(to.url(), properties);
+    }
+
+    // --------------------------------------------------------------------------------------------------- connection
+
+    @Override
+    public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
+        switch (method.getName()) {
+            case "equals":
+                return arguments != null && self == arguments[0];
+            case "hashCode":
+                return System.identityHashCode(self);
+            case "toString":
+                return "connection to " + node.node() + " of " + String.join(",", url.nodes());
+            case "commit":
+                commit();
+                return null;
+            case "setAutoCommit":
+                setAutoCommit(arguments != null && Boolean.TRUE.equals(arguments[0]));
+                return null;
+            case "getAutoCommit":
+                checkOpen();
+                return autoCommit;
+            case "setReadOnly":
+                setReadOnly(arguments != null && Boolean.TRUE.equals(arguments[0]));
+                return null;
+            case "isReadOnly":
+                checkOpen();
+                return readOnly;
+            case "close":
+                close();
+                return null;
+            case "isClosed":
+                return closed || broken != null || physical.isClosed();
+            case "isValid":
+                return isValid(arguments == null ? 0 : (Integer) arguments[0]);
+            case "abort":
+                abort();
+                return null;
+            case "unwrap", "isWrapperFor":
+                return unwrap(method, arguments);
+            default:
+                break;
+        }
+        checkOpen();
+        if (method.getName().equals("rollback")) {
+            believesOpen = false;
+        }
+        Object result = call(active(), method, arguments);
+        if (result instanceof Statement statement) {
+            return wrap(statement, method.getReturnType());
+        }
+        if (result instanceof DatabaseMetaData) {
+            return new Guarded(result, null).as(DatabaseMetaData.class);
+        }
+        return result;
+    }
+
+    private Connection active() {
+        Connection reading = reader;
+        return readOnly && reading != null ? reading : physical;
+    }
+
+    private void checkOpen() throws SQLException {
+        SQLException reason = broken;
+        if (reason != null) {
+            throw new SQLNonTransientConnectionException(reason.getMessage(), reason.getSQLState(), reason);
+        }
+        if (closed) {
+            throw new SQLNonTransientConnectionException("the connection is closed", "08003");
+        }
+    }
+
+    /** Calls the engine's driver; what it throws is translated, and remembered if it ends the connection. */
+    private @Nullable Object call(Object target, Method method, Object @Nullable [] arguments) throws Throwable {
+        try {
+            return method.invoke(target, arguments);
+        } catch (InvocationTargetException e) {
+            if (e.getCause() instanceof SQLException failure) {
+                throw failed(failure);
+            }
+            throw e.getCause() == null ? e : e.getCause();
+        }
+    }
+
+    private SQLException failed(SQLException failure) {
+        SQLException translated = Translation.translate(failure);
+        if (Translation.endsConnection(translated)) {
+            breakDown(translated);
+        } else if ("25006".equals(translated.getSQLState()) && !readOnly) {
+            // The replica is the primary no more, and the URL promises the primary: go and find it.
+            translated = new SQLNonTransientConnectionException(
+                    "replica " + node.node() + " is not the primary any more: " + translated.getMessage(),
+                    "08006",
+                    failure);
+            breakDown(translated);
+        }
+        return translated;
+    }
+
+    private void breakDown(SQLException reason) {
+        if (broken == null) {
+            broken = reason;
+            monitor.forget(this);
+            monitor.search();
+            closeSocket();
+        }
+    }
+
+    private void commit() throws SQLException {
+        checkOpen();
+        if (autoCommit) {
+            throw new SQLException("commit in autocommit mode", "XJ010");
+        }
+        if (active() != physical) {
+            active().commit();
+            return;
+        }
+        commitNamed();
+    }
+
+    /** Commits under a name; an answer that is lost is asked for at the other replicas. */
+    private void commitNamed() throws SQLException {
+        TransactionId id = new TransactionId(session, ++lastNumber);
+        long since = monitor.orderedIndex();
+        try {
+            PreparedStatement call = commitAs;
+            if (call == null) {
+                call = physical.prepareStatement("CALL GORDA.COMMIT_AS(?, ?)");
+                commitAs = call;
+            }
+            call.setString(1, session.toString());
+            call.setLong(2, id.number());
+            believesOpen = true;
+            call.execute();
+        } catch (SQLException e) {
+            SQLException translated = failed(e);
+            if (!Translation.endsConnection(translated)) {
+                throw translated;
+            }
+            resolve(id, since, translated);
+        }
+    }
+
+    private void resolve(TransactionId id, long since, SQLException cause) throws SQLException {
+        String outcome = monitor.outcome(id, since, OUTCOME_WAIT);
+        LOG.info("the answer to the commit of {} was lost ({}); its outcome is {}", id, cause.getMessage(), outcome);
+        if ("COMMITTED".equals(outcome)) {
+            return;
+        }
+        if ("ABORTED".equals(outcome)) {
+            throw new SQLTransactionRollbackException(
+                    "the connection to the primary was lost; transaction " + id + " did not happen: run it again",
+                    "40001",
+                    cause);
+        }
+        throw new SQLNonTransientConnectionException(
+                "whether transaction " + id + " is committed could not be found out within " + OUTCOME_WAIT.toSeconds()
+                        + " s: " + monitor.describe(),
+                "08007",
+                cause);
+    }
+
+    private void setAutoCommit(boolean value) throws SQLException {
+        checkOpen();
+        if (value == autoCommit) {
+            return;
+        }
+        if (value && !readOnly) {
+            commitNamed();
+        }
+        autoCommit = value;
+        physical.setAutoCommit(value);
+        if (reader != null) {
+            reader.setAutoCommit(value);
+        }
+        believesOpen = false;
+    }
+
+    private void setReadOnly(boolean value) throws SQLException {
+        checkOpen();
+        if (value && reader == null) {
+            NodeInfo info = monitor.reader(url.connectTimeout()).orElse(null);
+            if (info == null) {
+                throw new SQLNonTransientConnectionException("no replica to read from: " + monitor.describe(), "08001");
+            }
+            try {
+                Connection opened = connect(info, url);
+                opened.setAutoCommit(autoCommit);
+                opened.setReadOnly(true);
+                opened.setTransactionIsolation(physical.getTransactionIsolation());
+                reader = opened;
+            } catch (SQLException e) {
+                throw Translation.translate(e);
+            }
+        }
+        readOnly = value;
+    }
+
+    private boolean isValid(int seconds) {
+        if (closed || broken != null) {
+            return false;
+        }
+        try {
+            return active().isValid(seconds);
+        } catch (SQLException e) {
+            return false;
+        }
+    }
+
+    private void close() throws SQLException {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        monitor.forget(this);
+        if (broken != null) {
+            return;
+        }
+        closeReader();
+        try {
+            if (believesOpen && !autoCommit) {
+                physical.rollback();
+            }
+            physical.close();
+        } catch (SQLException e) {
+            closed = "25001".equals(e.getSQLState()) ? false : true;
+            throw Translation.translate(e);
+        }
+    }
+
+    private void closeReader() {
+        Connection reading = reader;
+        if (reading != null) {
+            try {
+                if (!reading.getAutoCommit()) {
+                    reading.rollback();
+                }
+                reading.close();
+            } catch (SQLException e) {
+                LOG.debug("closing the reading connection", e);
+            }
+            reader = null;
+        }
+    }
+
+    private void abort() {
+        closed = true;
+        breakDown(new SQLNonTransientConnectionException("the connection was aborted", "08003"));
+    }
+
+    private @Nullable Object unwrap(Method method, Object @Nullable [] arguments) throws Throwable {
+        Class<?> wanted = arguments == null ? Connection.class : (Class<?>) arguments[0];
+        boolean own = wanted.isInstance(proxy);
+        if (method.getName().equals("isWrapperFor")) {
+            return own || physical.isWrapperFor(wanted);
+        }
+        return own ? proxy : call(physical, method, arguments);
+    }
+
+    /** Another replica is the primary: ends this connection if it goes to an older one. For any thread. */
+    void abandonUnless(NodeInfo primary) {
+        NodeInfo mine = node;
+        if (primary.epoch() > mine.epoch() && !primary.node().equals(mine.node())) {
+            breakDown(new SQLNonTransientConnectionException(
+                    "the primary changed from " + mine.node() + " to " + primary.node(), "08006"));
+        }
+    }
+
+    /** The engine's driver waits for a frozen server for ever; only its socket can end that, and it gives no way to it. */
+    private void closeSocket() {
+        try {
+            Field agentField = field(physical.getClass(), "agent_");
+            Object agent = agentField.get(physical);
+            if (agent != null && field(agent.getClass(), "socket_").get(agent) instanceof Socket socket) {
+                socket.close();
+            }
+        } catch (ReflectiveOperationException | IOException e) {
+            LOG.warn("the connection to {} could not be ended at once", node.node(), e);
+        }
+    }
+
+    private static Field field(Class<?> type, String name) throws NoSuchFieldException {
+        for (Class<?> at = type; at != null; at = at.getSuperclass()) {
+            for (Field field : at.getDeclaredFields()) {
+                if (field.getName().equals(name)) {
+                    field.setAccessible(true);
+                    return field;
+                }
+            }
+        }
+        throw new NoSuchFieldException(type + "." + name);
+    }
+
+    // ---------------------------------------------------------------------------------------------------- statements
+
+    private Object wrap(Statement statement, Class<?> as) {
+        boolean writes = statement != null && active() == physical;
+        return new Guarded(statement, writes ? statement : null).as(as);
+    }
+
+    /** A statement or metadata of the engine's driver. */
+    private final class Guarded implements InvocationHandler {
+        private final Object target;
+        private final @Nullable Statement executes;
+
+        Guarded(Object target, @Nullable Statement executes) {
+            this.target = target;
+            this.executes = executes;
+        }
+
+        Object as(Class<?> type) {
+            Class<?> most = target instanceof CallableStatement
+                    ? CallableStatement.class
+                    : target instanceof PreparedStatement ? PreparedStatement.class : type;
+            return Proxy.newProxyInstance(ClusterConnection.class.getClassLoader(), new Class<?>[] {most}, this);
+        }
+
+        @Override
+        public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
+            switch (method.getName()) {
+                case "equals":
+                    return arguments != null && self == arguments[0];
+                case "hashCode":
+                    return System.identityHashCode(self);
+                case "toString":
+                    return target.toString();
+                case "getConnection":
+                    checkOpen();
+                    return proxy;
+                default:
+                    break;
+            }
+            if (executes == null || !method.getName().startsWith("execute")) {
+                return call(target, method, arguments);
+            }
+            checkOpen();
+            if (!autoCommit || method.getName().equals("executeQuery") || isQuery(arguments)) {
+                believesOpen = false;
+                return call(target, method, arguments);
+            }
+            return executeAndCommit(method, arguments);
+        }
+
+        private boolean isQuery(Object @Nullable [] arguments) {
+            String text = arguments != null && arguments.length > 0 && arguments[0] instanceof String sql ? sql : "";
+            String start = text.stripLeading();
+            return start.regionMatches(true, 0, "select", 0, 6) || start.regionMatches(true, 0, "values", 0, 6);
+        }
+
+        /** In autocommit mode too a lost answer is asked for, which needs a name. */
+        private @Nullable Object executeAndCommit(Method method, Object @Nullable [] arguments) throws Throwable {
+            physical.setAutoCommit(false);
+            try {
+                Object result;
+                try {
+                    result = call(target, method, arguments);
+                } catch (SQLException e) {
+                    if (broken == null) {
+                        physical.rollback();
+                    }
+                    throw e;
+                }
+                if (Boolean.TRUE.equals(result)) {
+                    return result; // rows, of which the engine's driver ends the transaction when they are closed
+                }
+                commitNamed();
+                return result;
+            } finally {
+                if (broken == null) {
+                    physical.setAutoCommit(true);
+                }
+            }
+        }
+    }
+}

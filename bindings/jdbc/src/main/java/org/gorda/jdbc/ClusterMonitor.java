@@ -1,0 +1,201 @@
+package org.gorda.jdbc;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.HttpURLConnection;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+import org.gorda.gapi.TransactionId;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Watches the replica processes of a group for all connections to it: who is the primary, and which connections go to one that is
+ * not it any more, be it frozen and unable to say so itself. One thread per replica. Thread-safe.
+ */
+final class ClusterMonitor {
+
+    private static final Logger LOG = LoggerFactory.getLogger(ClusterMonitor.class);
+    private static final int TIMEOUT_MILLIS = 500;
+    private static final long CALM_MILLIS = 250;
+    private static final long SEARCHING_MILLIS = 15;
+    private static final int ANSWER_BYTES_MAX = 64 << 10;
+
+    private final List<String> nodes;
+    private final Map<String, NodeInfo> infos = new ConcurrentHashMap<>();
+    private final Set<ClusterConnection> connections = ConcurrentHashMap.newKeySet();
+    private volatile long searchUntilNanos = System.nanoTime();
+    private volatile long orderedIndex;
+
+    ClusterMonitor(List<String> nodes) {
+        this.nodes = nodes;
+        for (String node : nodes) {
+            Thread thread = new Thread(() -> watch(node), "gorda-monitor-" + node);
+            thread.setDaemon(true);
+            thread.start();
+        }
+    }
+
+    private void watch(String node) {
+        while (true) {
+            long start = System.nanoTime();
+            try {
+                NodeInfo info = NodeInfo.parse(node, request("GET", node, "/topology", TIMEOUT_MILLIS), start);
+                orderedIndex = Math.max(orderedIndex, info.orderedIndex());
+                infos.put(node, info);
+                if (info.executes()) {
+                    abandon(info);
+                }
+            } catch (IOException e) {
+                LOG.trace("{} does not answer", node, e);
+                infos.remove(node);
+            }
+            synchronized (this) {
+                notifyAll();
+                boolean searching = System.nanoTime() - searchUntilNanos < 0;
+                try {
+                    wait(searching ? SEARCHING_MILLIS : CALM_MILLIS);
+                } catch (InterruptedException e) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /** Ends the connections to replicas that were the primary before this one: what they still answer may be old. */
+    private void abandon(NodeInfo primary) {
+        for (ClusterConnection connection : connections) {
+            connection.abandonUnless(primary);
+        }
+    }
+
+    void register(ClusterConnection connection) {
+        connections.add(connection);
+    }
+
+    void forget(ClusterConnection connection) {
+        connections.remove(connection);
+    }
+
+    /** An ordered index that the group had reached, at the time of the call or shortly before. */
+    long orderedIndex() {
+        return orderedIndex;
+    }
+
+    /** Something failed: look closely for a while. */
+    void search() {
+        searchUntilNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
+        synchronized (this) {
+            notifyAll();
+        }
+    }
+
+    /** The primary, waiting for one if need be; empty if there is none in time. */
+    Optional<NodeInfo> primary(Duration atMost) {
+        return find(NodeInfo::executes, Comparator.comparingLong(NodeInfo::epoch), atMost);
+    }
+
+    /** A replica that is not the primary, or the primary if there is no other. */
+    Optional<NodeInfo> reader(Duration atMost) {
+        return find(
+                info -> info.working() && !info.url().isEmpty(),
+                Comparator.comparing((NodeInfo info) -> !info.primary()).thenComparing(NodeInfo::orderedIndex),
+                atMost);
+    }
+
+    private Optional<NodeInfo> find(Predicate<NodeInfo> fits, Comparator<NodeInfo> best, Duration atMost) {
+        long end = System.nanoTime() + atMost.toNanos();
+        while (true) {
+            long newestNanos = System.nanoTime() - TimeUnit.SECONDS.toNanos(1);
+            Optional<NodeInfo> found = infos.values().stream()
+                    .filter(info -> info.readNanos() - newestNanos > 0)
+                    .filter(fits)
+                    .max(best);
+            long left = end - System.nanoTime();
+            if (found.isPresent() || left <= 0) {
+                return found;
+            }
+            search();
+            synchronized (this) {
+                try {
+                    wait(Math.min(TimeUnit.NANOSECONDS.toMillis(left) + 1, SEARCHING_MILLIS));
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    return Optional.empty();
+                }
+            }
+        }
+    }
+
+    /** Asks the replicas for the outcome of a transaction, until one answers; null if none does in time. */
+    @Nullable
+    String outcome(TransactionId id, long since, Duration atMost) {
+        long end = System.nanoTime() + atMost.toNanos();
+        String query = "/outcome?transaction=" + id + "&since=" + since;
+        while (System.nanoTime() - end < 0) {
+            search();
+            List<NodeInfo> askable = new ArrayList<>(infos.values());
+            // First those in touch with a majority; a primary last, because the one that did not answer may still look
+            // like it.
+            askable.sort(Comparator.comparing(NodeInfo::working).reversed().thenComparing(NodeInfo::primary));
+            for (NodeInfo info : askable) {
+                try {
+                    return request("POST", info.node(), query, 2000).strip();
+                } catch (IOException e) {
+                    LOG.debug("{} does not tell the outcome of {}", info.node(), id, e);
+                }
+            }
+            synchronized (this) {
+                try {
+                    wait(SEARCHING_MILLIS);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    return null;
+                }
+            }
+        }
+        return null;
+    }
+
+    /** What is known of the replicas, for messages. */
+    String describe() {
+        StringBuilder text = new StringBuilder();
+        for (String node : nodes) {
+            NodeInfo info = infos.get(node);
+            text.append(text.isEmpty() ? "" : ", ").append(node).append(' ');
+            text.append(
+                    info == null
+                            ? "does not answer"
+                            : !info.working() ? "has no majority" : info.primary() ? "is the primary" : "is a backup");
+        }
+        return text.toString();
+    }
+
+    private static String request(String method, String node, String path, int timeoutMillis) throws IOException {
+        HttpURLConnection connection =
+                (HttpURLConnection) URI.create("http://" + node + path).toURL().openConnection();
+        connection.setRequestMethod(method);
+        connection.setConnectTimeout(TIMEOUT_MILLIS);
+        connection.setReadTimeout(timeoutMillis);
+        connection.setUseCaches(false);
+        int status = connection.getResponseCode();
+        if (status != HttpURLConnection.HTTP_OK) {
+            connection.disconnect();
+            throw new IOException(node + " answers " + status + " to " + path);
+        }
+        try (InputStream in = connection.getInputStream()) {
+            return new String(in.readNBytes(ANSWER_BYTES_MAX), StandardCharsets.UTF_8);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package org.gorda.jdbc;
+
+import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Properties;
+import java.util.Set;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.Setting;
+
+/**
+ * {@code jdbc:gorda://host:port,.../DB;key=value;...}: this JVM is a client of replica processes. Immutable.
+ *
+ * @param nodes the replicas' service addresses, {@code host:port}
+ * @param database the name under which the replicas know the database
+ * @param connectTimeout how long to look for a primary
+ * @param properties for the engine's own driver
+ */
+record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, Properties properties) {
+
+    private static final String PREFIX = "jdbc:gorda://";
+    private static final Set<String> KEYS = new LinkedHashSet<>(List.of("connect-timeout", "user", "password"));
+
+    static ClusterUrl parse(String url, Properties info) throws SQLException {
+        String[] parts = url.substring(PREFIX.length()).split(";");
+        int slash = parts[0].indexOf('/');
+        if (slash <= 0) {
+            throw bad("'" + url + "' names no database: write jdbc:gorda://host:port,host:port,host:port/DATABASE");
+        }
+        List<String> nodes = Arrays.stream(parts[0].substring(0, slash).split(","))
+                .map(String::strip)
+                .toList();
+        for (String node : nodes) {
+            if (!node.matches("[^:]+:\\d{1,5}")) {
+                throw bad("'" + node + "' in the URL is not host:port");
+            }
+        }
+        Properties properties = new Properties();
+        properties.putAll(info);
+        for (int i = 1; i < parts.length; i++) {
+            int equals = parts[i].indexOf('=');
+            if (parts[i].isBlank()) {
+                continue;
+            }
+            if (equals <= 0) {
+                throw bad("'" + parts[i] + "' in the URL is not key=value");
+            }
+            properties.setProperty(parts[i].substring(0, equals).strip(), parts[i].substring(equals + 1));
+        }
+        try {
+            for (String key : properties.stringPropertyNames()) {
+                if (!KEYS.contains(key.toLowerCase(Locale.ROOT))) {
+                    throw unknown(key);
+                }
+            }
+            Object timeout = properties.remove("connect-timeout");
+            Duration connectTimeout = Setting.duration("connect-timeout", timeout == null ? "30s" : timeout.toString());
+            return new ClusterUrl(nodes, parts[0].substring(slash + 1), connectTimeout, properties);
+        } catch (ReplicaException e) {
+            throw new SQLNonTransientConnectionException(e.getMessage(), "08001", e);
+        }
+    }
+
+    private static ReplicaException unknown(String key) {
+        boolean ofReplicas = Setting.of(key).isPresent();
+        return ofReplicas
+                ? new ReplicaException("'" + key + "' is a setting of the replica processes, not of their clients")
+                : new ReplicaException("there is no setting '" + key + "' for clients; there are " + KEYS);
+    }
+
+    private static SQLException bad(String message) {
+        return new SQLNonTransientConnectionException(message, "08001");
+    }
+}

@@ -1,0 +1,88 @@
+package org.gorda.jdbc;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.ReplicaState;
+import org.gorda.replicator.engine.Setting;
+
+/**
+ * The replicas in this JVM, one per database, started by the first connection and closed with the JVM or by {@code shutdown=true}.
+ * Connections are the engine's own: what they do is seen from inside. Thread-safe.
+ */
+final class EmbeddedReplicas {
+
+    private static final Duration START_WAIT = Duration.ofMinutes(2);
+
+    private static final Map<String, Replica> REPLICAS = new HashMap<>();
+
+    private EmbeddedReplicas() {}
+
+    static Connection connect(EmbeddedUrl url) throws SQLException {
+        if (url.shutdown()) {
+            shutdown(url);
+        }
+        Replica replica = replica(url);
+        try {
+            replica.awaitPrimary(START_WAIT);
+        } catch (ReplicaException e) {
+            throw new SQLNonTransientConnectionException(e.getMessage(), "08006", e);
+        }
+        return replica.connect(url.credentials());
+    }
+
+    private static Replica replica(EmbeddedUrl url) throws SQLException {
+        synchronized (REPLICAS) {
+            Replica known = REPLICAS.get(url.location());
+            if (known != null && known.status().state() != ReplicaState.STOPPED) {
+                return known;
+            }
+            try {
+                Replica.Builder builder = Replica.builder().database(url.binding(), url.location());
+                url.attributes().forEach(builder::attribute);
+                url.settings().forEach((Setting setting, String value) -> setting.apply(builder, value));
+                copy(url.credentials(), builder);
+                Replica started = builder.start();
+                if (REPLICAS.isEmpty()) {
+                    Runtime.getRuntime().addShutdownHook(new Thread(EmbeddedReplicas::closeAll, "gorda-shutdown"));
+                }
+                REPLICAS.put(url.location(), started);
+                return started;
+            } catch (ReplicaException e) {
+                throw new SQLNonTransientConnectionException(e.getMessage(), "08001", e);
+            }
+        }
+    }
+
+    /** The replica's own connections are made as the first user's. */
+    private static void copy(Properties credentials, Replica.Builder builder) {
+        for (String name : credentials.stringPropertyNames()) {
+            builder.attribute(name, credentials.getProperty(name));
+        }
+    }
+
+    private static void shutdown(EmbeddedUrl url) throws SQLException {
+        Replica replica;
+        synchronized (REPLICAS) {
+            replica = REPLICAS.remove(url.location());
+        }
+        if (replica != null) {
+            replica.close();
+        }
+        // As engines do: a shutdown is told by an exception.
+        throw new SQLNonTransientConnectionException("the replica of " + url.location() + " is shut down", "08006");
+    }
+
+    private static void closeAll() {
+        synchronized (REPLICAS) {
+            REPLICAS.values().forEach(Replica::close);
+            REPLICAS.clear();
+        }
+    }
+}

@@ -1,0 +1,49 @@
+package org.gorda.jdbc;
+
+import java.io.IOException;
+import java.io.StringReader;
+import java.util.Properties;
+
+/**
+ * What a replica process tells of itself to clients. Immutable.
+ *
+ * @param database the name under which it knows its database
+ * @param url by which the engine's own driver reaches the database
+ * @param primary whether it executes writes
+ * @param working whether it is in touch with a majority
+ * @param epoch the place in the order at which the primary it knows became it
+ * @param orderedIndex the newest place in the order it knows
+ * @param readNanos when it was asked
+ */
+record NodeInfo(
+        String node,
+        String database,
+        String url,
+        boolean primary,
+        boolean working,
+        long epoch,
+        long orderedIndex,
+        long readNanos) {
+
+    static NodeInfo parse(String node, String text, long readNanos) throws IOException {
+        Properties properties = new Properties();
+        properties.load(new StringReader(text));
+        try {
+            return new NodeInfo(
+                    node,
+                    properties.getProperty("database", ""),
+                    properties.getProperty("url", ""),
+                    Boolean.parseBoolean(properties.getProperty("primary")),
+                    Boolean.parseBoolean(properties.getProperty("working")),
+                    Long.parseLong(properties.getProperty("epoch", "0")),
+                    Long.parseLong(properties.getProperty("ordered", "0")),
+                    readNanos);
+        } catch (IllegalArgumentException e) {
+            throw new IOException(node + " does not answer like a replica: " + e.getMessage(), e);
+        }
+    }
+
+    boolean executes() {
+        return primary && working && !url.isEmpty();
+    }
+}

@@ -1,0 +1,54 @@
+package org.gorda.jdbc;
+
+import java.sql.SQLException;
+import java.sql.SQLFeatureNotSupportedException;
+import java.sql.SQLNonTransientConnectionException;
+import java.sql.SQLTransactionRollbackException;
+import org.jspecify.annotations.Nullable;
+
+/** Gives errors that replicas raise the form they have inside the engine, whatever the engine's own driver made of them. */
+final class Translation {
+
+    private static final String MARK = ".GORDA : [0] ";
+
+    private Translation() {}
+
+    /** Whether the connection that gave this is of no use any more. */
+    static boolean endsConnection(SQLException e) {
+        String state = e.getSQLState();
+        return state != null && (state.startsWith("08") || state.startsWith("57P") || state.equals("58009"));
+    }
+
+    static SQLException translate(SQLException e) {
+        String state = e.getSQLState();
+        if (state == null) {
+            return e;
+        }
+        if (state.equals("58009")) {
+            // DRDA's own word for a conversation that has ended.
+            return new SQLNonTransientConnectionException("the connection to the replica was lost", "08006", e);
+        }
+        String text = ownText(e);
+        if (text == null) {
+            return e;
+        }
+        SQLException translated;
+        if (state.startsWith("08") || state.startsWith("57P")) {
+            translated = new SQLNonTransientConnectionException(text, state, e);
+        } else if (state.startsWith("40")) {
+            translated = new SQLTransactionRollbackException(text, state, e);
+        } else if (state.startsWith("0A")) {
+            translated = new SQLFeatureNotSupportedException(text, state, e);
+        } else {
+            translated = new SQLException(text, state, e);
+        }
+        return translated;
+    }
+
+    /** The text of a refusal of ours, null if it is none. */
+    private static @Nullable String ownText(SQLException e) {
+        String message = e.getMessage();
+        int mark = message == null ? -1 : message.indexOf(MARK);
+        return message == null || mark < 0 ? null : message.substring(mark + MARK.length());
+    }
+}

@@ -1,0 +1,245 @@
+package org.gorda.replicator.engine;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.function.BiConsumer;
+import java.util.function.Function;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * The settings of a replica as text, each declared once: for URLs, properties, files and the command line. {@link #apply} gives
+ * them to a {@link Replica.Builder}.
+ */
+public enum Setting {
+    GROUP(
+            "group",
+            "name",
+            "gorda",
+            "the group's name, the same on all replicas",
+            (builder, text) -> builder.group(text)),
+    SELF(
+            "self",
+            "host:port",
+            "the one member of this machine",
+            "this replica's address for the others",
+            (builder, text) -> builder.self(text)),
+    MEMBERS(
+            "members",
+            "host:port,...",
+            "this replica alone",
+            "the addresses of all replicas, the same list on all",
+            (builder, text) -> builder.members(text.split(","))),
+    DIRECTORY(
+            "directory",
+            "path",
+            "the database's path and .gorda",
+            "where log and checkpoints are kept",
+            (builder, text) -> builder.directory(Path.of(text))),
+    PROTOCOL(
+            "protocol",
+            names(ReplicationProtocol.values(), ReplicationProtocol::key),
+            "primary-backup",
+            "how the replica replicates",
+            (builder, text) ->
+                    builder.protocol(one("protocol", text, ReplicationProtocol.values(), ReplicationProtocol::key))),
+    DURABILITY(
+            "durability",
+            names(Durability.values(), Durability::key),
+            "group",
+            "when a commit is answered",
+            (builder, text) -> builder.durability(one("durability", text, Durability.values(), Durability::key))),
+    READS(
+            "reads",
+            "any|strong",
+            "any",
+            "strong: each statement first makes sure to see everything committed before",
+            (builder, text) -> builder.strongReads(strong(text))),
+    COMMIT_TIMEOUT(
+            "commit-timeout",
+            "duration",
+            "30s",
+            "how long a commit may wait to be ordered",
+            (builder, text) -> builder.commitTimeout(duration("commit-timeout", text))),
+    READ_GRACE(
+            "read-grace",
+            "duration",
+            "1s",
+            "how long transactions that only read may hold up changes of others",
+            (builder, text) -> builder.readGrace(duration("read-grace", text))),
+    ELECTION_TIMEOUT(
+            "election-timeout",
+            "duration",
+            "1s",
+            "how long a silent leader is believed in",
+            (builder, text) -> builder.electionTimeout(duration("election-timeout", text))),
+    WRITE_SET_BYTES_MAX(
+            "write-set-bytes-max",
+            "size",
+            "16MB",
+            "the largest transaction",
+            (builder, text) ->
+                    builder.writeSetBytesMax((int) Math.min(Integer.MAX_VALUE, size("write-set-bytes-max", text)))),
+    LOG_RETAIN_BYTES(
+            "log-retain-bytes",
+            "size",
+            "1GB",
+            "how much of the log is kept for members that are away",
+            (builder, text) -> builder.logRetainBytes(size("log-retain-bytes", text))),
+    INSECURE(
+            "insecure",
+            "true|false",
+            "false",
+            "lets replicas talk over a network without encryption",
+            (builder, text) -> builder.insecure(bool("insecure", text)));
+
+    private static final Pattern DURATION = Pattern.compile("(\\d{1,9})\\s*(ms|s|m|h)");
+    private static final Pattern SIZE = Pattern.compile("(\\d{1,12})\\s*(B|KB|MB|GB)?");
+
+    private final String key;
+    private final String range;
+    private final String standard;
+    private final String text;
+
+    @SuppressWarnings("ImmutableEnumChecker") // the lambdas hold nothing
+    private final BiConsumer<Replica.Builder, String> setter;
+
+    Setting(String key, String range, String standard, String text, BiConsumer<Replica.Builder, String> setter) {
+        this.key = key;
+        this.range = range;
+        this.standard = standard;
+        this.text = text;
+        this.setter = setter;
+    }
+
+    public String key() {
+        return key;
+    }
+
+    /** What values there are, for people. */
+    public String range() {
+        return range;
+    }
+
+    /** What holds if it is not set, for people. */
+    public String standard() {
+        return standard;
+    }
+
+    /** One line of explanation. */
+    public String text() {
+        return text;
+    }
+
+    /**
+     * Gives the value to the builder.
+     *
+     * @throws ReplicaException naming key, value and what values there are
+     */
+    public void apply(Replica.Builder builder, String value) {
+        try {
+            setter.accept(builder, value.strip());
+        } catch (IllegalArgumentException e) {
+            throw new ReplicaException(key + "=" + value + ": " + e.getMessage(), e);
+        }
+    }
+
+    public static Optional<Setting> of(String key) {
+        return Arrays.stream(values())
+                .filter(setting -> setting.key.equals(key))
+                .findFirst();
+    }
+
+    /** Says that there is no such key and which is nearest. */
+    public static ReplicaException unknown(String key, Stream<String> others) {
+        String nearest = Stream.concat(Arrays.stream(values()).map(Setting::key), others)
+                .min(java.util.Comparator.comparingInt(known -> distance(known, key.toLowerCase(Locale.ROOT))))
+                .orElse("");
+        return new ReplicaException("there is no setting '" + key + "'; did you mean '" + nearest + "'?");
+    }
+
+    /** How many letters must be changed, added or left out (Levenshtein 1965). */
+    private static int distance(String a, String b) {
+        int[] row = new int[b.length() + 1];
+        for (int j = 0; j <= b.length(); j++) {
+            row[j] = j;
+        }
+        for (int i = 1; i <= a.length(); i++) {
+            int diagonal = row[0];
+            row[0] = i;
+            for (int j = 1; j <= b.length(); j++) {
+                int substituted = diagonal + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
+                diagonal = row[j];
+                row[j] = Math.min(substituted, 1 + Math.min(row[j], row[j - 1]));
+            }
+        }
+        return row[b.length()];
+    }
+
+    // ------------------------------------------------------------------------------------------------------ values
+
+    private static <T> String names(T[] values, Function<T, String> name) {
+        return Arrays.stream(values).map(name).collect(Collectors.joining("|"));
+    }
+
+    private static <T> T one(String key, String text, T[] values, Function<T, String> name) {
+        return Arrays.stream(values)
+                .filter(value -> name.apply(value).equals(text))
+                .findFirst()
+                .orElseThrow(() ->
+                        new ReplicaException(key + " is '" + text + "' but must be one of " + names(values, name)));
+    }
+
+    private static boolean strong(String text) {
+        if (!text.equals("any") && !text.equals("strong")) {
+            throw new ReplicaException("reads is '" + text + "' but must be any or strong");
+        }
+        return text.equals("strong");
+    }
+
+    private static boolean bool(String key, String text) {
+        if (!text.equals("true") && !text.equals("false")) {
+            throw new ReplicaException(key + " is '" + text + "' but must be true or false");
+        }
+        return text.equals("true");
+    }
+
+    /**
+     * Parses a duration such as {@code 500ms}, {@code 30s}, {@code 5m} or {@code 1h}.
+     *
+     * @throws ReplicaException naming the key if it is none
+     */
+    public static Duration duration(String key, String text) {
+        Matcher matcher = DURATION.matcher(text);
+        if (!matcher.matches()) {
+            throw new ReplicaException(key + " is '" + text + "' but must be a duration such as 500ms, 30s, 5m or 1h");
+        }
+        long amount = Long.parseLong(matcher.group(1));
+        return switch (matcher.group(2)) {
+            case "ms" -> Duration.ofMillis(amount);
+            case "s" -> Duration.ofSeconds(amount);
+            case "m" -> Duration.ofMinutes(amount);
+            default -> Duration.ofHours(amount);
+        };
+    }
+
+    private static long size(String key, String text) {
+        Matcher matcher = SIZE.matcher(text);
+        if (!matcher.matches()) {
+            throw new ReplicaException(key + " is '" + text + "' but must be a size such as 65536, 64KB, 16MB or 1GB");
+        }
+        long amount = Long.parseLong(matcher.group(1));
+        String unit = matcher.group(2) == null ? "B" : matcher.group(2);
+        return switch (unit) {
+            case "KB" -> amount << 10;
+            case "MB" -> amount << 20;
+            case "GB" -> amount << 30;
+            default -> amount;
+        };
+    }
+}
