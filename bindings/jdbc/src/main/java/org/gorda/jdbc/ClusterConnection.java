@@ -110,43 +110,25 @@ final class ClusterConnection implements InvocationHandler {
 
     @Override
     public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
-        switch (method.getName()) {
-            case "equals":
-                return arguments != null && self == arguments[0];
-            case "hashCode":
-                return System.identityHashCode(self);
-            case "toString":
-                return "connection to " + node.node() + " of " + String.join(",", url.nodes());
-            case "commit":
-                commit();
-                return null;
-            case "setAutoCommit":
-                setAutoCommit(arguments != null && Boolean.TRUE.equals(arguments[0]));
-                return null;
-            case "getAutoCommit":
-                checkOpen();
-                return autoCommit;
-            case "setReadOnly":
-                setReadOnly(arguments != null && Boolean.TRUE.equals(arguments[0]));
-                return null;
-            case "isReadOnly":
-                checkOpen();
-                return readOnly;
-            case "close":
-                close();
-                return null;
-            case "isClosed":
-                return closed || broken != null || physical.isClosed();
-            case "isValid":
-                return isValid(arguments == null ? 0 : (Integer) arguments[0]);
-            case "abort":
-                abort();
-                return null;
-            case "unwrap", "isWrapperFor":
-                return unwrap(method, arguments);
-            default:
-                break;
-        }
+        return switch (method.getName()) {
+            case "equals" -> arguments != null && self == arguments[0];
+            case "hashCode" -> System.identityHashCode(self);
+            case "toString" -> "connection to " + node.node() + " of " + String.join(",", url.nodes());
+            case "commit" -> commit();
+            case "setAutoCommit" -> setAutoCommit(arguments != null && Boolean.TRUE.equals(arguments[0]));
+            case "getAutoCommit" -> ifOpen(autoCommit);
+            case "setReadOnly" -> setReadOnly(arguments != null && Boolean.TRUE.equals(arguments[0]));
+            case "isReadOnly" -> ifOpen(readOnly);
+            case "close" -> close();
+            case "isClosed" -> closed || broken != null || physical.isClosed();
+            case "isValid" -> isValid(arguments == null ? 0 : (Integer) arguments[0]);
+            case "abort" -> abort();
+            case "unwrap", "isWrapperFor" -> unwrap(method, arguments);
+            default -> delegate(method, arguments);
+        };
+    }
+
+    private @Nullable Object delegate(Method method, Object @Nullable [] arguments) throws Throwable {
         checkOpen();
         if (method.getName().equals("rollback")) {
             believesOpen = false;
@@ -174,6 +156,11 @@ final class ClusterConnection implements InvocationHandler {
         if (closed) {
             throw new SQLNonTransientConnectionException("the connection is closed", "08003");
         }
+    }
+
+    private <T> T ifOpen(T value) throws SQLException {
+        checkOpen();
+        return value;
     }
 
     /** Calls the engine's driver; what it throws is translated, and remembered if it ends the connection. */
@@ -212,16 +199,17 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    private void commit() throws SQLException {
+    private @Nullable Void commit() throws SQLException {
         checkOpen();
         if (autoCommit) {
             throw new SQLException("commit in autocommit mode", "XJ010");
         }
         if (active() != physical) {
             active().commit();
-            return;
+            return null;
         }
         commitNamed();
+        return null;
     }
 
     /** Commits under a name; an answer that is lost is asked for at the other replicas. */
@@ -266,10 +254,10 @@ final class ClusterConnection implements InvocationHandler {
                 cause);
     }
 
-    private void setAutoCommit(boolean value) throws SQLException {
+    private @Nullable Void setAutoCommit(boolean value) throws SQLException {
         checkOpen();
         if (value == autoCommit) {
-            return;
+            return null;
         }
         if (value && !readOnly) {
             commitNamed();
@@ -280,9 +268,10 @@ final class ClusterConnection implements InvocationHandler {
             reader.setAutoCommit(value);
         }
         believesOpen = false;
+        return null;
     }
 
-    private void setReadOnly(boolean value) throws SQLException {
+    private @Nullable Void setReadOnly(boolean value) throws SQLException {
         checkOpen();
         if (value && reader == null) {
             NodeInfo info = monitor.reader(url.connectTimeout()).orElse(null);
@@ -300,6 +289,7 @@ final class ClusterConnection implements InvocationHandler {
             }
         }
         readOnly = value;
+        return null;
     }
 
     private boolean isValid(int seconds) {
@@ -313,14 +303,14 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    private void close() throws SQLException {
+    private @Nullable Void close() throws SQLException {
         if (closed) {
-            return;
+            return null;
         }
         closed = true;
         monitor.forget(this);
         if (broken != null) {
-            return;
+            return null;
         }
         closeReader();
         try {
@@ -332,6 +322,7 @@ final class ClusterConnection implements InvocationHandler {
             closed = "25001".equals(e.getSQLState()) ? false : true;
             throw Translation.translate(e);
         }
+        return null;
     }
 
     private void closeReader() {
@@ -349,9 +340,10 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    private void abort() {
+    private @Nullable Void abort() {
         closed = true;
         breakDown(new SQLNonTransientConnectionException("the connection was aborted", "08003"));
+        return null;
     }
 
     private @Nullable Object unwrap(Method method, Object @Nullable [] arguments) throws Throwable {
@@ -423,19 +415,16 @@ final class ClusterConnection implements InvocationHandler {
 
         @Override
         public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
-            switch (method.getName()) {
-                case "equals":
-                    return arguments != null && self == arguments[0];
-                case "hashCode":
-                    return System.identityHashCode(self);
-                case "toString":
-                    return target.toString();
-                case "getConnection":
-                    checkOpen();
-                    return proxy;
-                default:
-                    break;
-            }
+            return switch (method.getName()) {
+                case "equals" -> arguments != null && self == arguments[0];
+                case "hashCode" -> System.identityHashCode(self);
+                case "toString" -> target.toString();
+                case "getConnection" -> ifOpen(proxy);
+                default -> delegateStatement(method, arguments);
+            };
+        }
+
+        private @Nullable Object delegateStatement(Method method, Object @Nullable [] arguments) throws Throwable {
             if (executes == null || !method.getName().startsWith("execute")) {
                 return call(target, method, arguments);
             }

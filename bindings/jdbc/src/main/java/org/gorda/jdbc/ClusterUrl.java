@@ -26,31 +26,23 @@ record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, 
     private static final Set<String> KEYS = new LinkedHashSet<>(List.of("connect-timeout", "user", "password"));
 
     static ClusterUrl parse(String url, Properties info) throws SQLException {
-        String[] parts = url.substring(PREFIX.length()).split(";");
-        int slash = parts[0].indexOf('/');
+        UrlSettings settings = UrlSettings.parse(url.substring(PREFIX.length()), info);
+        String head = settings.head();
+        int slash = head.indexOf('/');
         if (slash <= 0) {
-            throw bad("'" + url + "' names no database: write jdbc:gorda://host:port,host:port,host:port/DATABASE");
+            throw UrlSettings.bad(
+                    "'" + url + "' names no database: write jdbc:gorda://host:port,host:port,host:port/DATABASE");
         }
-        List<String> nodes = Arrays.stream(parts[0].substring(0, slash).split(","))
+        List<String> nodes = Arrays.stream(head.substring(0, slash).split(","))
                 .map(String::strip)
                 .toList();
         for (String node : nodes) {
             if (!node.matches("[^:]+:\\d{1,5}")) {
-                throw bad("'" + node + "' in the URL is not host:port");
+                throw UrlSettings.bad("'" + node + "' in the URL is not host:port");
             }
         }
         Properties properties = new Properties();
-        properties.putAll(info);
-        for (int i = 1; i < parts.length; i++) {
-            int equals = parts[i].indexOf('=');
-            if (parts[i].isBlank()) {
-                continue;
-            }
-            if (equals <= 0) {
-                throw bad("'" + parts[i] + "' in the URL is not key=value");
-            }
-            properties.setProperty(parts[i].substring(0, equals).strip(), parts[i].substring(equals + 1));
-        }
+        properties.putAll(settings.values());
         try {
             for (String key : properties.stringPropertyNames()) {
                 if (!KEYS.contains(key.toLowerCase(Locale.ROOT))) {
@@ -59,7 +51,7 @@ record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, 
             }
             Object timeout = properties.remove("connect-timeout");
             Duration connectTimeout = Setting.duration("connect-timeout", timeout == null ? "30s" : timeout.toString());
-            return new ClusterUrl(nodes, parts[0].substring(slash + 1), connectTimeout, properties);
+            return new ClusterUrl(nodes, head.substring(slash + 1), connectTimeout, properties);
         } catch (ReplicaException e) {
             throw new SQLNonTransientConnectionException(e.getMessage(), "08001", e);
         }
@@ -70,9 +62,5 @@ record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, 
         return ofReplicas
                 ? new ReplicaException("'" + key + "' is a setting of the replica processes, not of their clients")
                 : new ReplicaException("there is no setting '" + key + "' for clients; there are " + KEYS);
-    }
-
-    private static SQLException bad(String message) {
-        return new SQLNonTransientConnectionException(message, "08001");
     }
 }

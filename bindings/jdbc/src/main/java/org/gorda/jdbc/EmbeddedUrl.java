@@ -48,28 +48,13 @@ record EmbeddedUrl(
         String rest = url.substring(PREFIX.length());
         int colon = rest.indexOf(':');
         if (colon <= 0) {
-            throw new SQLNonTransientConnectionException(
-                    "'" + url + "' names no engine: write jdbc:gorda:derby:PATH;group=...;members=...", "08001");
+            throw UrlSettings.bad("'" + url + "' names no engine: write jdbc:gorda:derby:PATH;group=...;members=...");
         }
-        String[] parts = rest.substring(colon + 1).split(";");
-        Map<String, String> given = new LinkedHashMap<>();
-        for (String name : info.stringPropertyNames()) {
-            given.put(name, info.getProperty(name));
-        }
-        for (int i = 1; i < parts.length; i++) {
-            int equals = parts[i].indexOf('=');
-            if (parts[i].isBlank()) {
-                continue;
-            }
-            if (equals <= 0) {
-                throw new SQLNonTransientConnectionException("'" + parts[i] + "' in the URL is not key=value", "08001");
-            }
-            given.put(parts[i].substring(0, equals).strip(), parts[i].substring(equals + 1));
-        }
+        UrlSettings given = UrlSettings.parse(rest.substring(colon + 1), info);
         Map<Setting, String> settings = new LinkedHashMap<>();
         Map<String, String> attributes = new LinkedHashMap<>();
         Properties credentials = new Properties();
-        for (Map.Entry<String, String> entry : given.entrySet()) {
+        for (Map.Entry<String, String> entry : given.values().entrySet()) {
             var setting = Setting.of(entry.getKey());
             if (setting.isPresent()) {
                 settings.put(setting.get(), entry.getValue());
@@ -86,7 +71,7 @@ record EmbeddedUrl(
         attributes.remove("create");
         return new EmbeddedUrl(
                 rest.substring(0, colon),
-                parts[0],
+                given.head(),
                 Map.copyOf(settings),
                 Map.copyOf(attributes),
                 credentials,
