@@ -1,0 +1,260 @@
+package org.gorda.bench;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.gorda.replicator.node.NodeClient;
+import org.gorda.replicator.node.NodeStatus;
+import org.gorda.replicator.node.ReplicaContent;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps one bank on several replica processes under load, kills one with SIGKILL, starts it again, and proves that nothing that a
+ * client saw acknowledged is missing anywhere and that all replicas hold the same.
+ *
+ * @param replicas how many processes, 1 to 9; a kill needs 3
+ * @param clients how many at once
+ * @param duration of the load
+ * @param kill whom
+ * @param protocol by its name
+ * @param durability by its name
+ * @param directory where the replicas keep everything
+ */
+public record Demo(
+        int replicas, int clients, Duration duration, Kill kill, String protocol, String durability, Path directory) {
+
+    /** Who is killed in the middle of the load. */
+    public enum Kill {
+        PRIMARY,
+        BACKUP,
+        NONE
+    }
+
+    private static final Duration START_WAIT = Duration.ofMinutes(2);
+    private static final Duration CATCH_UP_WAIT = Duration.ofMinutes(5);
+    private static final Duration SILENCE_AFTER_KILL = Duration.ofSeconds(2);
+    private static final int SECONDS_DOWN = 3;
+
+    /**
+     * What came of it; the names are those of the JSON that {@code gorda demo --json} ends with. Immutable.
+     *
+     * @param lost transactions that were acknowledged and are missing on some replica
+     * @param resurrected transactions that the client was told did not happen and that are there on some replica
+     * @param identical whether all replicas hold the same rows in all tables
+     * @param consistent whether balances equal history on all replicas
+     * @param failoverMs the longest time without a success that the kill lies in or that began within 2 s after it; null without kill
+     */
+    public record Result(
+            String protocol,
+            String durability,
+            int replicas,
+            int clients,
+            long committed,
+            double throughputPerS,
+            long aborted,
+            long unknown,
+            long lost,
+            long resurrected,
+            boolean identical,
+            boolean consistent,
+            @Nullable String killed,
+            @Nullable Long failoverMs,
+            Latencies latencyMs) {
+
+        /** Whether nothing went wrong. */
+        public boolean proved() {
+            return committed > 0 && lost == 0 && resurrected == 0 && identical && consistent;
+        }
+    }
+
+    public Demo {
+        if (kill != Kill.NONE && replicas < 3) {
+            throw new BenchException("with " + replicas
+                    + " replicas the others are no majority after a kill: use --replicas 3 or --kill none");
+        }
+        if (duration.toSeconds() < 2) {
+            throw new BenchException("duration is " + duration.toMillis() + " ms but must be at least 2 s");
+        }
+    }
+
+    /** Runs it. */
+    public Result run(Consumer<String> progress) {
+        Map<String, String> settings = new LinkedHashMap<>();
+        settings.put("protocol", protocol);
+        settings.put("durability", durability);
+        try (ReplicaGroup group = ReplicaGroup.of(replicas, directory, settings)) {
+            // A demonstration that is interrupted leaves no processes behind.
+            Runtime.getRuntime().addShutdownHook(new Thread(group::close, "end-of-demo"));
+            return run(group, progress);
+        }
+    }
+
+    private Result run(ReplicaGroup group, Consumer<String> progress) {
+        progress.accept(String.format(
+                "%d replicas of one Derby database, each its own process, in %s; %s, durability %s",
+                replicas, directory, protocol, durability));
+        group.start();
+        group.awaitOnline(START_WAIT, progress);
+        progress.accept("url         " + group.url());
+        Fault fault = new Fault(group, progress);
+        LoadTest test = LoadTest.of(new TpcB(1, 1))
+                .target(group.url())
+                .clients(clients)
+                .duration(duration)
+                .progress(progress)
+                .everySecond(fault);
+        LoadReport report = test.run();
+        fault.finish();
+        group.awaitOnline(CATCH_UP_WAIT, progress);
+        progress.accept(report.toText());
+        LoadTest.Silence silence =
+                fault.killedNanos == 0 ? null : test.longestSilence(fault.killedNanos, SILENCE_AFTER_KILL);
+        return prove(group, report, test.acknowledged(), fault.killed, silence, progress);
+    }
+
+    /** Kills one replica in the middle of the load and starts it again some seconds later. */
+    private final class Fault implements Runnable {
+        private final ReplicaGroup group;
+        private final Consumer<String> progress;
+        private final AtomicInteger second = new AtomicInteger();
+        private @Nullable ReplicaProcess down;
+        private @Nullable String killed;
+        private long killedNanos;
+        private int killedSecond;
+
+        Fault(ReplicaGroup group, Consumer<String> progress) {
+            this.group = group;
+            this.progress = progress;
+        }
+
+        @Override
+        public void run() {
+            int now = second.incrementAndGet();
+            ReplicaProcess lying = down;
+            if (lying != null && now >= killedSecond + SECONDS_DOWN) {
+                restart(lying);
+            } else if (killed == null && kill != Kill.NONE && now >= duration.toSeconds() / 2) {
+                Optional<ReplicaProcess> victim = kill == Kill.PRIMARY ? group.primary() : group.backup();
+                victim.ifPresent(replica -> kill(replica, now));
+            }
+        }
+
+        private void kill(ReplicaProcess victim, int now) {
+            killedNanos = System.nanoTime();
+            victim.kill();
+            killed = victim.name();
+            killedSecond = now;
+            down = victim;
+            progress.accept(
+                    "  kill -9   " + victim.name() + ", the " + kill.name().toLowerCase(Locale.ROOT));
+        }
+
+        private void restart(ReplicaProcess lying) {
+            lying.start();
+            down = null;
+            progress.accept("  start     " + lying.name() + " again");
+        }
+
+        /** A load that was too short to start it again. */
+        void finish() {
+            ReplicaProcess lying = down;
+            if (lying != null) {
+                restart(lying);
+            }
+            if (killed == null && kill != Kill.NONE) {
+                throw new BenchException("there was no " + kill.name().toLowerCase(Locale.ROOT) + " to kill");
+            }
+        }
+    }
+
+    private Result prove(
+            ReplicaGroup group,
+            LoadReport report,
+            Acknowledged acknowledged,
+            @Nullable String killed,
+            LoadTest.@Nullable Silence silence,
+            Consumer<String> progress) {
+        long lost = 0;
+        long resurrected = 0;
+        boolean consistent = report.sums().equal();
+        for (ReplicaProcess replica : group.replicas()) {
+            Acknowledged.Lookup lookup = acknowledged.lookup();
+            boolean equal = read(group, replica, lookup);
+            consistent &= equal;
+            lost = Math.max(lost, lookup.lost());
+            resurrected = Math.max(resurrected, lookup.unexpected());
+            progress.accept(String.format(
+                    Locale.ROOT,
+                    "%s   %,d of %,d acknowledged transactions are there, balances %s",
+                    replica.name(),
+                    acknowledged.count() - lookup.lost(),
+                    acknowledged.count(),
+                    equal ? "consistent" : "NOT CONSISTENT"));
+            if (lookup.unexpected() > 0) {
+                progress.accept("            " + lookup.unexpected()
+                        + " are there that were said not to have happened: " + lookup.firstUnexpected());
+            }
+        }
+        NodeClient.Comparison comparison = group.verify(CATCH_UP_WAIT);
+        show(comparison, progress);
+        if (silence != null) {
+            progress.accept("failover    " + silence.millis() + " ms without a success around the kill of " + killed);
+        }
+        return new Result(
+                protocol,
+                durability,
+                replicas,
+                clients,
+                report.committed(),
+                report.throughputPerS(),
+                report.abortedInAll(),
+                report.unknown(),
+                lost,
+                resurrected,
+                comparison.identical(),
+                consistent,
+                killed,
+                silence == null ? (killed == null ? null : 0L) : Long.valueOf(silence.millis()),
+                report.latency());
+    }
+
+    /** Reads one replica's own database, with the engine's own driver. */
+    private static boolean read(ReplicaGroup group, ReplicaProcess replica, Acknowledged.Lookup lookup) {
+        NodeStatus status = group.status(replica)
+                .orElseThrow(() -> new BenchException(replica.name() + " does not answer any more"));
+        try (Connection connection = DriverManager.getConnection(status.clients());
+                Statement statement = connection.createStatement()) {
+            try (ResultSet names = statement.executeQuery("SELECT filler FROM history")) {
+                while (names.next()) {
+                    lookup.found(names.getString(1));
+                }
+            }
+            return TpcB.sums(connection).equal();
+        } catch (SQLException e) {
+            throw new BenchException(replica.name() + " cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    private static void show(NodeClient.Comparison comparison, Consumer<String> progress) {
+        for (ReplicaContent content : comparison.replicas()) {
+            StringBuilder line = new StringBuilder(content.replica() + " at " + content.position() + ":");
+            for (ReplicaContent.Table table : content.tables()) {
+                line.append(
+                        String.format(Locale.ROOT, " %s %,d rows %s", table.table(), table.rows(), table.checksum()));
+            }
+            progress.accept(line.toString());
+        }
+        comparison.missing().forEach((member, why) -> progress.accept(member + " is missing: " + why));
+        progress.accept(comparison.identical() ? "identical   yes" : "identical   NO");
+    }
+}

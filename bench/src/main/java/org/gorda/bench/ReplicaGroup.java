@@ -1,0 +1,196 @@
+package org.gorda.bench;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.node.NodeClient;
+import org.gorda.replicator.node.NodeStatus;
+
+/** Replica processes of one database on this machine. Confined to one thread. */
+public final class ReplicaGroup implements AutoCloseable {
+
+    private static final int PORTS = 3;
+    private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final String DATABASE = "bank";
+
+    private final List<ReplicaProcess> replicas;
+    private final NodeClient client = new NodeClient();
+
+    private ReplicaGroup(List<ReplicaProcess> replicas) {
+        this.replicas = List.copyOf(replicas);
+    }
+
+    /**
+     * Describes a group on free ports; nothing is started yet.
+     *
+     * @param settings of all replicas
+     */
+    public static ReplicaGroup of(int size, Path directory, Map<String, String> settings) {
+        if (size < 1 || size > 9) {
+            throw new BenchException("replicas is " + size + " but must be 1 to 9");
+        }
+        List<Integer> ports = freePorts(size * PORTS);
+        String members = addresses(ports.subList(0, size));
+        String services = addresses(ports.subList(size, 2 * size));
+        List<ReplicaProcess> replicas = new ArrayList<>();
+        for (int i = 0; i < size; i++) {
+            Path own = directory.toAbsolutePath().resolve("replica" + (i + 1));
+            List<String> command = new ArrayList<>(java());
+            command.addAll(List.of("org.gorda.cli.Gorda", "node"));
+            command.addAll(List.of("--database", own.resolve(DATABASE).toString()));
+            command.addAll(List.of("--self", "127.0.0.1:" + ports.get(i)));
+            command.addAll(List.of("--members", members, "--services", services));
+            command.addAll(List.of("--clients", "127.0.0.1:" + ports.get(2 * size + i)));
+            settings.forEach((key, value) -> command.addAll(List.of("--" + key, value)));
+            replicas.add(new ReplicaProcess("replica " + (i + 1), own, "127.0.0.1:" + ports.get(size + i), command));
+        }
+        return new ReplicaGroup(replicas);
+    }
+
+    /** This Java with this class path; assertions are part of the product. */
+    private static List<String> java() {
+        return List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-ea",
+                "-Xmx768m",
+                "-XX:+ExitOnOutOfMemoryError",
+                "-cp",
+                System.getProperty("java.class.path"));
+    }
+
+    private static String addresses(List<Integer> ports) {
+        return ports.stream().map(port -> "127.0.0.1:" + port).collect(Collectors.joining(","));
+    }
+
+    private static List<Integer> freePorts(int count) {
+        List<ServerSocket> sockets = new ArrayList<>();
+        try {
+            for (int i = 0; i < count; i++) {
+                sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
+            }
+            return sockets.stream().map(ServerSocket::getLocalPort).toList();
+        } catch (IOException e) {
+            throw new BenchException("no free ports: " + e, e);
+        } finally {
+            sockets.forEach(ReplicaGroup::close);
+        }
+    }
+
+    private static void close(ServerSocket socket) {
+        try {
+            socket.close();
+        } catch (IOException e) {
+            throw new BenchException("a port could not be given back: " + e, e);
+        }
+    }
+
+    public List<ReplicaProcess> replicas() {
+        return replicas;
+    }
+
+    /** By which clients reach the group. */
+    public String url() {
+        return "jdbc:gorda://" + replicas.stream().map(ReplicaProcess::service).collect(Collectors.joining(",")) + "/"
+                + DATABASE;
+    }
+
+    /** Starts all. */
+    public void start() {
+        replicas.forEach(ReplicaProcess::start);
+    }
+
+    /** What a replica tells of itself, empty if it does not answer. */
+    public Optional<NodeStatus> status(ReplicaProcess replica) {
+        try {
+            return Optional.of(client.status(replica.service()));
+        } catch (ReplicaException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** The replica that executes, empty if there is none now. */
+    public Optional<ReplicaProcess> primary() {
+        return replicas.stream()
+                .filter(ReplicaProcess::isAlive)
+                .filter(replica -> status(replica)
+                        .filter(now -> now.working() && now.role().equals("primary"))
+                        .isPresent())
+                .findFirst();
+    }
+
+    /** One that runs and is not the primary, empty if there is none. */
+    public Optional<ReplicaProcess> backup() {
+        Optional<ReplicaProcess> primary = primary();
+        return replicas.stream()
+                .filter(ReplicaProcess::isAlive)
+                .filter(replica -> !primary.equals(Optional.of(replica)))
+                .findFirst();
+    }
+
+    /**
+     * Waits until all have everything that is decided and know the primary.
+     *
+     * @param progress is told once a second who is not there yet, and why
+     * @throws BenchException if one has ended, or if it takes too long
+     */
+    public void awaitOnline(Duration atMost, Consumer<String> progress) {
+        long begin = System.nanoTime();
+        long told = begin;
+        while (true) {
+            replicas.forEach(ReplicaProcess::requireAlive);
+            List<String> waiting = IntStream.range(0, replicas.size())
+                    .mapToObj(i -> behind(replicas.get(i)))
+                    .flatMap(Optional::stream)
+                    .toList();
+            long now = System.nanoTime();
+            if (waiting.isEmpty()) {
+                return;
+            }
+            if (now - begin > atMost.toNanos()) {
+                throw new BenchException("not ready after " + atMost.toSeconds() + " s: " + String.join("; ", waiting));
+            }
+            if (now - told > TimeUnit.SECONDS.toNanos(1)) {
+                told = now;
+                progress.accept("waiting     " + String.join("; ", waiting));
+            }
+            LockSupport.parkNanos(POLL_NANOS);
+        }
+    }
+
+    private Optional<String> behind(ReplicaProcess replica) {
+        Optional<NodeStatus> status = status(replica);
+        if (status.isEmpty()) {
+            return Optional.of(replica.name() + " does not answer yet");
+        }
+        NodeStatus now = status.get();
+        boolean ready = now.state().equals("ONLINE") && now.primary() != null && now.lag() == 0;
+        return ready
+                ? Optional.empty()
+                : Optional.of(replica.name() + " " + now.state() + " at " + now.applied() + " of " + now.ordered()
+                        + ": " + now.explanation());
+    }
+
+    /** Has all replicas compare what they hold. */
+    public NodeClient.Comparison verify(Duration wait) {
+        ReplicaProcess any = primary().orElseThrow(() -> new BenchException("there is no primary to verify with"));
+        return client.verify(any.service(), wait);
+    }
+
+    /** Ends all in order. */
+    @Override
+    public void close() {
+        replicas.forEach(ReplicaProcess::stop);
+    }
+}

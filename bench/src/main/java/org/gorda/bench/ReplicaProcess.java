@@ -1,0 +1,149 @@
+package org.gorda.bench;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** A replica as a process of this machine, which can be killed, frozen and started again. Confined to one thread. */
+public final class ReplicaProcess {
+
+    private static final Duration END_WAIT = Duration.ofSeconds(30);
+    private static final int LOG_LINES_SHOWN = 12;
+
+    private final String name;
+    private final Path directory;
+    private final String service;
+    private final List<String> command;
+    private @Nullable Process process;
+
+    ReplicaProcess(String name, Path directory, String service, List<String> command) {
+        this.name = name;
+        this.directory = directory;
+        this.service = service;
+        this.command = List.copyOf(command);
+    }
+
+    /** For people. */
+    public String name() {
+        return name;
+    }
+
+    /** Where it keeps everything. */
+    public Path directory() {
+        return directory;
+    }
+
+    /** Its service address. */
+    public String service() {
+        return service;
+    }
+
+    /** Starts it; its output goes to a file in its directory. */
+    public void start() {
+        try {
+            Files.createDirectories(directory);
+            process = new ProcessBuilder(command)
+                    .redirectErrorStream(true)
+                    .redirectOutput(ProcessBuilder.Redirect.appendTo(log().toFile()))
+                    .start();
+        } catch (IOException e) {
+            throw new BenchException(name + " cannot be started with " + command + ": " + e, e);
+        }
+    }
+
+    private Path log() {
+        return directory.resolve("node.log");
+    }
+
+    private Process process() {
+        Process started = process;
+        if (started == null) {
+            throw new BenchException(name + " was not started");
+        }
+        return started;
+    }
+
+    public boolean isAlive() {
+        Process started = process;
+        return started != null && started.isAlive();
+    }
+
+    /** SIGKILL. */
+    public void kill() {
+        process().destroyForcibly();
+        await(END_WAIT);
+    }
+
+    /** SIGSTOP: it keeps all connections and does nothing. */
+    public void freeze() {
+        signal("STOP");
+    }
+
+    /** SIGCONT. */
+    public void thaw() {
+        signal("CONT");
+    }
+
+    private void signal(String signal) {
+        List<String> kill = new ArrayList<>(
+                List.of("kill", "-" + signal, Long.toString(process().pid())));
+        try {
+            int status = new ProcessBuilder(kill).inheritIO().start().waitFor();
+            if (status != 0) {
+                throw new BenchException(kill + " ended with " + status);
+            }
+        } catch (IOException e) {
+            throw new BenchException(kill + " cannot be run: " + e, e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new BenchException("interrupted", e);
+        }
+    }
+
+    /** Ends it in order; kills it if that takes too long. */
+    public void stop() {
+        if (!isAlive()) {
+            return;
+        }
+        process().destroy();
+        if (!await(END_WAIT)) {
+            kill();
+        }
+    }
+
+    private boolean await(Duration atMost) {
+        try {
+            return process().waitFor(atMost.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new BenchException("interrupted while waiting for the end of " + name, e);
+        }
+    }
+
+    /**
+     * Makes sure that it runs.
+     *
+     * @throws BenchException with the end of its output if it has ended
+     */
+    void requireAlive() {
+        if (!isAlive()) {
+            throw new BenchException(
+                    name + " has ended with status " + process().exitValue() + ":\n" + lastLines());
+        }
+    }
+
+    private String lastLines() {
+        try (Stream<String> lines = Files.lines(log())) {
+            List<String> all = lines.toList();
+            return String.join("\n", all.subList(Math.max(0, all.size() - LOG_LINES_SHOWN), all.size()));
+        } catch (IOException e) {
+            return log() + " cannot be read: " + e;
+        }
+    }
+}

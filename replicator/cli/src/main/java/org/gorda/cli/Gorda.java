@@ -1,0 +1,50 @@
+package org.gorda.cli;
+
+import java.time.Duration;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.Setting;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
+
+/** The command {@code gorda}: 0 if what was asked for succeeded, 1 if it did not, 2 if it was asked for wrongly. */
+@Command(
+        name = "gorda",
+        description = "Replicates databases from outside the database.",
+        mixinStandardHelpOptions = true,
+        version = "gorda 0.1.0-SNAPSHOT",
+        subcommands = {DemoCommand.class, StatusCommand.class, VerifyCommand.class, SqlCommand.class, BenchCommand.class
+        })
+public final class Gorda {
+
+    private Gorda() {}
+
+    /** Understands {@code 500ms}, {@code 30s}, {@code 5m}, {@code 1h}. */
+    private static final class DurationConverter implements ITypeConverter<Duration> {
+        @Override
+        public Duration convert(String text) {
+            try {
+                return Setting.duration("it", text);
+            } catch (ReplicaException e) {
+                throw new TypeConversionException(String.valueOf(e.getMessage()));
+            }
+        }
+    }
+
+    /** Runs the command. */
+    public static void main(String[] arguments) {
+        if (System.getProperty("gorda.log.level") == null && arguments.length > 0 && arguments[0].equals("node")) {
+            System.setProperty("gorda.log.level", "INFO");
+        }
+        CommandLine line = new CommandLine(new Gorda());
+        line.addSubcommand("node", NodeCommand.spec());
+        line.registerConverter(Duration.class, new DurationConverter());
+        line.setCaseInsensitiveEnumValuesAllowed(true);
+        line.setExecutionExceptionHandler((failure, command, parsed) -> {
+            command.getErr().println("gorda: " + Output.explain(failure));
+            return CommandLine.ExitCode.SOFTWARE;
+        });
+        System.exit(line.execute(arguments));
+    }
+}

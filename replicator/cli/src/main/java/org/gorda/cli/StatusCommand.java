@@ -1,0 +1,76 @@
+package org.gorda.cli;
+
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.node.NodeClient;
+import org.gorda.replicator.node.NodeStatus;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+@Command(
+        name = "status",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Shows all replicas of a group as each sees itself.",
+            "Exits with 0 only if all answer, are ONLINE and agree on the primary."
+        })
+@SuppressWarnings("FieldMayBeFinal") // by picocli
+final class StatusCommand implements Callable<Integer> {
+
+    @Mixin
+    private Output output = new Output();
+
+    @Option(
+            names = "--at",
+            required = true,
+            paramLabel = "HOST:PORT",
+            description = "The service address of any replica.")
+    private String at = "";
+
+    /** What the command ends with. */
+    private record Report(boolean healthy, Map<String, NodeStatus> replicas, Map<String, String> missing) {}
+
+    @Override
+    public Integer call() {
+        NodeClient client = new NodeClient();
+        NodeStatus any = client.status(at);
+        Map<String, NodeStatus> replicas = new TreeMap<>();
+        Map<String, String> missing = new TreeMap<>();
+        output.line(String.format(
+                "%-21s %-12s %-8s %6s %10s %10s %6s  %s",
+                "REPLICA", "STATE", "ROLE", "EPOCH", "APPLIED", "ORDERED", "LAG", "WHY"));
+        any.services().forEach((member, service) -> {
+            try {
+                NodeStatus status = client.status(service);
+                replicas.put(member, status);
+                output.line(String.format(
+                        Locale.ROOT,
+                        "%-21s %-12s %-8s %6d %10d %10d %6d  %s",
+                        member,
+                        status.state(),
+                        status.role(),
+                        status.epoch(),
+                        status.applied(),
+                        status.ordered(),
+                        status.lag(),
+                        status.explanation()));
+            } catch (ReplicaException e) {
+                missing.put(member, String.valueOf(e.getMessage()));
+                output.line(String.format("%-21s %-12s %s", member, "no answer", e.getMessage()));
+            }
+        });
+        boolean healthy = missing.isEmpty()
+                && replicas.values().stream().allMatch(status -> status.state().equals("ONLINE"))
+                && replicas.values().stream().map(NodeStatus::epoch).distinct().count() == 1
+                && replicas.values().stream()
+                                .filter(status -> status.role().equals("primary"))
+                                .count()
+                        == 1;
+        output.result(new Report(healthy, replicas, missing));
+        return healthy ? 0 : 1;
+    }
+}

@@ -1,0 +1,52 @@
+package org.gorda.cli;
+
+import java.time.Duration;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import org.gorda.replicator.node.NodeClient;
+import org.gorda.replicator.node.ReplicaContent;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+@Command(
+        name = "verify",
+        mixinStandardHelpOptions = true,
+        showDefaultValues = true,
+        description = {
+            "Has all replicas of a group count and sum up their rows at one place in the order, and compares. Transactions that"
+                    + " write wait meanwhile.",
+            "Exits with 0 only if all replicas answer and hold the same."
+        })
+@SuppressWarnings("FieldMayBeFinal") // by picocli
+final class VerifyCommand implements Callable<Integer> {
+
+    @Mixin
+    private Output output = new Output();
+
+    @Option(
+            names = "--at",
+            required = true,
+            paramLabel = "HOST:PORT",
+            description = "The service address of any replica.")
+    private String at = "";
+
+    @Option(names = "--wait", description = "How long to wait for the slowest replica.", defaultValue = "1m")
+    private Duration wait = Duration.ZERO;
+
+    @Override
+    public Integer call() {
+        NodeClient.Comparison comparison = new NodeClient().verify(at, wait);
+        for (ReplicaContent content : comparison.replicas()) {
+            output.line(content.replica() + " at " + content.position());
+            for (ReplicaContent.Table table : content.tables()) {
+                output.line(String.format(
+                        Locale.ROOT, "  %-40s %,12d rows  %s", table.table(), table.rows(), table.checksum()));
+            }
+        }
+        comparison.missing().forEach((member, why) -> output.line(member + " is missing: " + why));
+        output.line(comparison.identical() ? "identical" : "NOT IDENTICAL");
+        output.result(comparison);
+        return comparison.identical() ? 0 : 1;
+    }
+}

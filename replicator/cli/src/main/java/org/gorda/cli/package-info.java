@@ -1,0 +1,3 @@
+/** The command {@code gorda}. */
+@org.jspecify.annotations.NullMarked
+package org.gorda.cli;

@@ -1,0 +1,76 @@
+package org.gorda.replicator.node;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+import org.gorda.jgcs.MemberId;
+import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.ReplicaState;
+
+/** A replica process: the replica, its service, and the engine's own protocol for clients. Thread-safe. */
+public final class Node implements AutoCloseable {
+
+    private static final Duration WATCH = Duration.ofMillis(100);
+
+    private final NodeService service;
+    private final Replica replica;
+
+    private Node(NodeConfiguration configuration) {
+        service = new NodeService(configuration);
+        try {
+            replica = configuration.replica().start();
+        } catch (RuntimeException e) {
+            service.close();
+            throw e;
+        }
+        try {
+            service.serve(replica);
+            service.clients(replica.listen(resolve(configuration.clients())));
+        } catch (RuntimeException e) {
+            close();
+            throw new ReplicaException("clients cannot be let in: " + e.getMessage(), e);
+        }
+    }
+
+    private static InetSocketAddress resolve(MemberId address) {
+        try {
+            return new InetSocketAddress(InetAddress.getByName(address.host()), address.port());
+        } catch (IOException e) {
+            throw new ReplicaException("clients is " + address + ", and there is no such host: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Starts a replica in this process. It joins its group in the background.
+     *
+     * @throws ReplicaException if a value cannot be, or if a port, the database or a directory cannot be used
+     */
+    public static Node start(NodeConfiguration configuration) {
+        if (System.getProperty("derby.stream.error.file") == null) {
+            Path log = Path.of(configuration.database()).toAbsolutePath().resolveSibling("derby.log");
+            System.setProperty("derby.stream.error.file", log.toString());
+        }
+        return new Node(configuration);
+    }
+
+    public Replica replica() {
+        return replica;
+    }
+
+    /** Waits until the replica has stopped, by itself or because of {@link #close}. */
+    public void awaitStopped() {
+        while (replica.status().state() != ReplicaState.STOPPED) {
+            LockSupport.parkNanos(WATCH.toNanos());
+        }
+    }
+
+    @Override
+    public void close() {
+        replica.close();
+        service.close();
+    }
+}

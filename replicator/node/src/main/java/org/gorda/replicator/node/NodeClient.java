@@ -1,0 +1,123 @@
+package org.gorda.replicator.node;
+
+import com.google.gson.Gson;
+import com.google.gson.JsonSyntaxException;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
+import org.gorda.replicator.engine.ReplicaException;
+
+/** Asks the {@linkplain NodeService services} of replica processes. Thread-safe. */
+public final class NodeClient {
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(2);
+    private static final Duration POLL = Duration.ofMillis(20);
+    private static final Gson JSON = new Gson();
+
+    private final HttpClient http = HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .connectTimeout(TIMEOUT)
+            .build();
+
+    /**
+     * What all replicas hold at one place in the order. Immutable.
+     *
+     * @param identical whether all replicas answered and hold the same
+     * @param missing replicas that did not answer, and why
+     */
+    public record Comparison(boolean identical, List<ReplicaContent> replicas, Map<String, String> missing) {}
+
+    /**
+     * Asks one replica for its state.
+     *
+     * @param at its service address, {@code host:port}
+     * @throws ReplicaException if it does not answer
+     */
+    public NodeStatus status(String at) {
+        return known(ask("GET", at, "/status", TIMEOUT, NodeStatus.class), at);
+    }
+
+    /**
+     * Has all replicas of a group compare what they hold.
+     *
+     * @param at the service address of any of them
+     * @param wait how long to wait for the slowest
+     * @throws ReplicaException if there is no primary, or if it cannot do it now
+     */
+    public Comparison verify(String at, Duration wait) {
+        NodeStatus any = status(at);
+        String primary = any.primary() == null ? null : any.services().get(any.primary());
+        if (primary == null) {
+            throw new ReplicaException("the group has no primary now (" + any.explanation() + "), who would lead it");
+        }
+        long end = System.nanoTime() + wait.toNanos();
+        ReplicaContent reference = known(ask("POST", primary, "/verify", wait, ReplicaContent.class), primary);
+        List<ReplicaContent> found = new ArrayList<>();
+        Map<String, String> missing = new LinkedHashMap<>();
+        any.services().forEach((member, service) -> {
+            try {
+                found.add(content(service, reference.request(), end));
+            } catch (ReplicaException e) {
+                missing.put(member, String.valueOf(e.getMessage()));
+            }
+        });
+        boolean identical = missing.isEmpty()
+                && found.stream()
+                        .allMatch(content -> content.position().equals(reference.position())
+                                && content.tables().equals(reference.tables()));
+        return new Comparison(identical, List.copyOf(found), missing);
+    }
+
+    /** Waits until the replica has got there; one that does not answer at all is not waited for. */
+    private ReplicaContent content(String service, long request, long endNanos) {
+        while (true) {
+            Optional<ReplicaContent> content =
+                    ask("GET", service, "/verification?request=" + request, TIMEOUT, ReplicaContent.class);
+            if (content.isPresent()) {
+                return content.get();
+            }
+            if (System.nanoTime() - endNanos > 0) {
+                throw new ReplicaException(service + " has not got there in time");
+            }
+            LockSupport.parkNanos(POLL.toNanos());
+        }
+    }
+
+    private static <T> T known(Optional<T> answer, String at) {
+        return answer.orElseThrow(() -> new ReplicaException(at + " is not the service address of a replica"));
+    }
+
+    /** Empty if the service does not know what it is asked for (404). */
+    private <T> Optional<T> ask(String method, String at, String path, Duration timeout, Class<T> type) {
+        try {
+            HttpRequest request = HttpRequest.newBuilder(URI.create("http://" + at + path))
+                    .timeout(timeout)
+                    .method(method, HttpRequest.BodyPublishers.noBody())
+                    .build();
+            HttpResponse<String> response = http.send(request, HttpResponse.BodyHandlers.ofString());
+            if (response.statusCode() == 404) {
+                return Optional.empty();
+            }
+            if (response.statusCode() != 200) {
+                throw new ReplicaException(at + ": " + response.body().strip());
+            }
+            return Optional.of(JSON.fromJson(response.body(), type));
+        } catch (IllegalArgumentException | JsonSyntaxException e) {
+            throw new ReplicaException("'" + at + "' is not the service address of a replica, host:port", e);
+        } catch (IOException e) {
+            throw new ReplicaException(at + " does not answer: " + e, e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ReplicaException("interrupted while asking " + at, e);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+package org.gorda.replicator.node;
+
+import com.google.gson.Gson;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.MemberId;
+import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.ReplicaStatus;
+import org.gorda.replicator.engine.Verification;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What a replica process tells over HTTP, to people, to the driver and to the command line:
+ *
+ * <ul>
+ *   <li>{@code GET /status}: a {@link NodeStatus} as JSON
+ *   <li>{@code GET /topology}: for drivers, who is the primary and how to get there, as {@link Properties}
+ *   <li>{@code POST /outcome?transaction=ID&since=INDEX}: COMMITTED, ABORTED or FORGOTTEN; to ask decides
+ *   <li>{@code POST /verify}: has all replicas note what they hold, at the primary only; a {@link ReplicaContent} as JSON
+ *   <li>{@code GET /verification?request=N}: what this replica noted, 404 if it has not got there
+ * </ul>
+ *
+ * It is up before the replica is, so that a slow start can be watched. Thread-safe.
+ */
+final class NodeService implements AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(NodeService.class);
+    private static final int THREADS = 16;
+    private static final int WAITING_MAX = 256;
+    private static final Duration OUTCOME_WAIT = Duration.ofSeconds(2);
+    private static final Duration VERIFY_WAIT = Duration.ofMinutes(5);
+    private static final Gson JSON = new Gson();
+
+    static {
+        // Read by the JDK's server when it is first used: no 40 ms between header and body, no client that sends for
+        // ever.
+        System.setProperty("sun.net.httpserver.nodelay", "true");
+        System.setProperty("sun.net.httpserver.maxReqTime", "10");
+    }
+
+    /** Answers one request. */
+    private interface Answer {
+        Response to(Replica replica, Map<String, String> query)
+                throws IOException, InterruptedException, ExecutionException, TimeoutException;
+    }
+
+    private record Response(int status, String type, String body) {
+        static Response json(Object content) {
+            return new Response(200, "application/json", JSON.toJson(content) + "\n");
+        }
+
+        static Response text(int status, String body) {
+            return new Response(status, "text/plain; charset=utf-8", body + "\n");
+        }
+    }
+
+    private final NodeConfiguration configuration;
+    private final HttpServer server;
+    private final ThreadPoolExecutor threads;
+    private volatile @Nullable Replica replica;
+    private volatile String clients = "";
+
+    NodeService(NodeConfiguration configuration) {
+        this.configuration = configuration;
+        MemberId at = configuration.service();
+        try {
+            server = HttpServer.create(new InetSocketAddress(InetAddress.getByName(at.host()), at.port()), 0);
+        } catch (IOException e) {
+            throw new ReplicaException("the service address " + at + " cannot be used: " + e.getMessage(), e);
+        }
+        AtomicInteger count = new AtomicInteger();
+        threads = new ThreadPoolExecutor(
+                THREADS, THREADS, 30, TimeUnit.SECONDS, new ArrayBlockingQueue<>(WAITING_MAX), task -> {
+                    Thread thread = new Thread(task, "gorda-service-" + count.incrementAndGet());
+                    thread.setDaemon(true);
+                    return thread;
+                });
+        threads.allowCoreThreadTimeOut(true);
+        server.setExecutor(threads);
+        on("GET", "/status", (node, query) -> Response.json(status(node)));
+        on("GET", "/topology", (node, query) -> Response.text(200, topology(node)));
+        on("POST", "/outcome", NodeService::outcome);
+        on("POST", "/verify", (node, query) -> Response.json(ReplicaContent.of(node.verify(VERIFY_WAIT))));
+        on("GET", "/verification", NodeService::verification);
+        server.start();
+    }
+
+    /** There is a replica to tell of now. */
+    void serve(Replica started) {
+        replica = started;
+    }
+
+    /** Clients can come now. */
+    void clients(String url) {
+        clients = url;
+    }
+
+    private void on(String method, String path, Answer answer) {
+        server.createContext(path, exchange -> {
+            try (exchange) {
+                send(exchange, respond(method, path, exchange, answer));
+            }
+        });
+    }
+
+    private Response respond(String method, String path, HttpExchange exchange, Answer answer) {
+        if (!exchange.getRequestURI().getPath().equals(path)) {
+            return Response.text(404, "there is no " + exchange.getRequestURI().getPath());
+        }
+        if (!exchange.getRequestMethod().equals(method)) {
+            return Response.text(405, path + " wants " + method);
+        }
+        Replica node = replica;
+        if (node == null) {
+            return Response.text(503, "the replica is starting");
+        }
+        try {
+            return answer.to(node, query(exchange.getRequestURI().getQuery()));
+        } catch (IllegalArgumentException e) {
+            return Response.text(400, String.valueOf(e.getMessage()));
+        } catch (ReplicaException e) {
+            return Response.text(409, String.valueOf(e.getMessage()));
+        } catch (ExecutionException e) {
+            return Response.text(503, String.valueOf(e.getCause()));
+        } catch (TimeoutException e) {
+            return Response.text(503, "not ordered within " + OUTCOME_WAIT.toSeconds() + " s");
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Response.text(503, "stopping");
+        } catch (IOException | RuntimeException e) {
+            LOG.warn("{} could not be answered", exchange.getRequestURI(), e);
+            return Response.text(500, "internal error: " + e);
+        }
+    }
+
+    private static void send(HttpExchange exchange, Response response) throws IOException {
+        byte[] body = response.body().getBytes(StandardCharsets.UTF_8);
+        exchange.getResponseHeaders().set("Content-Type", response.type());
+        exchange.sendResponseHeaders(response.status(), body.length);
+        exchange.getResponseBody().write(body);
+    }
+
+    private static Map<String, String> query(@Nullable String text) {
+        Map<String, String> values = new HashMap<>();
+        for (String pair : text == null ? new String[0] : text.split("&", -1)) {
+            int equals = pair.indexOf('=');
+            if (equals > 0) {
+                values.put(pair.substring(0, equals), pair.substring(equals + 1));
+            }
+        }
+        return values;
+    }
+
+    private static String needed(Map<String, String> query, String name) {
+        String value = query.get(name);
+        if (value == null) {
+            throw new IllegalArgumentException(name + " is missing: ?" + name + "=...");
+        }
+        return value;
+    }
+
+    private static long number(Map<String, String> query, String name) {
+        String value = needed(query, name);
+        try {
+            return Long.parseLong(value);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(name + " is '" + value + "' but must be a number", e);
+        }
+    }
+
+    private NodeStatus status(Replica node) {
+        return NodeStatus.of(
+                configuration,
+                node.configuration().protocol().key(),
+                node.configuration().durability().key(),
+                node.status(),
+                clients);
+    }
+
+    private String topology(Replica node) throws IOException {
+        ReplicaStatus now = node.status();
+        Properties properties = new Properties();
+        properties.setProperty("database", configuration.databaseName());
+        properties.setProperty("url", clients);
+        properties.setProperty("primary", Boolean.toString(now.primaryHere()));
+        properties.setProperty("working", Boolean.toString(now.working()));
+        properties.setProperty("epoch", Long.toString(now.epoch()));
+        properties.setProperty("ordered", Long.toString(now.orderedIndex()));
+        StringWriter text = new StringWriter();
+        properties.store(text, null);
+        return text.toString();
+    }
+
+    private static Response outcome(Replica node, Map<String, String> query)
+            throws InterruptedException, ExecutionException, TimeoutException {
+        TransactionId id = TransactionId.parse(needed(query, "transaction"));
+        long since = number(query, "since");
+        return Response.text(
+                200,
+                node.outcome(id, since)
+                        .get(OUTCOME_WAIT.toMillis(), TimeUnit.MILLISECONDS)
+                        .toString());
+    }
+
+    private static Response verification(Replica node, Map<String, String> query) {
+        Optional<Verification> found = node.verification(number(query, "request"));
+        return found.map(verification -> Response.json(ReplicaContent.of(verification)))
+                .orElse(Response.text(404, "not known here (yet)"));
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+        threads.shutdownNow();
+    }
+}

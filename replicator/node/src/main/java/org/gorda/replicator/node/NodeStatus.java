@@ -1,0 +1,75 @@
+package org.gorda.replicator.node;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.gorda.replicator.engine.ReplicaStatus;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A replica process at one moment, as its service tells it. Immutable.
+ *
+ * @param role {@code primary} or {@code backup}
+ * @param lag how many places in the order are decided and not shown here yet
+ * @param services where each member tells of itself
+ * @param clients the JDBC URL by which the engine's own driver reaches this replica
+ */
+public record NodeStatus(
+        String self,
+        String state,
+        String explanation,
+        String role,
+        @Nullable String primary,
+        long epoch,
+        boolean working,
+        List<String> members,
+        List<String> learners,
+        long ordered,
+        long applied,
+        long durable,
+        long lag,
+        int inFlight,
+        long committedHere,
+        long appliedOfOthers,
+        Map<String, Long> refused,
+        String protocol,
+        String durability,
+        String database,
+        Map<String, String> services,
+        String clients) {
+
+    static NodeStatus of(
+            NodeConfiguration node, String protocol, String durability, ReplicaStatus now, String clients) {
+        Map<String, String> services = new TreeMap<>();
+        for (int i = 0; i < node.members().size(); i++) {
+            services.put(
+                    node.members().get(i).toString(), node.services().get(i).toString());
+        }
+        return new NodeStatus(
+                now.self().toString(),
+                now.state().toString(),
+                now.explanation(),
+                now.primaryHere() ? "primary" : "backup",
+                now.primary() == null ? null : now.primary().toString(),
+                now.epoch(),
+                now.working(),
+                now.members().stream().map(Object::toString).toList(),
+                now.learners().stream().map(Object::toString).toList(),
+                now.orderedIndex(),
+                now.appliedIndex(),
+                now.durableIndex(),
+                Math.max(0, now.orderedIndex() - now.appliedIndex()),
+                now.inFlight(),
+                now.committed(),
+                now.applied(),
+                now.refused().entrySet().stream()
+                        .collect(Collectors.toMap(
+                                entry -> entry.getKey().toString(), Map.Entry::getValue, Long::sum, TreeMap::new)),
+                protocol,
+                durability,
+                node.databaseName(),
+                services,
+                clients);
+    }
+}
