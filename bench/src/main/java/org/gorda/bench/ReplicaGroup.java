@@ -59,12 +59,16 @@ public final class ReplicaGroup implements AutoCloseable {
         return new ReplicaGroup(replicas);
     }
 
-    /** This Java with this class path; assertions are part of the product. */
+    /**
+     * This Java with this class path; assertions are part of the product. These processes live for seconds to minutes: with the
+     * quick compiler alone they are at full speed at once, instead of spending two cores on the slow one for the first minute.
+     */
     private static List<String> java() {
         return List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-ea",
                 "-Xmx768m",
+                "-XX:TieredStopAtLevel=1",
                 "-XX:+ExitOnOutOfMemoryError",
                 "-cp",
                 System.getProperty("java.class.path"));

@@ -14,6 +14,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 import org.gorda.gapi.TransactionId;
 import org.jspecify.annotations.Nullable;
@@ -30,9 +32,13 @@ final class ClusterMonitor {
     private static final int TIMEOUT_MILLIS = 500;
     private static final long CALM_MILLIS = 250;
     private static final long SEARCHING_MILLIS = 15;
+    private static final long SEARCH_NANOS = TimeUnit.SECONDS.toNanos(5);
     private static final int ANSWER_BYTES_MAX = 64 << 10;
 
     private final List<String> nodes;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition answered = lock.newCondition();
+    private final Condition searchBegins = lock.newCondition();
     private final Map<String, NodeInfo> infos = new ConcurrentHashMap<>();
     private final Set<ClusterConnection> connections = ConcurrentHashMap.newKeySet();
     private volatile long searchUntilNanos = System.nanoTime();
@@ -61,15 +67,32 @@ final class ClusterMonitor {
                 LOG.trace("{} does not answer", node, e);
                 infos.remove(node);
             }
-            synchronized (this) {
-                notifyAll();
-                boolean searching = System.nanoTime() - searchUntilNanos < 0;
-                try {
-                    wait(searching ? SEARCHING_MILLIS : CALM_MILLIS);
-                } catch (InterruptedException e) {
-                    return;
-                }
+            lock.lock();
+            try {
+                answered.signalAll();
+                pauseBeforeNext();
+            } catch (InterruptedException e) {
+                return;
+            } finally {
+                lock.unlock();
             }
+        }
+    }
+
+    /** A search that begins ends the pause. */
+    @SuppressWarnings("WaitNotInLoop") // a pause that ends early does no harm
+    private void pauseBeforeNext() throws InterruptedException {
+        long calmUntil = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(CALM_MILLIS);
+        if (System.nanoTime() - searchUntilNanos < 0) {
+            searchBegins.await(SEARCHING_MILLIS, TimeUnit.MILLISECONDS);
+            return;
+        }
+        while (System.nanoTime() - searchUntilNanos >= 0) {
+            long left = calmUntil - System.nanoTime();
+            if (left <= 0) {
+                return;
+            }
+            searchBegins.awaitNanos(left);
         }
     }
 
@@ -95,9 +118,30 @@ final class ClusterMonitor {
 
     /** Something failed: look closely for a while. */
     void search() {
-        searchUntilNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
-        synchronized (this) {
-            notifyAll();
+        lock.lock();
+        try {
+            boolean begins = System.nanoTime() - searchUntilNanos >= 0;
+            searchUntilNanos = System.nanoTime() + SEARCH_NANOS;
+            if (begins) {
+                searchBegins.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Waits until a replica has answered, or a little; false if the thread is interrupted. */
+    @SuppressWarnings("WaitNotInLoop") // the callers loop
+    private boolean awaitAnswer() {
+        lock.lock();
+        try {
+            answered.await(SEARCHING_MILLIS, TimeUnit.MILLISECONDS);
+            return true;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -127,13 +171,8 @@ final class ClusterMonitor {
                 return found;
             }
             search();
-            synchronized (this) {
-                try {
-                    wait(Math.min(TimeUnit.NANOSECONDS.toMillis(left) + 1, SEARCHING_MILLIS));
-                } catch (InterruptedException e) {
-                    Thread.currentThread().interrupt();
-                    return Optional.empty();
-                }
+            if (!awaitAnswer()) {
+                return Optional.empty();
             }
         }
     }
@@ -156,13 +195,8 @@ final class ClusterMonitor {
                     LOG.debug("{} does not tell the outcome of {}", info.node(), id, e);
                 }
             }
-            synchronized (this) {
-                try {
-                    wait(SEARCHING_MILLIS);
-                } catch (InterruptedException e) {
-                    Thread.currentThread().interrupt();
-                    return null;
-                }
+            if (!awaitAnswer()) {
+                return null;
             }
         }
         return null;
