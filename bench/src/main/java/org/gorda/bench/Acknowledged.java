@@ -1,5 +1,9 @@
 package org.gorda.bench;
 
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
@@ -56,8 +60,18 @@ public final class Acknowledged {
         private long unexpected;
         private @Nullable String firstUnexpected;
 
-        /** The replica holds this transaction. */
-        public void found(String name) {
+        /** Reads the history of one replica's own database. */
+        public Lookup in(Connection connection) throws SQLException {
+            try (Statement statement = connection.createStatement();
+                    ResultSet names = statement.executeQuery("SELECT filler FROM history")) {
+                while (names.next()) {
+                    found(names.getString(1));
+                }
+            }
+            return this;
+        }
+
+        private void found(String name) {
             if (!name.startsWith(run)) {
                 return; // of another run
             }

@@ -3,9 +3,7 @@ package org.gorda.bench;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Locale;
@@ -232,13 +230,8 @@ public record Demo(
     private static boolean read(ReplicaGroup group, ReplicaProcess replica, Acknowledged.Lookup lookup) {
         NodeStatus status = group.status(replica)
                 .orElseThrow(() -> new BenchException(replica.name() + " does not answer any more"));
-        try (Connection connection = DriverManager.getConnection(status.clients());
-                Statement statement = connection.createStatement()) {
-            try (ResultSet names = statement.executeQuery("SELECT filler FROM history")) {
-                while (names.next()) {
-                    lookup.found(names.getString(1));
-                }
-            }
+        try (Connection connection = DriverManager.getConnection(status.clients())) {
+            lookup.in(connection);
             return TpcB.sums(connection).equal();
         } catch (SQLException e) {
             throw new BenchException(replica.name() + " cannot be read: " + e.getMessage(), e);

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LoadTest {
 
-    /** What commits have done to the wall clock: the longest time without any. */
+    /** A time in which no transaction of any client was acknowledged, by {@link System#nanoTime}. Immutable. */
     public record Silence(long beginNanos, long endNanos) {
         public long millis() {
             return TimeUnit.NANOSECONDS.toMillis(endNanos - beginNanos);
@@ -117,8 +117,7 @@ public final class LoadTest {
     }
 
     /** The longest time without any success that a moment lies in or that begins within the time after it; null if none. */
-    @Nullable
-    Silence longestSilence(long fromNanos, Duration after) {
+    public @Nullable Silence longestSilence(long fromNanos, Duration after) {
         Silence longest = null;
         for (Silence silence : silences.values()) {
             if (silence.endNanos() > fromNanos

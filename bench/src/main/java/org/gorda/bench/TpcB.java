@@ -24,7 +24,8 @@ public record TpcB(int scale, long seed) {
     static final int TELLERS = 10;
     static final int ACCOUNTS = 100_000;
     private static final int DELTA_MAX = 999_999;
-    private static final int LOAD_BATCH = 1_000;
+    private static final int ROWS_PER_STATEMENT = 100;
+    private static final int ROWS_PER_TRANSACTION = 1_000;
 
     /** Of 100 transactions of a branch's tellers, so many are on accounts of the same branch (clause 5.3.5). */
     private static final int HOME_PERCENT = 85;
@@ -120,17 +121,19 @@ public record TpcB(int scale, long seed) {
             statement.executeUpdate("DELETE FROM accounts WHERE bid = " + branch);
             statement.executeUpdate("DELETE FROM tellers WHERE bid = " + branch);
         }
-        try (PreparedStatement insert = connection.prepareStatement("INSERT INTO accounts VALUES (?, ?, 0, ?)")) {
-            for (int first = 0; first < ACCOUNTS; first += LOAD_BATCH) {
-                for (int i = first; i < first + LOAD_BATCH; i++) {
-                    insert.setInt(1, branch * ACCOUNTS + i);
-                    insert.setInt(2, branch);
-                    insert.setString(3, ACCOUNT_FILLER);
-                    insert.addBatch();
+        String rows = "(?, ?, 0, ?)" + ", (?, ?, 0, ?)".repeat(ROWS_PER_STATEMENT - 1);
+        try (PreparedStatement insert = connection.prepareStatement("INSERT INTO accounts VALUES " + rows)) {
+            for (int first = 0; first < ACCOUNTS; first += ROWS_PER_STATEMENT) {
+                for (int i = 0; i < ROWS_PER_STATEMENT; i++) {
+                    insert.setInt(3 * i + 1, branch * ACCOUNTS + first + i);
+                    insert.setInt(3 * i + 2, branch);
+                    insert.setString(3 * i + 3, ACCOUNT_FILLER);
                 }
-                insert.executeBatch();
-                connection.commit();
-                loaded.addAndGet(LOAD_BATCH);
+                insert.executeUpdate();
+                if ((first + ROWS_PER_STATEMENT) % ROWS_PER_TRANSACTION == 0) {
+                    connection.commit();
+                    loaded.addAndGet(ROWS_PER_TRANSACTION);
+                }
             }
         }
         try (PreparedStatement insert = connection.prepareStatement("INSERT INTO tellers VALUES (?, ?, 0, ?)")) {

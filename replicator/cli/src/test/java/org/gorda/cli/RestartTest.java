@@ -1,0 +1,198 @@
+package org.gorda.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.awaitility.Awaitility;
+import org.gorda.bench.Acknowledged;
+import org.gorda.bench.LoadReport;
+import org.gorda.bench.LoadTest;
+import org.gorda.bench.ReplicaGroup;
+import org.gorda.bench.ReplicaProcess;
+import org.gorda.bench.TpcB;
+import org.gorda.replicator.node.NodeStatus;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Kills of all, and replicas that come back without what they had. */
+final class RestartTest {
+
+    private static final Duration WAIT = Duration.ofSeconds(90);
+    private static final int ENOUGH = 200;
+
+    @TempDir
+    private Path directory;
+
+    private static LoadTest load(ReplicaGroup group, int seconds) {
+        return LoadTest.of(new TpcB(1, 1)).target(group.url()).clients(4).duration(Duration.ofSeconds(seconds));
+    }
+
+    private static void awaitEnough(LoadTest load, CompletableFuture<LoadReport> report) {
+        Awaitility.await("the load runs")
+                .atMost(WAIT)
+                .until(() -> report.isDone() || load.acknowledged().count() >= ENOUGH);
+        assertThat(report).isNotDone();
+    }
+
+    private static void awaitOnline(ReplicaGroup group) {
+        group.awaitOnline(WAIT, line -> {});
+    }
+
+    private static void assertNothingLost(ReplicaGroup group, Acknowledged acknowledged) throws Exception {
+        awaitOnline(group);
+        assertThat(acknowledged.count()).isGreaterThanOrEqualTo(ENOUGH);
+        for (ReplicaProcess replica : group.replicas()) {
+            try (Connection connection = DriverManager.getConnection(
+                    group.status(replica).orElseThrow().clients())) {
+                Acknowledged.Lookup found = acknowledged.lookup().in(connection);
+                assertThat(found.lost()).as("lost on " + replica.name()).isZero();
+                assertThat(found.unexpected())
+                        .as("resurrected on " + replica.name())
+                        .isZero();
+                assertThat(TpcB.sums(connection).equal()).isTrue();
+            }
+        }
+        assertThat(group.verify(WAIT).identical()).isTrue();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"group, 2, 0, 1", "group-disk, 1, 2, 0"})
+    void nothingAcknowledgedIsLostWhenAllAreKilledAtOnceAndComeBackInAnyOrder(
+            String durability, int first, int second, int third) throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("durability", durability))) {
+            group.start();
+            awaitOnline(group);
+            LoadTest load = load(group, 15);
+            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
+            awaitEnough(load, report);
+            group.replicas().parallelStream().forEach(ReplicaProcess::kill);
+            for (int next : List.of(first, second, third)) {
+                group.replicas().get(next).start();
+            }
+            LoadReport whole = report.get(3, TimeUnit.MINUTES);
+            whole.requireConsistent();
+            assertThat(whole.abortedInAll()).as("what the kill interrupted").isPositive();
+            assertNothingLost(group, load.acknowledged());
+        }
+    }
+
+    @Test
+    void aReplicaWhoseDirectoryWasDeletedComesBackAndCatchesUp() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
+            group.start();
+            awaitOnline(group);
+            LoadTest load = load(group, 8);
+            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
+            awaitEnough(load, report);
+            ReplicaProcess backup = group.backup().orElseThrow();
+            backup.kill();
+            delete(backup.directory());
+            backup.start();
+            report.get(3, TimeUnit.MINUTES).requireConsistent();
+            assertNothingLost(group, load.acknowledged());
+        }
+    }
+
+    @Test
+    void aReplicaWhoseLogTailWasCutComesBackAndCatchesUp() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
+            group.start();
+            awaitOnline(group);
+            LoadTest load = load(group, 8);
+            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
+            awaitEnough(load, report);
+            ReplicaProcess backup = group.backup().orElseThrow();
+            backup.kill();
+            cutTail(backup.directory());
+            backup.start();
+            report.get(3, TimeUnit.MINUTES).requireConsistent();
+            assertNothingLost(group, load.acknowledged());
+        }
+    }
+
+    /**
+     * What one and three acknowledged, three has forgotten and two never had: two and three are a majority by number and must not
+     * go on without one.
+     */
+    @Test
+    void aReplicaThatForgotItsLogIsNoMajorityWithOneThatNeverHadIt() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
+            group.start();
+            awaitOnline(group);
+            LoadTest load = load(group, 5);
+            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
+            Awaitility.await("the load begins")
+                    .atMost(WAIT)
+                    .until(() -> load.acknowledged().count() > 0);
+            ReplicaProcess behind = group.backup().orElseThrow();
+            behind.kill();
+            awaitEnough(load, report);
+            report.get(3, TimeUnit.MINUTES);
+            ReplicaProcess primary = group.primary().orElseThrow();
+            ReplicaProcess forgetful = group.replicas().stream()
+                    .filter(replica -> replica != behind && replica != primary)
+                    .findFirst()
+                    .orElseThrow();
+            primary.kill();
+            forgetful.kill();
+            delete(forgetful.directory());
+            behind.start();
+            forgetful.start();
+            Awaitility.await("both tell of themselves")
+                    .atMost(WAIT)
+                    .until(() -> group.status(behind).isPresent()
+                            && group.status(forgetful).isPresent());
+            Awaitility.await("they stay without a majority")
+                    .during(Duration.ofSeconds(6))
+                    .atMost(Duration.ofSeconds(20))
+                    .until(() -> Stream.of(behind, forgetful)
+                            .noneMatch(replica -> group.status(replica)
+                                    .filter(NodeStatus::working)
+                                    .isPresent()));
+            primary.start();
+            assertNothingLost(group, load.acknowledged());
+        }
+    }
+
+    private static void delete(Path all) throws IOException {
+        try (Stream<Path> files = Files.walk(all)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(file);
+            }
+        }
+    }
+
+    /** The last segment loses its last third. */
+    private static void cutTail(Path replica) throws IOException {
+        Path last;
+        try (Stream<Path> files = Files.walk(replica)) {
+            last = files.filter(file ->
+                            file.getParent().endsWith("log") && file.toString().endsWith(".log"))
+                    .max(Comparator.naturalOrder())
+                    .orElseThrow();
+        }
+        try (RandomAccessFile file = new RandomAccessFile(last.toFile(), "rw")) {
+            byte[] content = new byte[(int) file.length()];
+            file.readFully(content);
+            int end = content.length;
+            while (end > 0 && content[end - 1] == 0) {
+                end--; // allocated ahead
+            }
+            file.setLength(end - end / 3);
+        }
+    }
+}
