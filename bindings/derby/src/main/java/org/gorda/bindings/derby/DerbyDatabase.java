@@ -64,7 +64,7 @@ final class DerbyDatabase implements ReflectedDatabase {
     private final String description;
     private final Set<LocalTransaction> open = ConcurrentHashMap.newKeySet();
     private final Set<LocalCommit> suspended = ConcurrentHashMap.newKeySet();
-    private final Map<TableShape, TableShape> shapes = new ConcurrentHashMap<>();
+    private final CapturedTables captured = new CapturedTables();
     private final Map<PreparedStatement, List<String>> generatedNames =
             Collections.synchronizedMap(new WeakHashMap<>());
     private volatile @Nullable StoredPosition committed;
@@ -97,7 +97,7 @@ final class DerbyDatabase implements ReflectedDatabase {
             createTables();
             description = internal.getMetaData().getDatabaseProductName() + " "
                     + internal.getMetaData().getDatabaseProductVersion();
-            dictionary = ReflectedDictionary.of(connection.getDatabase().getDataDictionary());
+            dictionary = ReflectedDictionary.of(connection.getDatabase().getDataDictionary(), captured);
             positions = within(connection, () -> PositionTable.open(connection));
             committed = PositionTable.load(internal);
             internal.commit();
@@ -187,8 +187,7 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     @Nullable
     CapturedTable captured(ReflectedConnection connection, long heapId) throws StandardException {
-        CapturedTable table = CapturedTable.ofHeap(connection, heapId);
-        return table == null ? null : table.withShape(shapes.computeIfAbsent(table.shape(), shape -> shape));
+        return captured.ofHeap(connection, heapId);
     }
 
     void remember(PreparedStatement statement, List<String> names) {

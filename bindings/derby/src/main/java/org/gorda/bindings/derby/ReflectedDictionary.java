@@ -4,35 +4,49 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.types.NumberDataValue;
 import org.jspecify.annotations.Nullable;
 
-/** Derby's data dictionary with an eye on the names and keys it generates. Thread-safe. */
+/** Derby's data dictionary with an eye on the names and keys it generates, and on when it changes. Thread-safe. */
 final class ReflectedDictionary implements InvocationHandler {
 
     private final DataDictionary derby;
+    private final CapturedTables tables;
 
-    private ReflectedDictionary(DataDictionary derby) {
+    private ReflectedDictionary(DataDictionary derby, CapturedTables tables) {
         this.derby = derby;
+        this.tables = tables;
     }
 
-    static DataDictionary of(DataDictionary derby) {
+    static DataDictionary of(DataDictionary derby, CapturedTables tables) {
         return (DataDictionary) Proxy.newProxyInstance(
                 DataDictionary.class.getClassLoader(),
                 new Class<?>[] {DataDictionary.class},
-                new ReflectedDictionary(derby));
+                new ReflectedDictionary(derby, tables));
     }
 
     @Override
     public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
+        String name = method.getName();
+        LanguageConnectionContext beginsToWrite = name.equals("startWriting")
+                        && arguments != null
+                        && arguments[0] instanceof LanguageConnectionContext connection
+                        && !connection.dataDictionaryInWriteMode()
+                ? connection
+                : null;
         Object result;
         try {
             result = method.invoke(derby, arguments);
         } catch (InvocationTargetException e) {
             throw e.getCause() == null ? e : e.getCause();
         }
-        String name = method.getName();
+        if (beginsToWrite != null && beginsToWrite.dataDictionaryInWriteMode()) {
+            tables.schemaChangeBegins();
+        } else if (name.equals("transactionFinished")) {
+            tables.schemaChangeEnded();
+        }
         if (name.equals("getSystemSQLName")) {
             ReflectedConnection connection = ReflectedConnection.current();
             return connection == null ? result : connection.generatedName((String) result);
