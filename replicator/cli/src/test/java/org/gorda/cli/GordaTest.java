@@ -1,0 +1,167 @@
+package org.gorda.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.gorda.bench.ReplicaGroup;
+import org.gorda.bench.ReplicaProcess;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The command as its users see it: a process, its exit status, what it prints. */
+final class GordaTest {
+
+    private record Run(int status, String out, String err) {
+
+        JsonObject lastLine() {
+            List<String> lines = out.lines().toList();
+            return JsonParser.parseString(lines.get(lines.size() - 1)).getAsJsonObject();
+        }
+    }
+
+    @TempDir
+    private Path directory;
+
+    private Run gorda(String... arguments) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-ea",
+                "-cp",
+                System.getProperty("java.class.path"),
+                "org.gorda.cli.Gorda"));
+        command.addAll(List.of(arguments));
+        Path out = directory.resolve("out");
+        Path err = directory.resolve("err");
+        Process process = new ProcessBuilder(command)
+                .directory(directory.toFile())
+                .redirectOutput(out.toFile())
+                .redirectError(err.toFile())
+                .start();
+        int status = process.waitFor();
+        return new Run(
+                status, Files.readString(out, StandardCharsets.UTF_8), Files.readString(err, StandardCharsets.UTF_8));
+    }
+
+    @Test
+    void theDemoLosesNothingWhenItKillsThePrimary() throws Exception {
+        Run demo = gorda("demo", "--duration", "8s", "--kill", "primary", "--json");
+        assertThat(demo.status()).as(demo.err()).isZero();
+        JsonObject result = demo.lastLine();
+        assertThat(result.get("protocol").getAsString()).isEqualTo("primary-backup");
+        assertThat(result.get("replicas").getAsInt()).isEqualTo(3);
+        assertThat(result.get("committed").getAsLong()).isPositive();
+        assertThat(result.get("throughput_per_s").getAsDouble()).isPositive();
+        assertThat(result.get("aborted").getAsLong()).isNotNegative();
+        assertThat(result.get("lost").getAsLong()).isZero();
+        assertThat(result.get("identical").getAsBoolean()).isTrue();
+        assertThat(result.get("failover_ms").getAsLong()).isPositive();
+        assertThat(demo.err()).contains("kill -9").contains("again").contains("/s ");
+    }
+
+    @Test
+    void statusVerifySqlAndBenchWorkOnRunningReplicas() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory.resolve("group"), Map.of())) {
+            group.start();
+            group.awaitOnline(Duration.ofSeconds(60), line -> {});
+            String any = group.replicas().get(0).service();
+
+            Run created =
+                    gorda("sql", "--url", group.url(), "CREATE TABLE t (id INTEGER PRIMARY KEY, note VARCHAR(9))");
+            assertThat(created.status()).as(created.err()).isZero();
+            Run inserted = gorda("sql", "--url", group.url(), "--json", "INSERT INTO t VALUES (1, 'one'), (2, NULL)");
+            assertThat(inserted.lastLine().get("updated").getAsInt()).isEqualTo(2);
+            Run read = gorda("sql", "--url", group.url(), "--json", "SELECT note, id FROM t ORDER BY id");
+            assertThat(read.lastLine().get("rows").toString()).isEqualTo("[[\"one\",\"1\"],[null,\"2\"]]");
+            Run wrong = gorda("sql", "--url", group.url(), "SELECT nothing FROM t");
+            assertThat(wrong.status()).isEqualTo(1);
+            assertThat(wrong.err()).contains("SQLSTATE 42X04").hasLineCount(1);
+
+            Run bench = gorda(
+                    "bench",
+                    "tpcb",
+                    "--url",
+                    group.url(),
+                    "--clients",
+                    "2",
+                    "--duration",
+                    "2s",
+                    "--warmup",
+                    "1s",
+                    "--json");
+            assertThat(bench.status()).as(bench.err()).isZero();
+            assertThat(bench.lastLine().get("committed").getAsLong()).isPositive();
+            assertThat(bench.err()).contains("p99").contains("consistent");
+
+            Run status = gorda("status", "--at", any, "--json");
+            assertThat(status.status()).as(status.err()).isZero();
+            assertThat(status.lastLine().get("replicas").getAsJsonObject().size())
+                    .isEqualTo(3);
+            Run verify = gorda("verify", "--at", any, "--json");
+            assertThat(verify.status()).as(verify.err()).isZero();
+            assertThat(verify.lastLine().get("identical").getAsBoolean()).isTrue();
+            assertThat(verify.err()).contains("\"APP\".\"ACCOUNTS\"").contains("100,000 rows");
+
+            ReplicaProcess gone = group.backup().orElseThrow();
+            gone.kill();
+            ReplicaProcess left = group.primary().orElseThrow();
+            Run missing = gorda("verify", "--at", left.service(), "--wait", "5s");
+            assertThat(missing.status()).isEqualTo(1);
+            assertThat(missing.out()).contains("is missing").contains("NOT IDENTICAL");
+            Run unwell = gorda("status", "--at", left.service());
+            assertThat(unwell.status()).isEqualTo(1);
+            assertThat(unwell.out()).contains("no answer");
+        }
+    }
+
+    @Test
+    void allCommandsHaveHelp() throws Exception {
+        for (String command : List.of("demo", "node", "status", "verify", "sql", "bench")) {
+            Run help = gorda(command, "--help");
+            assertThat(help.status()).isZero();
+            assertThat(help.out()).contains("Usage: gorda " + command);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "demo --duration 5 | 2 | 500ms, 30s, 5m or 1h",
+                "demo --replicas 2 | 1 | --replicas 3 or --kill none",
+                "demo --protocol nothing | 1 | must be one of",
+                "status --at nowhere:1 | 1 | nowhere:1",
+                "status | 2 | --at",
+                "node --database x --self a | 1 | member 'a' is not host:port",
+                "node --database x --self 127.0.0.1:1 --members 127.0.0.1:2 | 1 | must be one of the members",
+                "node --self 127.0.0.1:1 | 1 | database is not set",
+                "node --config nosuch.yaml | 1 | nosuch.yaml",
+                "sql --url jdbc:gorda:derby:x;durabilty=group SELECT | 1 | did you mean 'durability'",
+                "bench tpcb --url jdbc:none --scale 0 | 1 | scale is 0",
+            })
+    void wrongInputGetsOneLineThatSaysWhatToDo(String arguments, int status, String expected) throws Exception {
+        Run run = gorda(arguments.strip().split(" "));
+        assertThat(run.status()).as(run.err()).isEqualTo(status);
+        assertThat(run.err()).contains(expected).doesNotContain("\tat ");
+    }
+
+    @Test
+    void aNodeTakesItsSettingsFromAFileAndRefusesUnknownKeys() throws Exception {
+        Path file = directory.resolve("node.yaml");
+        Files.writeString(
+                file, "database: bank\nself: 127.0.0.1:7\nmembers: [127.0.0.1:7, 127.0.0.1:17]\ndurablity: group\n");
+        Run run = gorda("node", "--config", file.toString());
+        assertThat(run.status()).isEqualTo(1);
+        assertThat(run.err()).contains("no setting 'durablity'; did you mean 'durability'");
+    }
+}
