@@ -104,7 +104,11 @@ public final class WriteSetReader {
 
     /** The column, counted from 1, whose value follows. */
     public int column() {
-        return Math.toIntExact(Math.min(readNumber(), Integer.MAX_VALUE));
+        long column = readNumber();
+        if (column < 1 || column > Integer.MAX_VALUE) {
+            throw new MalformedWriteSetException("a change names column " + column);
+        }
+        return (int) column;
     }
 
     /** The type of the value that follows, to be read next; null if it is NULL, of which nothing follows. */

@@ -202,7 +202,11 @@ public final class ReplicaCore {
     }
 
     private static String text(ByteBuffer in) {
-        byte[] bytes = new byte[in.getShort() & 0xffff];
+        int length = in.getShort() & 0xffff;
+        if (length > in.remaining()) {
+            throw new java.nio.BufferUnderflowException();
+        }
+        byte[] bytes = new byte[length];
         in.get(bytes);
         return new String(bytes, StandardCharsets.UTF_8);
     }

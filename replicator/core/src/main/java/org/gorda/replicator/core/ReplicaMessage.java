@@ -128,7 +128,11 @@ public sealed interface ReplicaMessage {
     }
 
     private static MemberId member(ByteBuffer in) {
-        byte[] name = new byte[in.getShort() & 0xffff];
+        int length = in.getShort() & 0xffff;
+        if (length > in.remaining()) {
+            throw new BufferUnderflowException();
+        }
+        byte[] name = new byte[length];
         in.get(name);
         return new MemberId(new String(name, StandardCharsets.UTF_8));
     }

@@ -113,11 +113,19 @@ public record Configuration(GroupId group, List<Member> members) {
         try {
             GroupId group = new GroupId(buffer.getLong(), buffer.getLong());
             int count = buffer.getShort();
+            if (count < 0) {
+                throw new CorruptEntryException("a configuration of " + count + " members");
+            }
             List<Member> members = new ArrayList<>();
             for (int i = 0; i < count; i++) {
                 long admission = buffer.getLong();
                 boolean voter = buffer.get() != 0;
-                byte[] name = new byte[buffer.getShort() & 0xffff];
+                int length = buffer.getShort() & 0xffff;
+                if (length > buffer.remaining()) {
+                    throw new CorruptEntryException(
+                            "a member's name of " + length + " bytes is beyond its configuration");
+                }
+                byte[] name = new byte[length];
                 buffer.get(name);
                 members.add(new Member(new MemberId(new String(name, StandardCharsets.UTF_8)), admission, voter));
             }

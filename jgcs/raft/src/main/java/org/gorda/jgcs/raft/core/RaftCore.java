@@ -753,7 +753,13 @@ public final class RaftCore {
             return;
         }
         Checkpoint checkpoint = install.checkpoint();
-        if (checkpoint.index() > commitIndex) {
+        if (checkpoint.index() > commitIndex && terms.at(checkpoint.index()) == checkpoint.term()) {
+            // Section 5.1: what follows an entry that is held is kept; the leader may count it when a late answer
+            // arrives.
+            verifiedIndex = Math.max(verifiedIndex, checkpoint.index());
+            commitIndex = checkpoint.index();
+            tellCommit();
+        } else if (checkpoint.index() > commitIndex) {
             generation++;
             terms.reset(checkpoint.index(), checkpoint.term());
             configurations.clear();

@@ -89,9 +89,10 @@ public final class FileStorage implements Storage {
                         Configuration.EMPTY);
                 identity.save(identityPath);
             }
-            state = new StateFile(directory.resolve("state"));
-            mark = new Mark(directory.resolve("mark"));
             checkpoint = loadCheckpoint();
+            state = new StateFile(directory.resolve("state"), identity.admitted());
+            mark = new Mark(directory.resolve("mark"));
+            DurableFiles.forceDirectory(directory);
         } catch (IOException e) {
             closeQuietly(lockChannel);
             throw unusable(e);
@@ -142,11 +143,11 @@ public final class FileStorage implements Storage {
 
     /** Without an identity, other files of ours mean that it was deleted, and with it what the member promised. */
     private void refuseForeign() throws IOException {
-        for (String name : List.of("state", "mark", "checkpoint")) {
-            if (Files.exists(directory.resolve(name))) {
-                throw new IOException(
-                        "it holds '" + name + "' but no 'identity'; delete the member's whole group directory, "
-                                + "and it will rejoin as a learner");
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "{state,mark,checkpoint,*.log}")) {
+            for (Path file : files) {
+                throw new IOException("it holds '" + file.getFileName()
+                        + "' but no 'identity'; delete the member's whole group directory, "
+                        + "and it will rejoin as a learner");
             }
         }
     }
@@ -217,11 +218,22 @@ public final class FileStorage implements Storage {
                 boolean torn = firstIndex == found.lastKey() && segment.lastIndex() >= mark.acknowledged();
                 if (!torn) {
                     whole = false;
+                    LOG.warn(
+                            "{}: {} is damaged at byte {}, behind entry {}: what follows is not used, a copy is kept",
+                            identity.member(),
+                            file.getValue(),
+                            segment.sizeBytes(),
+                            segment.lastIndex());
                     Files.copy(file.getValue(), aside(file.getValue()), StandardCopyOption.REPLACE_EXISTING);
                 }
                 segment.cutTail();
             }
             segments.put(firstIndex, segment);
+        }
+        if (lastIndex() < checkpoint.index()) {
+            // A checkpoint was installed, or the end of the log is lost: what follows the checkpoint does not follow
+            // this.
+            removeSegments();
         }
         if (segments.isEmpty()) {
             addSegment(checkpoint.index() + 1);
@@ -378,20 +390,28 @@ public final class FileStorage implements Storage {
     @Override
     public void install(Checkpoint next) {
         guard(() -> {
-            // The checkpoint first: a crash in between leaves segments that do not continue it, which the start sets
-            // aside.
-            mark.acknowledge(0);
+            // What contradicts the checkpoint goes first, then the checkpoint comes: a crash in between leaves segments
+            // that
+            // end before it, which the start removes.
+            if (lastIndex() >= next.index()) {
+                truncate(next.index());
+                segments.lastEntry().getValue().force();
+            }
             synchronized (checkpointFile) {
                 writeCheckpoint(next);
                 checkpoint = next;
             }
             cache.truncate(0);
-            for (Segment segment : List.copyOf(segments.values())) {
-                remove(segment);
-            }
+            removeSegments();
             addSegment(next.index() + 1);
             mark.acknowledge(next.index());
         });
+    }
+
+    private void removeSegments() throws IOException {
+        for (Segment segment : List.copyOf(segments.values())) {
+            remove(segment);
+        }
     }
 
     @Override

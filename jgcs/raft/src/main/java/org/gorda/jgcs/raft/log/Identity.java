@@ -4,10 +4,13 @@ import java.io.IOException;
 import java.io.StringReader;
 import java.io.StringWriter;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Properties;
+import java.util.zip.CRC32C;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.raft.core.Configuration;
@@ -23,6 +26,7 @@ import org.gorda.jgcs.raft.core.CorruptEntryException;
 record Identity(String group, MemberId member, long admission, boolean admitted, Configuration formed) {
 
     private static final String FORMAT = "1";
+    private static final List<String> KEYS = List.of("format", "group", "member", "admission", "admitted", "formed");
 
     Identity admittedTo(Configuration configuration) {
         return new Identity(group, member, admission, true, configuration);
@@ -36,20 +40,24 @@ record Identity(String group, MemberId member, long admission, boolean admitted,
         properties.setProperty("admission", Long.toHexString(admission));
         properties.setProperty("admitted", Boolean.toString(admitted));
         properties.setProperty("formed", HexFormat.of().formatHex(formed.encode()));
+        properties.setProperty("checksum", checksum(properties));
         StringWriter text = new StringWriter();
         properties.store(text, "The identity of this member. Do not edit, and do not copy to another member.");
-        DurableFiles.replace(path, text.toString().getBytes(java.nio.charset.StandardCharsets.UTF_8));
+        DurableFiles.replace(path, text.toString().getBytes(StandardCharsets.UTF_8));
     }
 
     static Identity load(Path path) throws IOException {
         Properties properties = new Properties();
-        properties.load(new StringReader(Files.readString(path)));
         try {
+            properties.load(new StringReader(new String(Files.readAllBytes(path), StandardCharsets.UTF_8)));
             if (!FORMAT.equals(properties.getProperty("format"))) {
                 throw new GroupException(
                         GroupException.Disposition.CORRECT,
                         path + " has format " + properties.getProperty("format") + ", this version reads format "
                                 + FORMAT);
+            }
+            if (!required(properties, "checksum").equals(checksum(properties))) {
+                throw new IllegalArgumentException("its checksum does not match");
             }
             return new Identity(
                     required(properties, "group"),
@@ -64,6 +72,14 @@ record Identity(String group, MemberId member, long admission, boolean admitted,
                             + "): delete the member's whole group directory, and it will rejoin " + "as a learner",
                     e);
         }
+    }
+
+    private static String checksum(Properties properties) {
+        CRC32C crc = new CRC32C();
+        for (String key : KEYS) {
+            crc.update((key + '=' + required(properties, key) + '\n').getBytes(StandardCharsets.UTF_8));
+        }
+        return Long.toHexString(crc.getValue());
     }
 
     private static String required(Properties properties, String key) {

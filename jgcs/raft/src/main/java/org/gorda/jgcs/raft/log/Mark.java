@@ -11,20 +11,28 @@ import java.util.UUID;
 
 /**
  * How far this member has acknowledged its log, in mapped memory: a store costs nothing and outlives the process, so that a log
- * whose end was deleted is noticed. It does not outlive the machine, hence the boot identity. Confined to one thread.
+ * whose end was deleted is noticed. It does not outlive the machine, hence the boot identity. No single bit that
+ * flips makes it vouch for more than it did. Confined to one thread.
  */
 final class Mark implements Closeable {
 
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
-    private static final int MAGIC = 0x474d4b31;
+    private static final int MAGIC = 0x474d4b32;
     private static final int BYTES = 64;
     private static final int AT_MAGIC = 0;
     private static final int AT_CLEAN = 4;
-    private static final int AT_UNCERTAIN = 5;
+    private static final int AT_CERTAIN = 5;
     private static final int AT_SYNCED = 6;
     private static final int AT_BOOT = 8;
     private static final int AT_INDEX = 24;
     private static final int AT_INCARNATION = 32;
+    private static final int AT_INDEX_COPY = 40;
+
+    // What vouches for something is a pattern, and everything else says no.
+    private static final byte CLEAN = 0x5c;
+    private static final byte CERTAIN = 0x36;
+    private static final byte SYNCED = 0x69;
+    private static final byte NO = 0;
 
     private final RandomAccessFile file;
     private final MappedByteBuffer map;
@@ -56,37 +64,40 @@ final class Mark implements Closeable {
      * @param lastIndex where the log ends
      */
     boolean vouchesFor(long lastIndex, UUID boot) {
-        if (!existed || map.getInt(AT_MAGIC) != MAGIC || map.get(AT_UNCERTAIN) != 0) {
+        if (!existed || map.getInt(AT_MAGIC) != MAGIC || map.get(AT_CERTAIN) != CERTAIN) {
             return false;
         }
         boolean sameBoot = map.getLong(AT_BOOT) == boot.getMostSignificantBits()
                 && map.getLong(AT_BOOT + 8) == boot.getLeastSignificantBits();
-        boolean survived = sameBoot || map.get(AT_CLEAN) != 0 || map.get(AT_SYNCED) != 0;
-        return survived && lastIndex >= map.getLong(AT_INDEX);
+        boolean survived = sameBoot || map.get(AT_CLEAN) == CLEAN || map.get(AT_SYNCED) == SYNCED;
+        return survived && lastIndex >= acknowledged();
     }
 
     /** Starts a run. */
     void begin(UUID boot, boolean synced, boolean uncertain, long lastIndex) {
+        // The doubt first: what is killed in between must not look certain to its successor.
+        map.put(AT_CERTAIN, uncertain ? NO : CERTAIN);
+        map.force();
         map.putInt(AT_MAGIC, MAGIC);
         map.putLong(AT_BOOT, boot.getMostSignificantBits());
         map.putLong(AT_BOOT + 8, boot.getLeastSignificantBits());
-        map.put(AT_SYNCED, (byte) (synced ? 1 : 0));
-        map.put(AT_UNCERTAIN, (byte) (uncertain ? 1 : 0));
-        map.putLong(AT_INDEX, lastIndex);
-        map.put(AT_CLEAN, (byte) 0);
+        map.put(AT_SYNCED, synced ? SYNCED : NO);
+        acknowledge(lastIndex);
+        map.put(AT_CLEAN, NO);
         map.force();
     }
 
     void acknowledge(long index) {
         map.putLong(AT_INDEX, index);
+        map.putLong(AT_INDEX_COPY, index);
     }
 
     long acknowledged() {
-        return map.getLong(AT_INDEX);
+        return Math.max(map.getLong(AT_INDEX), map.getLong(AT_INDEX_COPY));
     }
 
     void certain() {
-        map.put(AT_UNCERTAIN, (byte) 0);
+        map.put(AT_CERTAIN, CERTAIN);
         map.force();
     }
 
@@ -101,7 +112,7 @@ final class Mark implements Closeable {
 
     /** Everything is on disk. */
     void clean() {
-        map.put(AT_CLEAN, (byte) 1);
+        map.put(AT_CLEAN, CLEAN);
         map.force();
     }
 

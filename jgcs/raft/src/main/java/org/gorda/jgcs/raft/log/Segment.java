@@ -13,6 +13,7 @@ import java.util.TreeMap;
 import java.util.function.Consumer;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
 import org.gorda.jgcs.raft.core.Entry;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One file of the log. {@code RandomAccessFile} and not a channel, because an interrupt of the calling thread closes a channel.
@@ -54,17 +55,22 @@ final class Segment implements Closeable {
         Path path = directory.resolve(fileName(firstIndex));
         RandomAccessFile file = new RandomAccessFile(path.toFile(), "rw");
         try {
-            file.setLength(0);
-            file.write(ByteBuffer.allocate(HEADER_BYTES)
-                    .put(MAGIC)
-                    .putLong(firstIndex)
-                    .array());
-            file.getFD().sync();
-            return new Segment(path, firstIndex, file);
+            Segment segment = new Segment(path, firstIndex, file);
+            segment.cut(0);
+            segment.writeHeader();
+            return segment;
         } catch (IOException e) {
             file.close();
             throw e;
         }
+    }
+
+    private void writeHeader() throws IOException {
+        file.seek(0);
+        file.write(
+                ByteBuffer.allocate(HEADER_BYTES).put(MAGIC).putLong(firstIndex).array());
+        file.getFD().sync();
+        end = HEADER_BYTES;
     }
 
     /** Opens an existing file, not yet scanned. */
@@ -86,7 +92,8 @@ final class Segment implements Closeable {
     }
 
     /**
-     * Reads all entries from the start and stops behind the last one that is whole and in its place.
+     * Reads all entries from the start and stops behind the last one that is whole and in its place. Terms do not go back in a
+     * log: what does is a remnant of what was cut off earlier.
      *
      * @return whether the file held nothing else
      */
@@ -99,6 +106,7 @@ final class Segment implements Closeable {
         int limit = 0;
         int offset = 0;
         long position = HEADER_BYTES;
+        long term = 0;
         file.seek(position);
         while (true) {
             int available = limit - offset;
@@ -131,9 +139,10 @@ final class Segment implements Closeable {
             } catch (CorruptEntryException e) {
                 return false;
             }
-            if (entry.index() != lastIndex + 1) {
+            if (entry.index() != lastIndex + 1 || entry.term() < term) {
                 return false;
             }
+            term = entry.term();
             visitor.accept(entry);
             advance(entry.index(), entry.length());
             position += entry.length();
@@ -185,6 +194,9 @@ final class Segment implements Closeable {
     /** Cuts off what {@link #scan} did not accept. */
     synchronized void cutTail() throws IOException {
         cut(end);
+        if (end < HEADER_BYTES) {
+            writeHeader();
+        }
     }
 
     private void cut(long newEnd) throws IOException {
@@ -197,9 +209,12 @@ final class Segment implements Closeable {
         long start = offsetOf(fromIndex);
         long stop = Math.min(end, start + Math.max(bytesMax, Entry.HEADER_BYTES));
         byte[] buffer = readAt(start, (int) (stop - start));
-        int firstLength = Entry.HEADER_BYTES + ByteBuffer.wrap(buffer).getInt();
+        long firstLength = Entry.HEADER_BYTES + (long) ByteBuffer.wrap(buffer).getInt();
+        if (firstLength < Entry.HEADER_BYTES || firstLength > end - start) {
+            throw damaged(start, fromIndex, "a length of " + firstLength);
+        }
         if (firstLength > buffer.length) {
-            buffer = readAt(start, firstLength);
+            buffer = readAt(start, (int) firstLength);
         }
         int offset = 0;
         long index = fromIndex;
@@ -209,14 +224,24 @@ final class Segment implements Closeable {
             if (length > buffer.length - offset) {
                 break;
             }
-            Entry entry = Entry.decode(buffer, offset, buffer.length);
+            Entry entry;
+            try {
+                entry = Entry.decode(buffer, offset, buffer.length);
+            } catch (CorruptEntryException e) {
+                throw damaged(start + offset, index, e.getMessage());
+            }
             if (entry.index() != index) {
-                throw new CorruptEntryException(path + " holds " + entry + " where " + index + " was written");
+                throw damaged(start + offset, index, "it holds " + entry);
             }
             target.add(entry);
             offset += entry.length();
             index++;
         }
+    }
+
+    private CorruptEntryException damaged(long offset, long index, @Nullable String how) {
+        return new CorruptEntryException(
+                path + " is damaged at byte " + offset + ", where entry " + index + " was written: " + how);
     }
 
     private byte[] readAt(long offset, int length) throws IOException {
@@ -237,6 +262,9 @@ final class Segment implements Closeable {
             file.seek(offset);
             file.readFully(length);
             offset += Entry.HEADER_BYTES + ByteBuffer.wrap(length).getInt();
+            if (offset < HEADER_BYTES || offset > end - Entry.HEADER_BYTES) {
+                throw damaged(offset, at + 1, "a length before it is wrong");
+            }
         }
         return offset;
     }

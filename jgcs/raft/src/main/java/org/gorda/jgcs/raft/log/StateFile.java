@@ -12,39 +12,47 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Term and vote, which must never go back (section 3.8). Two slots written in turn, so that a torn write harms only the one that
- * was being written. Confined to one thread.
+ * was being written; both hold the same afterwards, so that neither's decay takes term and vote back. Confined to one thread.
  */
 final class StateFile implements Closeable {
 
     private static final int SLOT_BYTES = 512;
 
     private final RandomAccessFile file;
+    private int newest;
     private long version;
     private long term;
     private @Nullable MemberId vote;
 
-    StateFile(Path path) throws IOException {
+    /**
+     * Opens the file, or creates it.
+     *
+     * @param mayHaveVoted whether this directory's member has taken part in a group, so that there must be a whole file
+     */
+    StateFile(Path path, boolean mayHaveVoted) throws IOException {
         file = new RandomAccessFile(path.toFile(), "rw");
         try {
-            boolean found = file.length() == 0;
+            boolean found = false;
             for (int slot = 0; slot < 2 && file.length() >= 2 * SLOT_BYTES; slot++) {
                 byte[] bytes = new byte[SLOT_BYTES];
                 file.seek((long) slot * SLOT_BYTES);
                 file.readFully(bytes);
-                found |= take(ByteBuffer.wrap(bytes));
+                found |= take(slot, ByteBuffer.wrap(bytes));
             }
-            if (!found) {
-                throw new IOException(
-                        path + " is damaged, so that this member may have forgotten how it voted: delete the "
-                                + "member's whole group directory, and it will rejoin as a learner");
+            if (!found && mayHaveVoted) {
+                throw new IOException(path
+                        + " is missing or damaged, so that this member may have forgotten how it voted: delete the "
+                        + "member's whole group directory, and it will rejoin as a learner");
             }
+            save(term, vote);
+            file.getFD().sync();
         } catch (IOException e) {
             file.close();
             throw e;
         }
     }
 
-    private boolean take(ByteBuffer slot) {
+    private boolean take(int number, ByteBuffer slot) {
         int length = slot.getInt();
         int crc = slot.getInt();
         if (length < 0 || length > SLOT_BYTES - 8 || checksum(slot.array(), 8, length) != crc || length == 0) {
@@ -55,6 +63,7 @@ final class StateFile implements Closeable {
         byte[] name = new byte[slot.getShort()];
         slot.get(name);
         if (slotVersion > version) {
+            newest = number;
             version = slotVersion;
             term = slotTerm;
             vote = name.length == 0 ? null : new MemberId(new String(name, StandardCharsets.UTF_8));
@@ -87,12 +96,16 @@ final class StateFile implements Closeable {
         slot.putInt(length).putInt(0).putLong(version + 1).putLong(newTerm).putShort((short) name.length);
         slot.put(name);
         slot.putInt(4, checksum(slot.array(), 8, length));
-        if (file.length() == 0) {
+        if (file.length() != 2 * SLOT_BYTES) {
             file.setLength(2 * SLOT_BYTES);
         }
-        file.seek((version + 1) % 2 * SLOT_BYTES);
+        newest = 1 - newest;
+        file.seek((long) newest * SLOT_BYTES);
         file.write(slot.array());
         file.getFD().sync();
+        // The copy reaches the disk in its own time: until then only two faults at once could harm.
+        file.seek((1L - newest) * SLOT_BYTES);
+        file.write(slot.array());
         version++;
         term = newTerm;
         vote = newVote;

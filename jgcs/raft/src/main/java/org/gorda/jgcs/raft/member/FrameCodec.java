@@ -250,8 +250,7 @@ final class FrameCodec {
             GroupId sendersGroup = new GroupId(buffer.getLong(), buffer.getLong());
             long sendersAdmission = buffer.getLong();
             long sendersRun = buffer.getLong();
-            byte[] name = new byte[bytes[3] & 0xff];
-            buffer.get(name);
+            byte[] name = MessageHeader.readName(buffer, bytes[3] & 0xff);
             MemberId from = new MemberId(new String(name, StandardCharsets.UTF_8));
             if (sendersGroup.isKnown() && group.isKnown() && !sendersGroup.equals(group)) {
                 throw new CorruptEntryException("a frame of " + from + ", whose group of the same name has another "

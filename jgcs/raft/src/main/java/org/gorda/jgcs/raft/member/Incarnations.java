@@ -105,10 +105,9 @@ public final class Incarnations {
         }
         try {
             ByteBuffer buffer = state.duplicate();
-            int count = buffer.getShort();
+            int count = buffer.getShort() & 0xffff;
             for (int i = 0; i < count; i++) {
-                byte[] name = new byte[buffer.getShort() & 0xffff];
-                buffer.get(name);
+                byte[] name = MessageHeader.readName(buffer, buffer.getShort() & 0xffff);
                 MemberId member = new MemberId(new String(name, StandardCharsets.UTF_8));
                 last.put(member, new Last(buffer.getLong(), buffer.getLong()));
             }

@@ -45,8 +45,7 @@ final class MessageHeader {
     }
 
     static MemberId readMember(ByteBuffer buffer) {
-        byte[] name = new byte[buffer.get() & 0xff];
-        buffer.get(name);
+        byte[] name = readName(buffer, buffer.get() & 0xff);
         byte[][] names = knownNames;
         MemberId[] members = known;
         for (int i = 0; i < Math.min(names.length, members.length); i++) {
@@ -55,6 +54,16 @@ final class MessageHeader {
             }
         }
         return learn(name);
+    }
+
+    /** Reads a name, but makes no array larger than what is left of the buffer. */
+    static byte[] readName(ByteBuffer buffer, int length) {
+        if (length > buffer.remaining()) {
+            throw new BufferUnderflowException();
+        }
+        byte[] name = new byte[length];
+        buffer.get(name);
+        return name;
     }
 
     private static synchronized MemberId learn(byte[] name) {

@@ -1,0 +1,89 @@
+package org.gorda.jgcs.raft.core;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.MemberId;
+import org.junit.jupiter.api.Test;
+
+/** What a follower makes of a checkpoint (section 5.1). */
+class InstallTest {
+
+    private static final MemberId SELF = new MemberId("db1:7800");
+    private static final MemberId LEADER = new MemberId("db2:7800");
+    private static final Configuration MEMBERS = new Configuration(
+            new GroupId(1, 2),
+            List.of(new Configuration.Member(SELF, 1, true), new Configuration.Member(LEADER, 2, true)));
+
+    private final List<String> calls = new ArrayList<>();
+    private final List<RaftMessage> sent = new ArrayList<>();
+
+    private RaftCore follower() {
+        Effects effects = (Effects) Proxy.newProxyInstance(
+                Effects.class.getClassLoader(), new Class<?>[] {Effects.class}, (proxy, method, arguments) -> {
+                    calls.add(method.getName());
+                    if (method.getName().equals("send")) {
+                        sent.add((RaftMessage) arguments[1]);
+                    }
+                    return null;
+                });
+        Effects.Log log = (Effects.Log) Proxy.newProxyInstance(
+                Effects.Log.class.getClassLoader(),
+                new Class<?>[] {Effects.Log.class},
+                (proxy, method, arguments) -> method.getName().equals("checkpoint") ? Checkpoint.NONE : List.of());
+        RaftCore core = new RaftCore(SELF, 1, List.of(SELF, LEADER), 1_000_000_000, bound -> 0, effects, log);
+        core.recover(Checkpoint.NONE, MEMBERS);
+        core.start(0, 1, Standing.CERTAIN, 3, null);
+        List<Entry> entries = new ArrayList<>();
+        for (long index = 1; index <= 5; index++) {
+            entries.add(Entry.of(3, index, Entry.Kind.NO_OP, new byte[0]));
+        }
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 1, 1, entries));
+        core.stored(2, core.generation(), 5);
+        calls.clear();
+        return core;
+    }
+
+    private static Checkpoint checkpoint(long index, long term) {
+        return new Checkpoint(index, term, MEMBERS, ByteBuffer.allocate(0));
+    }
+
+    @Test
+    void keepsAcknowledgedEntriesBehindACheckpointThatItsLogHolds() {
+        RaftCore core = follower();
+
+        core.receive(3, LEADER, 2, 1, new RaftMessage.Install(3, checkpoint(3, 3), 2));
+
+        assertThat(core.lastIndex()).isEqualTo(5);
+        assertThat(core.commitIndex()).isEqualTo(3);
+        assertThat(calls).contains("commit").doesNotContain("install");
+        assertThat(sent.get(sent.size() - 1)).isEqualTo(new RaftMessage.AppendReply(3, true, 5, 0, 0, 2));
+    }
+
+    @Test
+    void replacesALogThatContradictsTheCheckpoint() {
+        RaftCore core = follower();
+
+        core.receive(3, LEADER, 2, 1, new RaftMessage.Install(4, checkpoint(3, 4), 2));
+
+        assertThat(core.lastIndex()).isEqualTo(3);
+        assertThat(calls).contains("install");
+        assertThat(sent.get(sent.size() - 1)).isEqualTo(new RaftMessage.AppendReply(4, true, 3, 0, 0, 2));
+    }
+
+    @Test
+    void ignoresACheckpointOfWhatItHasCommitted() {
+        RaftCore core = follower();
+        core.receive(3, LEADER, 2, 1, new RaftMessage.Install(3, checkpoint(3, 3), 2));
+        calls.clear();
+
+        core.receive(4, LEADER, 2, 1, new RaftMessage.Install(3, checkpoint(3, 3), 2));
+
+        assertThat(core.lastIndex()).isEqualTo(5);
+        assertThat(calls).containsExactly("send");
+    }
+}

@@ -1,0 +1,151 @@
+package org.gorda.replicator.core;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.function.Consumer;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Message;
+import org.gorda.jgcs.MessageId;
+import org.gorda.jgcs.Position;
+import org.junit.jupiter.api.Test;
+
+/** Whatever bytes are delivered or restored, they are what they should be or give a {@link MalformedMessageException}. */
+class MessagesFuzzTest {
+
+    private static final int RUNS = 40_000;
+
+    /** The messages here are far shorter; an exception and its trace take some. */
+    private static final long ALLOCATED_BYTES_MAX = 40 << 10;
+
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private static final MemberId SELF = new MemberId("db1:7800");
+    private static final TransactionId TRANSACTION = new TransactionId(new SessionId(1, 2), 3);
+
+    private static List<byte[]> messages() {
+        List<byte[]> messages = new ArrayList<>();
+        for (ReplicaMessage message : List.of(
+                new ReplicaMessage.Primary(SELF, 5),
+                new ReplicaMessage.Close(TRANSACTION, 6, 7),
+                new ReplicaMessage.Verify(8),
+                new ReplicaMessage.Durable(SELF, 9))) {
+            messages.add(array(ReplicaMessage.encode(message)));
+        }
+        ByteBuffer commit = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES + 30);
+        ReplicaMessage.putWriteSetHeader(commit, TRANSACTION, 4, 5);
+        messages.add(commit.array());
+        return messages;
+    }
+
+    private static byte[] array(ByteBuffer buffer) {
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.duplicate().get(bytes);
+        return bytes;
+    }
+
+    private static Effects nothing() {
+        return (Effects) Proxy.newProxyInstance(
+                Effects.class.getClassLoader(), new Class<?>[] {Effects.class}, (proxy, method, arguments) -> null);
+    }
+
+    /** The state after some messages of each kind. */
+    private static byte[] checkpoint() {
+        ReplicaCore core = new ReplicaCore(SELF, 5, nothing());
+        long index = 10;
+        for (byte[] message : messages()) {
+            core.delivered(new Message(
+                    new Position(new GroupId(1, 2), 1, index),
+                    new MessageId(SELF, 1, index),
+                    ByteBuffer.wrap(message)));
+            index++;
+        }
+        return array(core.checkpoint());
+    }
+
+    private static byte[] mutate(byte[] valid, SplittableRandom random) {
+        byte[] bytes = valid.clone();
+        if (random.nextInt(4) == 0) {
+            bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length + 9));
+        }
+        for (int changes = random.nextInt(4); changes > 0 && bytes.length > 0; changes--) {
+            int at = random.nextInt(bytes.length);
+            bytes[at] = (byte) (random.nextBoolean() ? random.nextInt() : -1);
+            if (at + 4 < bytes.length && random.nextInt(4) == 0) {
+                int[] extreme = {-1, Integer.MAX_VALUE, Integer.MIN_VALUE, 0xffff, bytes.length};
+                ByteBuffer.wrap(bytes).putInt(at, extreme[random.nextInt(extreme.length)]);
+            }
+        }
+        return bytes;
+    }
+
+    private static boolean decodes(byte[] bytes, Consumer<ByteBuffer> decoder, String how) {
+        return decodes(bytes, decoder, how, true);
+    }
+
+    private static boolean decodes(byte[] bytes, Consumer<ByteBuffer> decoder, String how, boolean mayLoadClasses) {
+        long before = THREADS.getCurrentThreadAllocatedBytes();
+        boolean taken;
+        try {
+            decoder.accept(ByteBuffer.wrap(bytes));
+            taken = true;
+        } catch (MalformedMessageException e) {
+            taken = false;
+        } catch (RuntimeException | Error e) {
+            throw new AssertionError(how + ": " + Arrays.toString(bytes), e);
+        }
+        long allocated = THREADS.getCurrentThreadAllocatedBytes() - before;
+        if (allocated > ALLOCATED_BYTES_MAX && mayLoadClasses) {
+            return decodes(bytes, decoder, how, false);
+        }
+        if (allocated > ALLOCATED_BYTES_MAX) {
+            throw new AssertionError(how + " allocates " + allocated + " bytes: " + Arrays.toString(bytes));
+        }
+        return taken;
+    }
+
+    private static void fuzz(List<byte[]> valid, Consumer<ByteBuffer> decoder) {
+        for (byte[] bytes : valid) {
+            assertThat(decodes(bytes, decoder, "valid")).isTrue();
+            for (int length = 0; length < bytes.length; length++) {
+                decodes(Arrays.copyOf(bytes, length), decoder, "cut at " + length);
+            }
+        }
+        for (int seed = 0; seed < RUNS; seed++) {
+            SplittableRandom random = new SplittableRandom(seed);
+            byte[] bytes = mutate(valid.get(seed % valid.size()), random);
+            if (random.nextInt(20) == 0) {
+                random.nextBytes(bytes);
+            }
+            decodes(bytes, decoder, "seed " + seed);
+        }
+    }
+
+    @Test
+    void aDeliveredMessageOfAnyBytesIsValidOrMalformed() {
+        fuzz(messages(), ReplicaMessage::decode);
+    }
+
+    @Test
+    void aRestoredCheckpointOfAnyBytesIsValidOrMalformed() {
+        fuzz(List.of(checkpoint()), state -> new ReplicaCore(SELF, 5, nothing()).restore(state));
+    }
+
+    @Test
+    void aPartOfACommitsHeaderIsMalformed() {
+        byte[] commit = messages().get(4);
+        for (int length = 0; length < ReplicaMessage.WRITE_SET_HEADER_BYTES; length++) {
+            assertThat(decodes(Arrays.copyOf(commit, length), ReplicaMessage::decode, "cut at " + length))
+                    .isFalse();
+        }
+    }
+}
