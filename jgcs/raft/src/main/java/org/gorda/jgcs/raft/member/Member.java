@@ -195,6 +195,16 @@ public final class Member implements Effects {
             throw new CorruptEntryException("a frame that claims to come from this member itself");
         }
         now = nowNanos;
+        try {
+            work(received);
+        } catch (CorruptEntryException e) {
+            // Not the frame is damaged, but what it brought, and some of that may have been done already.
+            throw new IllegalStateException("what " + from + " sent cannot be understood: " + e.getMessage(), e);
+        }
+    }
+
+    private void work(FrameCodec.Received received) {
+        MemberId from = received.from();
         Frame frame = received.frame();
         if (frame instanceof Frame.Core message) {
             core.receive(now, from, received.admission(), received.run(), message.message());
