@@ -1,12 +1,10 @@
 package org.gorda.jdbc;
 
 import java.io.IOException;
-import java.lang.reflect.Field;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.net.Socket;
 import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
@@ -44,18 +42,14 @@ final class ClusterConnection implements InvocationHandler {
     private final Connection proxy;
     private final SessionId session = SessionId.of(UUID.randomUUID());
 
-    private volatile Connection physical;
-    private volatile NodeInfo node;
-    private @Nullable Connection reader;
+    private final Connection physical;
+    private final NodeInfo node;
+    private volatile @Nullable Connection reader;
     private @Nullable PreparedStatement commitAs;
     private long lastNumber;
     private boolean autoCommit = true;
     private boolean readOnly;
-    private boolean closed;
-
-    /** Whether the engine's driver believes that a transaction is open which {@link #commitNamed} has ended. */
-    private boolean believesOpen;
-
+    private volatile boolean closed;
     private volatile @Nullable SQLException broken;
 
     private ClusterConnection(ClusterMonitor monitor, ClusterUrl url, NodeInfo node, Connection physical) {
@@ -77,7 +71,8 @@ final class ClusterConnection implements InvocationHandler {
                     left <= 0 ? null : monitor.primary(Duration.ofNanos(left)).orElse(null);
             if (primary == null) {
                 throw new SQLNonTransientConnectionException(
-                        "no primary within " + url.connectTimeout().toSeconds() + " s: " + monitor.describe(),
+                        "no primary within " + url.connectTimeout().toSeconds() + " s: " + monitor.describe()
+                                + (last == null ? "" : "; the last attempt failed: " + last.getMessage()),
                         "08001",
                         last);
             }
@@ -122,7 +117,10 @@ final class ClusterConnection implements InvocationHandler {
             case "close" -> close();
             case "isClosed" -> closed || broken != null || physical.isClosed();
             case "isValid" -> isValid(arguments == null ? 0 : (Integer) arguments[0]);
-            case "abort" -> abort();
+            case "abort" -> abort(arguments == null ? null : arguments[0]);
+            case "rollback" -> rollback(method, arguments);
+            case "setTransactionIsolation", "setSchema", "setHoldability", "setNetworkTimeout" ->
+                setForBoth(method, arguments);
             case "unwrap", "isWrapperFor" -> unwrap(method, arguments);
             default -> delegate(method, arguments);
         };
@@ -130,9 +128,6 @@ final class ClusterConnection implements InvocationHandler {
 
     private @Nullable Object delegate(Method method, Object @Nullable [] arguments) throws Throwable {
         checkOpen();
-        if (method.getName().equals("rollback")) {
-            believesOpen = false;
-        }
         Object result = call(active(), method, arguments);
         if (result instanceof Statement statement) {
             return wrap(statement, method.getReturnType());
@@ -179,7 +174,7 @@ final class ClusterConnection implements InvocationHandler {
         SQLException translated = Translation.translate(failure);
         if (Translation.endsConnection(translated)) {
             breakDown(translated);
-        } else if ("25006".equals(translated.getSQLState()) && !readOnly) {
+        } else if (isWriteOnBackup(translated) && !readOnly) {
             // The replica is the primary no more, and the URL promises the primary: go and find it.
             translated = new SQLNonTransientConnectionException(
                     "replica " + node.node() + " is not the primary any more: " + translated.getMessage(),
@@ -190,26 +185,70 @@ final class ClusterConnection implements InvocationHandler {
         return translated;
     }
 
+    /** A batch tells what failed only in what follows it. */
+    private static boolean isWriteOnBackup(SQLException failure) {
+        for (SQLException e = failure; e != null; e = e.getNextException()) {
+            if ("25006".equals(e.getSQLState())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private void breakDown(SQLException reason) {
-        if (broken == null) {
+        synchronized (monitor) {
+            if (broken != null) {
+                return;
+            }
             broken = reason;
-            monitor.forget(this);
-            monitor.search();
-            closeSocket();
+        }
+        monitor.forget(this);
+        monitor.search();
+        closeSocket(physical);
+        Connection reading = reader;
+        if (reading != null) {
+            closeSocket(reading);
         }
     }
 
     private @Nullable Void commit() throws SQLException {
         checkOpen();
-        if (autoCommit) {
-            throw new SQLException("commit in autocommit mode", "XJ010");
+        Connection reading = reader;
+        try {
+            if (reading != null && ClientSession.inTransaction(reading)) {
+                reading.commit();
+            }
+            if (autoCommit) {
+                physical.commit(); // as the engine has it
+                return null;
+            }
+        } catch (SQLException e) {
+            throw failed(e);
         }
-        if (active() != physical) {
-            active().commit();
-            return null;
+        if (ClientSession.inTransaction(physical)) {
+            commitNamed();
         }
-        commitNamed();
         return null;
+    }
+
+    private @Nullable Object rollback(Method method, Object @Nullable [] arguments) throws Throwable {
+        Connection reading = reader;
+        if (arguments != null || reading == null) {
+            return delegate(method, arguments);
+        }
+        checkOpen();
+        call(reading, method, null);
+        return call(physical, method, null);
+    }
+
+    /** What holds for the session must hold wherever it reads. */
+    private @Nullable Object setForBoth(Method method, Object @Nullable [] arguments) throws Throwable {
+        checkOpen();
+        Connection reading = reader;
+        if (reading != null) {
+            call(reading, method, arguments);
+        }
+        return call(physical, method, arguments);
     }
 
     /** Commits under a name; an answer that is lost is asked for at the other replicas. */
@@ -224,8 +263,8 @@ final class ClusterConnection implements InvocationHandler {
             }
             call.setString(1, session.toString());
             call.setLong(2, id.number());
-            believesOpen = true;
             call.execute();
+            ClientSession.transactionEnded(physical);
         } catch (SQLException e) {
             SQLException translated = failed(e);
             if (!Translation.endsConnection(translated)) {
@@ -259,20 +298,30 @@ final class ClusterConnection implements InvocationHandler {
         if (value == autoCommit) {
             return null;
         }
-        if (value && !readOnly) {
-            commitNamed();
+        if (value) {
+            commit();
         }
         autoCommit = value;
-        physical.setAutoCommit(value);
-        if (reader != null) {
-            reader.setAutoCommit(value);
+        try {
+            physical.setAutoCommit(value);
+            Connection reading = reader;
+            if (reading != null) {
+                reading.setAutoCommit(value);
+            }
+        } catch (SQLException e) {
+            throw failed(e);
         }
-        believesOpen = false;
         return null;
     }
 
     private @Nullable Void setReadOnly(boolean value) throws SQLException {
         checkOpen();
+        if (value == readOnly) {
+            return null;
+        }
+        if (!autoCommit && ClientSession.inTransaction(active())) {
+            throw new SQLException("a connection cannot become read-only, or cease to be, in a transaction", "25001");
+        }
         if (value && reader == null) {
             NodeInfo info = monitor.reader(url.connectTimeout()).orElse(null);
             if (info == null) {
@@ -283,6 +332,8 @@ final class ClusterConnection implements InvocationHandler {
                 opened.setAutoCommit(autoCommit);
                 opened.setReadOnly(true);
                 opened.setTransactionIsolation(physical.getTransactionIsolation());
+                opened.setHoldability(physical.getHoldability());
+                opened.setSchema(physical.getSchema());
                 reader = opened;
             } catch (SQLException e) {
                 throw Translation.translate(e);
@@ -292,7 +343,10 @@ final class ClusterConnection implements InvocationHandler {
         return null;
     }
 
-    private boolean isValid(int seconds) {
+    private boolean isValid(int seconds) throws SQLException {
+        if (seconds < 0) {
+            throw new SQLException("a time of " + seconds + " s to wait is negative", "22003");
+        }
         if (closed || broken != null) {
             return false;
         }
@@ -307,21 +361,23 @@ final class ClusterConnection implements InvocationHandler {
         if (closed) {
             return null;
         }
-        closed = true;
-        monitor.forget(this);
         if (broken != null) {
+            closed = true;
+            monitor.forget(this);
+            closeReader();
             return null;
         }
-        closeReader();
         try {
-            if (believesOpen && !autoCommit) {
-                physical.rollback();
-            }
             physical.close();
         } catch (SQLException e) {
-            closed = "25001".equals(e.getSQLState()) ? false : true;
-            throw Translation.translate(e);
+            if ("25001".equals(e.getSQLState())) {
+                throw Translation.translate(e); // it stays open, as with the engine
+            }
+            LOG.debug("closing a connection to {}", node.node(), e);
         }
+        closed = true;
+        monitor.forget(this);
+        closeReader();
         return null;
     }
 
@@ -329,7 +385,7 @@ final class ClusterConnection implements InvocationHandler {
         Connection reading = reader;
         if (reading != null) {
             try {
-                if (!reading.getAutoCommit()) {
+                if (broken == null && ClientSession.inTransaction(reading)) {
                     reading.rollback();
                 }
                 reading.close();
@@ -340,7 +396,13 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    private @Nullable Void abort() {
+    private @Nullable Void abort(@Nullable Object executor) throws SQLException {
+        if (executor == null) {
+            throw new SQLException("abort needs an executor", "XCZ02");
+        }
+        if (closed) {
+            return null;
+        }
         closed = true;
         breakDown(new SQLNonTransientConnectionException("the connection was aborted", "08003"));
         return null;
@@ -364,35 +426,18 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    /** The engine's driver waits for a frozen server for ever; only its socket can end that, and it gives no way to it. */
-    private void closeSocket() {
+    private void closeSocket(Connection connection) {
         try {
-            Field agentField = field(physical.getClass(), "agent_");
-            Object agent = agentField.get(physical);
-            if (agent != null && field(agent.getClass(), "socket_").get(agent) instanceof Socket socket) {
-                socket.close();
-            }
-        } catch (ReflectiveOperationException | IOException e) {
-            LOG.warn("the connection to {} could not be ended at once", node.node(), e);
+            ClientSession.closeSocket(connection);
+        } catch (IOException | IllegalStateException e) {
+            LOG.warn("a connection of {} could not be ended at once", node.node(), e);
         }
-    }
-
-    private static Field field(Class<?> type, String name) throws NoSuchFieldException {
-        for (Class<?> at = type; at != null; at = at.getSuperclass()) {
-            for (Field field : at.getDeclaredFields()) {
-                if (field.getName().equals(name)) {
-                    field.setAccessible(true);
-                    return field;
-                }
-            }
-        }
-        throw new NoSuchFieldException(type + "." + name);
     }
 
     // ---------------------------------------------------------------------------------------------------- statements
 
     private Object wrap(Statement statement, Class<?> as) {
-        boolean writes = statement != null && active() == physical;
+        boolean writes = active() == physical;
         return new Guarded(statement, writes ? statement : null).as(as);
     }
 
@@ -420,8 +465,15 @@ final class ClusterConnection implements InvocationHandler {
                 case "hashCode" -> System.identityHashCode(self);
                 case "toString" -> target.toString();
                 case "getConnection" -> ifOpen(proxy);
+                case "isWrapperFor" ->
+                    arguments != null && isOwn(self, arguments) ? true : call(target, method, arguments);
+                case "unwrap" -> arguments != null && isOwn(self, arguments) ? self : call(target, method, arguments);
                 default -> delegateStatement(method, arguments);
             };
+        }
+
+        private boolean isOwn(Object self, Object[] arguments) {
+            return arguments[0] instanceof Class<?> wanted && wanted.isInstance(self);
         }
 
         private @Nullable Object delegateStatement(Method method, Object @Nullable [] arguments) throws Throwable {
@@ -429,8 +481,11 @@ final class ClusterConnection implements InvocationHandler {
                 return call(target, method, arguments);
             }
             checkOpen();
-            if (!autoCommit || method.getName().equals("executeQuery") || isQuery(arguments)) {
-                believesOpen = false;
+            boolean query = method.getName().equals("executeQuery") || isQuery(arguments);
+            if (readOnly && !query) {
+                throw new SQLException("the connection is read-only, this statement was made before it was", "25006");
+            }
+            if (!autoCommit || query) {
                 return call(target, method, arguments);
             }
             return executeAndCommit(method, arguments);
@@ -444,26 +499,39 @@ final class ClusterConnection implements InvocationHandler {
 
         /** In autocommit mode too a lost answer is asked for, which needs a name. */
         private @Nullable Object executeAndCommit(Method method, Object @Nullable [] arguments) throws Throwable {
-            physical.setAutoCommit(false);
+            engineAutoCommit(false);
+            boolean done = false;
             try {
-                Object result;
-                try {
-                    result = call(target, method, arguments);
-                } catch (SQLException e) {
-                    if (broken == null) {
-                        physical.rollback();
-                    }
-                    throw e;
+                Object result = call(target, method, arguments);
+                if (!Boolean.TRUE.equals(result)) { // else rows, with which the engine's driver ends the transaction
+                    commitNamed();
                 }
-                if (Boolean.TRUE.equals(result)) {
-                    return result; // rows, of which the engine's driver ends the transaction when they are closed
-                }
-                commitNamed();
+                done = true;
                 return result;
             } finally {
                 if (broken == null) {
-                    physical.setAutoCommit(true);
+                    if (!done) {
+                        rollBackQuietly();
+                    }
+                    engineAutoCommit(true);
                 }
+            }
+        }
+
+        private void engineAutoCommit(boolean value) throws SQLException {
+            try {
+                physical.setAutoCommit(value);
+            } catch (SQLException e) {
+                throw failed(e);
+            }
+        }
+
+        /** What made it necessary is thrown, not what happens here. */
+        private void rollBackQuietly() {
+            try {
+                physical.rollback();
+            } catch (SQLException e) {
+                breakDown(Translation.translate(e));
             }
         }
     }

@@ -33,19 +33,19 @@ record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, 
             throw UrlSettings.bad(
                     "'" + url + "' names no database: write jdbc:gorda://host:port,host:port,host:port/DATABASE");
         }
-        List<String> nodes = Arrays.stream(head.substring(0, slash).split(","))
+        List<String> nodes = Arrays.stream(head.substring(0, slash).split(",", -1))
                 .map(String::strip)
                 .toList();
         for (String node : nodes) {
-            if (!node.matches("[^:]+:\\d{1,5}")) {
+            if (!node.matches("[^:]+:\\d{1,5}") || Integer.parseInt(node.substring(node.indexOf(':') + 1)) > 65535) {
                 throw UrlSettings.bad("'" + node + "' in the URL is not host:port");
             }
         }
         Properties properties = new Properties();
-        properties.putAll(settings.values());
+        settings.values().forEach((key, value) -> properties.put(known(key), value));
         try {
             for (String key : properties.stringPropertyNames()) {
-                if (!KEYS.contains(key.toLowerCase(Locale.ROOT))) {
+                if (!KEYS.contains(key)) {
                     throw unknown(key);
                 }
             }
@@ -55,6 +55,12 @@ record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, 
         } catch (ReplicaException e) {
             throw new SQLNonTransientConnectionException(e.getMessage(), "08001", e);
         }
+    }
+
+    /** A key that we know in its own spelling, whatever the case it is given in. */
+    private static String known(String key) {
+        String lower = key.toLowerCase(Locale.ROOT);
+        return KEYS.contains(lower) ? lower : key;
     }
 
     private static ReplicaException unknown(String key) {

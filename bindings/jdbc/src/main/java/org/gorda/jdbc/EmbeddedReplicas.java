@@ -6,6 +6,7 @@ import java.sql.SQLNonTransientConnectionException;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
@@ -64,6 +65,13 @@ final class EmbeddedReplicas {
     private static void copy(Properties credentials, Replica.Builder builder) {
         for (String name : credentials.stringPropertyNames()) {
             builder.attribute(name, credentials.getProperty(name));
+        }
+    }
+
+    /** The replica of a database, if it runs. */
+    static Optional<Replica> running(String location) {
+        synchronized (REPLICAS) {
+            return Optional.ofNullable(REPLICAS.get(location));
         }
     }
 

@@ -566,6 +566,36 @@ public abstract class BindingTck {
         assertThat(count(replica, "U")).isEqualTo(1);
     }
 
+    @Test
+    void tableMayGetItsPrimaryKeyAfterItsFirstRowsInTheTransactionThatMakesIt() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL, A INTEGER)",
+                "INSERT INTO T VALUES (1, 1), (2, 2)",
+                "ALTER TABLE T ADD CONSTRAINT P PRIMARY KEY (ID)",
+                "UPDATE T SET A = A + 1 WHERE ID = 2",
+                "INSERT INTO T VALUES (3, 3)");
+        execute("DELETE FROM T WHERE ID = 1");
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(2);
+        execute("CREATE TABLE GONE (ID INTEGER)", "INSERT INTO GONE VALUES (1)", "DROP TABLE GONE");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE U (ID INTEGER NOT NULL)");
+            statement.executeUpdate("INSERT INTO U VALUES (1)");
+            assertThatThrownBy(() -> statement.executeUpdate("UPDATE U SET ID = 2"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"));
+            assertThatThrownBy(connection::commit)
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
+                    .hasMessageContaining("primary key");
+            statement.execute("ALTER TABLE U ADD PRIMARY KEY (ID)");
+            connection.commit();
+        }
+        assertEqual();
+        assertThat(count(replica, "U")).isEqualTo(1);
+    }
+
     // --------------------------------------------------------------------------------------------------- rollbacks
 
     @Test

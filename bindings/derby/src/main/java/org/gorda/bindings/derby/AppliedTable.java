@@ -9,6 +9,7 @@ import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.iapi.sql.dictionary.ConglomerateDescriptor;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
+import org.apache.derby.iapi.sql.dictionary.ReferencedKeyConstraintDescriptor;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
 import org.apache.derby.iapi.sql.execute.ExecRow;
@@ -38,7 +39,9 @@ final class AppliedTable {
     private final long heapId;
     private final StaticCompiledOpenConglomInfo heap;
     private final List<Index> indexes;
-    private final Index primaryIndex;
+
+    /** Null for a table that gets its primary key later in the same write set: rows can only be added. */
+    private final @Nullable Index primaryIndex;
 
     /** For each part of the primary index's key, which of the write set's key values it is. */
     private final int[] keyOrder;
@@ -59,7 +62,7 @@ final class AppliedTable {
             DerbyValues values,
             long heapId,
             List<Index> indexes,
-            Index primaryIndex)
+            @Nullable Index primaryIndex)
             throws StandardException {
         this.context = context;
         this.transaction = context.getTransactionExecute();
@@ -69,7 +72,8 @@ final class AppliedTable {
         this.heap = transaction.getStaticCompiledConglomInfo(heapId);
         this.indexes = indexes;
         this.primaryIndex = primaryIndex;
-        int[] indexed = primaryIndex.generator().baseColumnPositions();
+        int[] indexed =
+                primaryIndex == null ? new int[0] : primaryIndex.generator().baseColumnPositions();
         this.keyOrder = new int[indexed.length];
         this.keyValues = new DataValueDescriptor[indexed.length];
         this.indexRow = new DataValueDescriptor[indexed.length + 1];
@@ -100,9 +104,10 @@ final class AppliedTable {
             throw new DivergenceException("a write set changes table " + table.shape()
                     + ", which cannot be replicated here: " + table.obstacle());
         }
-        long primaryId = descriptor
-                .getConglomerateDescriptor(descriptor.getPrimaryKey().getConglomerateId())
-                .getConglomerateNumber();
+        ReferencedKeyConstraintDescriptor key = descriptor.getPrimaryKey();
+        long primaryId = key == null
+                ? -1
+                : descriptor.getConglomerateDescriptor(key.getConglomerateId()).getConglomerateNumber();
         List<Index> indexes = new ArrayList<>();
         Index primary = null;
         for (ConglomerateDescriptor conglomerate : descriptor.getConglomerateDescriptors()) {
@@ -118,7 +123,7 @@ final class AppliedTable {
                 primary = index;
             }
         }
-        if (primary == null) {
+        if (key != null && primary == null) {
             throw new DivergenceException("table " + table.shape() + " has no index for its primary key");
         }
         return new AppliedTable(context, table, values, descriptor.getHeapConglomerateId(), indexes, primary);
@@ -244,6 +249,11 @@ final class AppliedTable {
 
     /** Finds the row by the key that the write set gives. */
     private RowLocation find(WriteSetReader in, String purpose) throws StandardException {
+        Index primary = primaryIndex;
+        if (primary == null) {
+            throw new DivergenceException("there is no primary key to find a row to " + purpose + " by in table "
+                    + table.shape() + ": this replica has diverged");
+        }
         for (int i = 0; i < keyOrder.length; i++) {
             values.read(in, table.types().get(table.primaryKey().get(i) - 1), keyValues[keyOrder[i]]);
         }
@@ -262,8 +272,8 @@ final class AppliedTable {
                     null,
                     keyValues,
                     ScanController.GT,
-                    primaryIndex.compiled(),
-                    transaction.getDynamicCompiledConglomInfo(primaryIndex.id()));
+                    primary.compiled(),
+                    transaction.getDynamicCompiledConglomInfo(primary.id()));
             scan = open;
         } else {
             open.reopenScan(keyValues, ScanController.GE, null, keyValues, ScanController.GT);

@@ -11,7 +11,9 @@ import org.apache.derby.iapi.sql.dictionary.ConstraintDescriptorList;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.ForeignKeyConstraintDescriptor;
 import org.apache.derby.iapi.sql.dictionary.ReferencedKeyConstraintDescriptor;
+import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
+import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.types.DataTypeDescriptor;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.KeyHasher;
@@ -27,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * @param primaryKey positions from 1 of the primary key's columns, in the key's order
  * @param uniqueKeys the primary key and the unique constraints
  * @param foreignKeys what rows refer to
- * @param obstacle why changes to the table are refused, or null
+ * @param obstacle why changes to the table are refused whatever its key, or null
  */
 record CapturedTable(
         TableShape shape,
@@ -48,6 +50,15 @@ record CapturedTable(
 
     CapturedTable withShape(TableShape same) {
         return new CapturedTable(same, types, derbyTypes, primaryKey, uniqueKeys, foreignKeys, obstacle);
+    }
+
+    /** Why a table without primary key is refused, null if it has one. */
+    @Nullable
+    String keyObstacle() {
+        return primaryKey.isEmpty()
+                ? "it has no primary key, by which replicas find a row: ALTER TABLE " + shape
+                        + " ADD PRIMARY KEY (...), or add an identity column for it"
+                : null;
     }
 
     /** Schemas whose tables are the engine's, or ours. */
@@ -76,6 +87,16 @@ record CapturedTable(
         }
     }
 
+    /** Looks up a table by name; null if there is none. */
+    static @Nullable CapturedTable named(LanguageConnectionContext lcc, String schemaName, String name)
+            throws StandardException {
+        TransactionController transaction = lcc.getTransactionExecute();
+        DataDictionary dictionary = lcc.getDataDictionary();
+        SchemaDescriptor schema = dictionary.getSchemaDescriptor(schemaName, transaction, false);
+        TableDescriptor table = schema == null ? null : dictionary.getTableDescriptor(name, schema, transaction);
+        return table == null ? null : of(dictionary, table);
+    }
+
     static CapturedTable of(DataDictionary dictionary, TableDescriptor table) throws StandardException {
         String obstacle = null;
         List<TableShape.Column> columns = new ArrayList<>();
@@ -94,13 +115,7 @@ record CapturedTable(
             derbyTypes.add(column.getType());
         }
         ReferencedKeyConstraintDescriptor primary = table.getPrimaryKey();
-        List<Integer> primaryKey = List.of();
-        if (primary == null) {
-            obstacle = "it has no primary key, by which replicas find a row: ALTER TABLE " + table.getQualifiedName()
-                    + " ADD PRIMARY KEY (...), or add an identity column for it";
-        } else {
-            primaryKey = list(primary.getReferencedColumns());
-        }
+        List<Integer> primaryKey = primary == null ? List.of() : list(primary.getReferencedColumns());
         List<Key> uniqueKeys = new ArrayList<>();
         List<Key> foreignKeys = new ArrayList<>();
         ConstraintDescriptorList constraints = dictionary.getConstraintDescriptors(table);

@@ -91,7 +91,7 @@ final class CapturingRowChanger implements RowChanger {
 
     @Override
     public RowLocation insertRow(ExecRow row, boolean getLocation) throws StandardException {
-        WriteSetWriter out = connection.beginChange(table);
+        WriteSetWriter out = connection.beginInsert(table);
         DataValueDescriptor[] values = row.getRowArray();
         try {
             out.insert(table.shape(), types.length);

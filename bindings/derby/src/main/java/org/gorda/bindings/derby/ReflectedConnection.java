@@ -2,10 +2,12 @@ package org.gorda.bindings.derby;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import org.apache.derby.iapi.db.Database;
 import org.apache.derby.iapi.services.context.ContextManager;
@@ -27,6 +29,7 @@ import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.WriteSetWriter;
 import org.jspecify.annotations.Nullable;
@@ -59,6 +62,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     // The names Derby generates while it compiles a schema change, until the statement is known that they belong to.
     private final List<String> compiledNames = new ArrayList<>();
     private String compiledText = "";
+
+    /** Whether the transaction has changed the schema, and the tables it put rows into before they had a primary key. */
+    private boolean schemaChanged;
+
+    private final Set<TableShape> keyless = new HashSet<>();
 
     private boolean committing;
     private volatile boolean rollingBack;
@@ -168,11 +176,30 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     /** Makes way for a change to a table: begins the transaction if it is the first. */
     WriteSetWriter beginChange(CapturedTable table) throws StandardException {
-        String obstacle = table.obstacle();
+        String obstacle = table.obstacle() == null ? table.keyObstacle() : table.obstacle();
         if (obstacle != null) {
             throw DerbyRefusal.unsupported("table " + table.shape() + " cannot be replicated: " + obstacle);
         }
         return beginChange();
+    }
+
+    /** As {@link #beginChange(CapturedTable)}; but a transaction that makes tables may give one its key after its first rows. */
+    WriteSetWriter beginInsert(CapturedTable table) throws StandardException {
+        if (schemaChanged && table.obstacle() == null && table.keyObstacle() != null) {
+            keyless.add(table.shape());
+            return beginChange();
+        }
+        return beginChange(table);
+    }
+
+    private void checkKeys() throws StandardException {
+        for (TableShape table : keyless) {
+            CapturedTable now = CapturedTable.named(this, table.schema(), table.name());
+            String obstacle = now == null ? null : now.keyObstacle();
+            if (obstacle != null) {
+                throw DerbyRefusal.unsupported("table " + table + " cannot be replicated: " + obstacle);
+            }
+        }
     }
 
     WriteSetWriter beginChange() throws StandardException {
@@ -221,6 +248,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private void schemaChange(String text, Activation activation) throws StandardException {
         WriteSetWriter out = beginChange();
+        schemaChanged = true;
         List<String> names = database().namesOf(activation.getPreparedStatement(), takeCompiledNames(text));
         try {
             out.statement(getCurrentSchemaName(), text, names);
@@ -324,6 +352,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private void commitReflected(LocalTransaction open, boolean sync, int flag, boolean byUser)
             throws StandardException {
         checkIntegrity();
+        checkKeys();
         open.checkNotAborted();
         WriteSetWriter out = java.util.Objects.requireNonNull(writer);
         DerbyDatabase database = database();
@@ -353,9 +382,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     /** Commits in the store, in the calling thread, while the client's thread waits in {@link #doCommit}. */
     void commitInStore(@Nullable StoredPosition position, boolean durable, boolean byUser) throws StandardException {
-        ContextService contexts = ContextService.getFactory();
-        ContextManager manager = getContextManager();
-        contexts.setCurrentContextManager(manager);
+        BorrowedContext borrowed = new BorrowedContext(getContextManager());
         try {
             if (position != null) {
                 database().positions().store(getTransactionExecute(), position);
@@ -367,7 +394,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
                 super.doCommit(true, false, TransactionController.RELEASE_LOCKS, byUser);
             }
         } finally {
-            contexts.resetCurrentContextManager(manager);
+            borrowed.close();
         }
     }
 
@@ -443,6 +470,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private void ended(LocalTransaction open, boolean committed) {
         transaction = null;
+        schemaChanged = false;
+        keyless.clear();
         savepoints.clear();
         statementMarks.clear();
         generated.clear();

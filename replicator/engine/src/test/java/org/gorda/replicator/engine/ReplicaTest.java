@@ -111,6 +111,24 @@ class ReplicaTest {
     }
 
     @Test
+    void schemaChangesMixWithRowsThatTookGeneratedKeys() throws SQLException {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
+            cluster.execute(
+                    "CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)",
+                    "CREATE SEQUENCE S",
+                    "INSERT INTO T (A) VALUES (NEXT VALUE FOR S)",
+                    "INSERT INTO T (A) VALUES (NEXT VALUE FOR S)",
+                    "CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)");
+            cluster.execute("INSERT INTO T (A) VALUES (NEXT VALUE FOR S)");
+            cluster.execute("CREATE INDEX I ON T (A)", "INSERT INTO T (A) VALUES (NEXT VALUE FOR S)");
+            cluster.execute("INSERT INTO T (A) VALUES (NEXT VALUE FOR S)");
+            assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(5);
+            cluster.replica(cluster.primary()).close();
+            cluster.execute("INSERT INTO T (A) VALUES (NEXT VALUE FOR S)", "DROP INDEX I");
+        }
+    }
+
+    @Test
     void allReplicasComeBackAfterAllWereStopped() throws SQLException {
         for (Durability durability : Durability.values()) {
             Path own = directory.resolve(durability.key());

@@ -1,0 +1,68 @@
+package org.gorda.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
+import java.time.Duration;
+import java.util.Properties;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+@Timeout(60)
+class UrlTest {
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiterString = " -> ",
+            quoteCharacter = '`',
+            value = {
+                "jdbc:gorda://a:1,b:2 -> names no database",
+                "jdbc:gorda://a/db -> 'a' in the URL is not host:port",
+                "jdbc:gorda://a:1,/db -> '' in the URL is not host:port",
+                "jdbc:gorda://a:99999/db -> 'a:99999' in the URL",
+                "jdbc:gorda://a:1/db;conect-timeout=5s -> 'conect-timeout' for clients; there are [connect-timeout",
+                "jdbc:gorda://a:1/db;members=b:2 -> 'members' is a setting of the replica processes",
+                "jdbc:gorda://a:1/db;connect-timeout=soon -> connect-timeout",
+                "jdbc:gorda://a:1/db;nonsense -> 'nonsense' in the URL is not key=value",
+                "jdbc:gorda:derby -> names no engine",
+                "jdbc:gorda:oracle:x;self=127.0.0.1:1 -> oracle",
+                "jdbc:gorda:derby:x;menbers=a:1 -> did you mean 'members'",
+                "jdbc:gorda:derby:x;self=nowhere -> nowhere",
+            })
+    void badUrlGivesOneClearLine(String url, String message) {
+        assertThatThrownBy(() -> DriverManager.getConnection(url)).isInstanceOfSatisfying(SQLException.class, e -> {
+            assertThat(e.getSQLState()).isEqualTo("08001");
+            assertThat(e.getMessage()).contains(message).doesNotContain("\n");
+        });
+    }
+
+    @Test
+    void keysAreKnownInAnyCaseAndTheUrlWinsOverProperties() throws SQLException {
+        Properties info = new Properties();
+        info.setProperty("Connect-Timeout", "7s");
+        info.setProperty("user", "ada");
+        ClusterUrl url = ClusterUrl.parse("jdbc:gorda://a:1, b:2/db;User=grace", info);
+        assertThat(url.nodes()).containsExactly("a:1", "b:2");
+        assertThat(url.database()).isEqualTo("db");
+        assertThat(url.connectTimeout()).isEqualTo(Duration.ofSeconds(7));
+        assertThat(url.properties()).containsOnly(java.util.Map.entry("user", "grace"));
+    }
+
+    @Test
+    void groupThatDoesNotAnswerIsToldWithAllItsNodes() {
+        int port = EmbeddedGroup.freePorts(1).get(0);
+        assertThatThrownBy(() -> DriverManager.getConnection(
+                        "jdbc:gorda://127.0.0.1:" + port + ",no.such.host.invalid:7801/db;connect-timeout=1s"))
+                .isInstanceOfSatisfying(
+                        SQLNonTransientConnectionException.class,
+                        e -> assertThat(e.getSQLState()).isEqualTo("08001"))
+                .hasMessageContaining("no primary within 1 s")
+                .hasMessageContaining("127.0.0.1:" + port + " does not answer")
+                .hasMessageContaining("no.such.host.invalid:7801 does not answer");
+    }
+}

@@ -1,0 +1,165 @@
+package org.gorda.replicator.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The driver when primaries go and answers are lost. */
+@Timeout(180)
+class ClusterFailoverTest {
+
+    @TempDir
+    Path directory;
+
+    private static void create(String url) throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url);
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        }
+    }
+
+    private static long count(String url, String condition) throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url);
+                Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT COUNT(*) FROM T WHERE " + condition)) {
+            rows.next();
+            return rows.getLong(1);
+        }
+    }
+
+    @Test
+    void applicationGoesOnAtTheNextPrimaryAndNothingAcknowledgedIsLost() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 3)) {
+            create(group.url());
+            HikariConfig config = new HikariConfig();
+            config.setJdbcUrl(group.url());
+            config.setMaximumPoolSize(3);
+            config.setConnectionTimeout(60_000);
+            try (HikariDataSource pool = new HikariDataSource(config)) {
+                Set<Integer> acknowledged = ConcurrentHashMap.newKeySet();
+                Set<String> failures = ConcurrentHashMap.newKeySet();
+                AtomicBoolean goOn = new AtomicBoolean(true);
+                AtomicInteger next = new AtomicInteger();
+                Thread[] clients = new Thread[3];
+                for (int i = 0; i < clients.length; i++) {
+                    boolean autoCommit = i == 0;
+                    clients[i] = new Thread(() -> {
+                        while (goOn.get()) {
+                            int id = next.incrementAndGet();
+                            try (Connection connection = pool.getConnection()) {
+                                connection.setAutoCommit(autoCommit);
+                                try (PreparedStatement insert =
+                                        connection.prepareStatement("INSERT INTO T VALUES (?)")) {
+                                    insert.setInt(1, id);
+                                    insert.executeUpdate();
+                                }
+                                if (!autoCommit) {
+                                    connection.commit();
+                                }
+                                acknowledged.add(id);
+                            } catch (SQLException e) {
+                                failures.add(e.getSQLState());
+                            }
+                        }
+                    });
+                    clients[i].start();
+                }
+                for (int round = 0; round < 2; round++) {
+                    int before = acknowledged.size();
+                    NodeGroup.patiently("work is done").until(() -> acknowledged.size() > before + 50);
+                    int old = group.primary();
+                    group.stop(old);
+                    int after = acknowledged.size();
+                    NodeGroup.patiently("work goes on").until(() -> acknowledged.size() > after + 50);
+                    group.start(old);
+                }
+                goOn.set(false);
+                for (Thread client : clients) {
+                    client.join();
+                }
+                assertThat(failures).isSubsetOf("40001", "08006", "08003", "08007");
+                assertThat(failures).doesNotContain("08007");
+                Set<Integer> found = ConcurrentHashMap.newKeySet();
+                try (Connection connection = pool.getConnection();
+                        Statement statement = connection.createStatement();
+                        ResultSet rows = statement.executeQuery("SELECT ID FROM T")) {
+                    while (rows.next()) {
+                        found.add(rows.getInt(1));
+                    }
+                }
+                assertThat(found).isEqualTo(acknowledged);
+            }
+            group.assertIdentical();
+        }
+    }
+
+    @Test
+    void commitWhoseAnswerIsLostIsResolved() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 1);
+                AnswerThief thief = new AnswerThief(group.service(0), group.clients(0))) {
+            String url = "jdbc:gorda://" + thief.address() + "/shop";
+            create(url);
+            Connection connection = prepared(url, 1);
+            try (Statement statement = connection.createStatement()) {
+                statement.executeUpdate("INSERT INTO T VALUES (2)");
+                thief.steal(AnswerThief.Steal.ANSWER);
+                connection.commit();
+            }
+            assertThat(connection.isValid(1)).isFalse();
+            assertThat(connection.isClosed()).isTrue();
+            connection.close();
+            assertThat(count(url, "ID = 2")).isEqualTo(1);
+
+            Connection other = prepared(url, 3);
+            try (Statement statement = other.createStatement()) {
+                statement.executeUpdate("INSERT INTO T VALUES (4)");
+                thief.steal(AnswerThief.Steal.REQUEST);
+                assertThatThrownBy(other::commit)
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("40001"))
+                        .hasMessageContaining("did not happen");
+            }
+            other.close();
+            assertThat(count(url, "ID = 4")).isZero();
+            group.assertIdentical();
+        }
+    }
+
+    /** A connection not in autocommit mode that has committed once. */
+    private static Connection prepared(String url, int id) throws SQLException {
+        Connection connection = DriverManager.getConnection(url);
+        connection.setAutoCommit(false);
+        try (Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T VALUES (" + id + ")");
+        }
+        connection.commit();
+        return connection;
+    }
+
+    @Test
+    void wrongDatabaseNameIsToldAtOnce() {
+        try (NodeGroup group = new NodeGroup(directory, 1)) {
+            assertThatThrownBy(() -> DriverManager.getConnection(group.url().replace("/shop", "/bank")))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08004"))
+                    .hasMessageContaining("'shop', not 'bank'");
+        }
+    }
+}

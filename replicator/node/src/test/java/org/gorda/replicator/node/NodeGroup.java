@@ -1,0 +1,155 @@
+package org.gorda.replicator.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.awaitility.Awaitility;
+import org.awaitility.core.ConditionFactory;
+import org.gorda.replicator.engine.ReplicaStatus;
+import org.jspecify.annotations.Nullable;
+
+/** Nodes in this JVM, and URLs for their clients. Confined to the test's thread. */
+final class NodeGroup implements AutoCloseable {
+
+    private final Path directory;
+    private final List<Integer> ports;
+    private final @Nullable Node[] nodes;
+
+    NodeGroup(Path directory, int size) {
+        this.directory = directory;
+        this.ports = freePorts(3 * size);
+        this.nodes = new Node[size];
+        for (int i = 0; i < size; i++) {
+            start(i);
+        }
+        awaitPrimary();
+    }
+
+    private String all(int kind) {
+        return ports.subList(kind * nodes.length, (kind + 1) * nodes.length).stream()
+                .map(port -> "127.0.0.1:" + port)
+                .collect(Collectors.joining(","));
+    }
+
+    private int port(int kind, int i) {
+        return ports.get(kind * nodes.length + i);
+    }
+
+    void start(int i) {
+        Map<String, String> values = new HashMap<>();
+        values.put("database", directory.resolve("node" + i).resolve("shop").toString());
+        values.put("self", "127.0.0.1:" + port(0, i));
+        values.put("members", all(0));
+        values.put("services", all(1));
+        values.put("clients", "127.0.0.1:" + port(2, i));
+        values.put("election-timeout", "500ms");
+        nodes[i] = Node.start(NodeConfiguration.of(values));
+    }
+
+    static List<Integer> freePorts(int count) {
+        List<ServerSocket> sockets = new ArrayList<>();
+        try {
+            for (int i = 0; i < count; i++) {
+                sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
+            }
+            List<Integer> found =
+                    sockets.stream().map(ServerSocket::getLocalPort).toList();
+            for (ServerSocket socket : sockets) {
+                socket.close();
+            }
+            return found;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    static ConditionFactory patiently(String what) {
+        return Awaitility.await(what)
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(10))
+                .atMost(Duration.ofSeconds(60));
+    }
+
+    private boolean isPrimary(int i) {
+        Node node = nodes[i];
+        if (node == null) {
+            return false;
+        }
+        ReplicaStatus status = node.replica().status();
+        return status.primaryHere() && status.working();
+    }
+
+    int primary() {
+        awaitPrimary();
+        for (int i = 0; i < nodes.length; i++) {
+            if (isPrimary(i)) {
+                return i;
+            }
+        }
+        throw new AssertionError("the primary has just gone");
+    }
+
+    private void awaitPrimary() {
+        patiently("there is a primary").until(() -> {
+            for (int i = 0; i < nodes.length; i++) {
+                if (isPrimary(i)) {
+                    return true;
+                }
+            }
+            return false;
+        });
+    }
+
+    int backup() {
+        return (primary() + 1) % nodes.length;
+    }
+
+    String service(int i) {
+        return "127.0.0.1:" + port(1, i);
+    }
+
+    int clients(int i) {
+        return port(2, i);
+    }
+
+    /** The nodes' addresses as they stand in a URL. */
+    String url() {
+        return "jdbc:gorda://" + all(1) + "/shop";
+    }
+
+    int size() {
+        return nodes.length;
+    }
+
+    void stop(int i) {
+        Node node = nodes[i];
+        if (node != null) {
+            nodes[i] = null;
+            node.close();
+        }
+    }
+
+    void assertIdentical() {
+        NodeClient client = new NodeClient();
+        NodeClient.Comparison found = client.verify(service(primary()), Duration.ofSeconds(60));
+        assertThat(found.missing()).isEmpty();
+        assertThat(found.identical()).describedAs(found.toString()).isTrue();
+    }
+
+    @Override
+    public void close() {
+        for (int i = 0; i < nodes.length; i++) {
+            stop(i);
+        }
+    }
+}
