@@ -191,7 +191,7 @@ final class Faults {
 
     private void transferLeadership(SimulatedHost host) {
         if (host.replica != null && cluster.members().size() > 1) {
-            host.replica.group().transferLeadership(cluster.anyHost(random).name);
+            var unused = host.replica.group().transferLeadership(cluster.anyHost(random).name);
         }
     }
 
@@ -215,7 +215,7 @@ final class Faults {
         CompletableFuture<View> done =
                 adds ? replica.group().add(changed) : replica.group().remove(changed);
         // If it fails, whether it was done is not known: no other change then, until all is calm.
-        done.thenAccept(view -> {
+        var unused = done.thenAccept(view -> {
             membershipChanges++;
             membershipChanging = false;
             if (!adds && cluster.members().remove(changed)) {

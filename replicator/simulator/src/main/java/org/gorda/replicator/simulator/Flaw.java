@@ -5,7 +5,7 @@ enum Flaw {
     NONE,
     /** A client is told that its transaction is committed when it is only sent. */
     ACKNOWLEDGES_BEFORE_ORDERED,
-    /** The leader of the order executes before it has everything up to its own entry. */
+    /** The leader of the order executes, without locks, before it has everything up to its own entry. */
     EXECUTES_BEFORE_OWN_ENTRY,
     /** A transaction of unknown outcome lets go of its locks, and the epoch goes on. */
     GIVES_UP_WITHOUT_NEW_EPOCH,

@@ -73,7 +73,7 @@ final class SimulatedClient {
         current = id;
         int from = random.nextInt(SimulatedBank.ACCOUNTS);
         int to = (from + 1 + random.nextInt(SimulatedBank.ACCOUNTS - 1)) % SimulatedBank.ACCOUNTS;
-        long amount = 1 + random.nextInt(100);
+        long amount = 1L + random.nextInt(100);
         long asked = ++question;
         SimulatedReplica replica = target.replica;
         if (replica == null) {

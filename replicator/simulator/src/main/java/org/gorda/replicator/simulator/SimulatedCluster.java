@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SortedSet;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -37,6 +38,7 @@ final class SimulatedCluster {
     final boolean flushesBeforeAnswer;
 
     final Service.Durability durability;
+    final long commitTimeoutNanos;
     final long tellDurableEvery;
     final long logRetained;
 
@@ -45,7 +47,7 @@ final class SimulatedCluster {
     int transfers;
     int inDoubt;
 
-    private final TreeSet<MemberId> members = new TreeSet<>();
+    private final SortedSet<MemberId> members = new TreeSet<>();
 
     SimulatedCluster(long seed, Flaw flaw) {
         this.simulation = new Simulation(seed);
@@ -55,7 +57,8 @@ final class SimulatedCluster {
         SplittableRandom random = simulation.random("cluster");
         flushesBeforeAnswer = random.nextInt(4) == 0;
         durability = random.nextInt(3) == 0 ? Service.Durability.SYNCED : Service.Durability.WRITTEN;
-        tellDurableEvery = 1 + random.nextInt(100);
+        commitTimeoutNanos = random.nextInt(3) == 0 ? 20_000_000 + random.nextLong(400_000_000) : 2_500_000_000L;
+        tellDurableEvery = 1L + random.nextInt(100);
         logRetained = random.nextBoolean() ? 0 : random.nextInt(300);
         int count = List.of(1, 2, 3, 3, 3, 3, 4, 5, 5).get(random.nextInt(9));
         for (int i = 0; i < count + SPARES; i++) {
@@ -95,7 +98,7 @@ final class SimulatedCluster {
     }
 
     /** Those that belong to the group, as far as the one who runs it knows. */
-    TreeSet<MemberId> members() {
+    SortedSet<MemberId> members() {
         return members;
     }
 

@@ -70,7 +70,6 @@ final class SimulatedReplica implements GroupListener, Effects {
     }
 
     private static final int SEGMENT_SETS_MAX = 5;
-    private static final long COMMIT_TIMEOUT_NANOS = 2_500_000_000L;
     private static final long MAINTENANCE_NANOS = 700_000_000L;
     private static final long STATEMENT_NANOS_MAX = 4_000_000L;
     private static final long RETRY_NANOS = 50_000_000L;
@@ -242,7 +241,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (cluster.flaw == Flaw.ACKNOWLEDGES_BEFORE_ORDERED) {
             local.client.accept(Answer.COMMITTED);
         }
-        later(COMMIT_TIMEOUT_NANOS, "overdue", () -> overdue(local));
+        later(cluster.commitTimeoutNanos, "overdue", () -> overdue(local));
     }
 
     /** The client goes away without knowing, and the transaction's locks with it: what runs from now on may have read too little. */
@@ -359,7 +358,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         }
         // What is ordered never loses to what is not.
         for (Local local : List.copyOf(open.values())) {
-            if (local.holds(transfer)) {
+            if (local.holds(transfer) && cluster.flaw != Flaw.EXECUTES_BEFORE_OWN_ENTRY) {
                 answer(local, local.sent ? Answer.UNKNOWN : Answer.ABORTED);
             }
         }
