@@ -597,8 +597,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     @Override
     public void onGap(Position firstHeld, String reason) {
         ReplicaException gap = new ReplicaException("the group's log no longer holds what this replica lacks (" + reason
-                + "). Stop another replica in order, copy its database and directory here, or delete both here if the group's "
-                + "log still begins at its first entry");
+                + "). Stop another replica in order and copy its database and, from its directory, the file checkpoint here; or, "
+                + "if the group's log still begins at its first entry, delete database and directory here");
         fail(String.valueOf(gap.getMessage()), gap);
     }
 
