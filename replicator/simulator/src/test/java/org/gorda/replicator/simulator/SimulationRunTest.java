@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class SimulationRunTest {
 
@@ -24,6 +25,13 @@ class SimulationRunTest {
         }
         assertThat(acknowledged).as("something must have happened").isGreaterThan(count * 50);
         assertThat(crashes).as("something must have gone wrong").isGreaterThan((int) count);
+    }
+
+    /** A lost directory whose late messages demoted the new one; one that was made the leader before it was taken in. */
+    @ParameterizedTest
+    @ValueSource(longs = {490, 1399, 1502})
+    void seedsThatOnceFoundSomethingFindNothing(long seed) {
+        assertThat(SimulationRun.run(seed).acknowledged()).isPositive();
     }
 
     @Test
