@@ -29,7 +29,7 @@ class SimulationRunTest {
 
     /** A lost directory whose late messages demoted the new one; one that was made the leader before it was taken in. */
     @ParameterizedTest
-    @ValueSource(longs = {490, 1399, 1502})
+    @ValueSource(longs = {490, 1399, 1502, 26507})
     void seedsThatOnceFoundSomethingFindNothing(long seed) {
         assertThat(SimulationRun.run(seed).acknowledged()).isPositive();
     }
