@@ -27,7 +27,7 @@ class SimulationRunTest {
         assertThat(crashes).as("something must have gone wrong").isGreaterThan((int) count);
     }
 
-    /** A lost directory whose late messages demoted the new one; one that was made the leader before it was taken in. */
+    /** A lost directory whose late messages demoted the new one; one that was made the leader before it was taken in; what was not forced. */
     @ParameterizedTest
     @ValueSource(longs = {490, 1399, 1502, 26507})
     void seedsThatOnceFoundSomethingFindNothing(long seed) {
