@@ -122,6 +122,9 @@ public final class SimulatedDisk {
         @Override
         public Boot open(Consumer<Entry> visitor) {
             written.forEach(visitor);
+            if (withForce) {
+                force();
+            }
             boolean survived = !machineStopped || synced;
             boolean certain = !uncertain && survived && lastIndex() >= acknowledged;
             uncertain = admitted && !certain;

@@ -135,6 +135,16 @@ public final class ReplicaCore {
         tellDurable();
     }
 
+    /**
+     * A transaction that was sent has lost its locks before its place in the order is known, so that what runs here from now on may
+     * not see it and yet follow it. Begins a new epoch, in which it can only be seen or discarded; until then nothing may run here.
+     */
+    public void renew() {
+        if (isPrimaryHere()) {
+            effects.send(new ReplicaMessage.Primary(self, run));
+        }
+    }
+
     private void seekPrimacy() {
         if (leads && !isPrimaryHere() && !candidacySent) {
             candidacySent = true;

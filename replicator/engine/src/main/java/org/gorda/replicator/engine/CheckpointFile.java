@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.zip.CRC32C;
+import org.gorda.gapi.StoredPosition;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.Position;
 import org.jspecify.annotations.Nullable;
@@ -15,10 +16,14 @@ import org.jspecify.annotations.Nullable;
 /** What the core knew at a place in the order that the database will not fall behind. Confined to one thread at a time. */
 final class CheckpointFile {
 
-    /** The core's state, having taken everything up to {@code position}. */
-    record Checkpoint(Position position, ByteBuffer state) {}
+    /**
+     * The core's state, having taken everything up to {@code position}.
+     *
+     * @param stored what the database then held; earlier, because not every message changes it
+     */
+    record Checkpoint(Position position, StoredPosition stored, ByteBuffer state) {}
 
-    private static final int HEADER_BYTES = 4 + 4 * Long.BYTES;
+    private static final int HEADER_BYTES = 4 + 8 * Long.BYTES;
 
     private final Path path;
 
@@ -34,6 +39,9 @@ final class CheckpointFile {
         content.putInt(0);
         content.putLong(position.group().high()).putLong(position.group().low());
         content.putLong(position.term()).putLong(position.index());
+        StoredPosition stored = checkpoint.stored();
+        content.putLong(stored.groupHigh()).putLong(stored.groupLow());
+        content.putLong(stored.term()).putLong(stored.index());
         content.put(checkpoint.state().duplicate());
         content.putInt(0, checksum(content.array()));
         Path temporary = path.resolveSibling("checkpoint.new");
@@ -66,7 +74,8 @@ final class CheckpointFile {
             in.getInt();
             GroupId group = new GroupId(in.getLong(), in.getLong());
             Position position = new Position(group, in.getLong(), in.getLong());
-            return new Checkpoint(position, in.slice());
+            StoredPosition stored = new StoredPosition(in.getLong(), in.getLong(), in.getLong(), in.getLong());
+            return new Checkpoint(position, stored, in.slice());
         } catch (IOException e) {
             throw new ReplicaException(path + " cannot be read: " + e, e);
         }

@@ -80,6 +80,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration QUIET_WAIT = Duration.ofSeconds(15);
     private static final int VERIFICATIONS_KEPT = 16;
+    private static final StoredPosition NOTHING_STORED = new StoredPosition(0, 0, 0, 0);
 
     /** Others need know seldom how much of the log is not needed any more. */
     private static final long TELL_DURABLE_EVERY = 10_000;
@@ -114,7 +115,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private @Nullable Group group;
     private @Nullable Future<?> maintained;
 
-    private StoredPosition stored = new StoredPosition(0, 0, 0, 0);
+    private StoredPosition stored = NOTHING_STORED;
     private boolean storedFound;
     private Position last = Position.START;
     private long segmentBytes;
@@ -165,16 +166,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         Position after = Position.START;
         CheckpointFile.Checkpoint checkpoint = checkpoints.load();
         if (checkpoint != null) {
-            if (checkpoint.position().index() > stored.index()) {
-                throw new ReplicaException(
-                        "the database at " + configuration.location() + " holds everything up to " + stored
-                                + ", but the replica's checkpoint in " + configuration.directory() + " is at "
-                                + checkpoint.position()
-                                + ": the database was replaced by an older one. Delete both, and the replica "
-                                + "will be brought up to date by the group");
+            if (checkpoint.stored().index() > stored.index()) {
+                throw new ReplicaException("the database at " + configuration.location() + " holds everything up to "
+                        + stored
+                        + ", but the replica's checkpoint in " + configuration.directory() + " was made when it "
+                        + "held everything up to " + checkpoint.stored()
+                        + ": the database was replaced by an older one. Delete both, and the replica "
+                        + "will be brought up to date by the group");
             }
             core.restore(checkpoint.state());
             after = checkpoint.position();
+            storedFound |= checkpoint.stored().equals(stored);
             checkpointedIndex = after.index();
             last = after;
             visibleIndex = after.index();
@@ -406,9 +408,31 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void overdue(SuspendedCommit commit) {
+        beginNewEpoch();
         leaveUnknown(
                 commit,
                 "not ordered within " + configuration.commitTimeout().toMillis() + " ms: " + group().explanation());
+    }
+
+    /**
+     * A transaction that was sent is about to lose its locks before its place in the order is known: what runs here afterwards would
+     * not see it and could yet follow it. So nothing is committed here until a new epoch begins, behind it.
+     */
+    private void beginNewEpoch() {
+        primaryHere = false;
+        try {
+            // Not by this thread: it is a client's.
+            maintenance.execute(() -> {
+                order.lock();
+                try {
+                    core.renew();
+                } finally {
+                    order.unlock();
+                }
+            });
+        } catch (RejectedExecutionException e) {
+            LOG.debug("{}: stopped before a new epoch was asked for", configuration.self(), e);
+        }
     }
 
     /** Whether the transaction will be committed is not decided here any more; its message may be ordered yet. */
@@ -573,8 +597,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     @Override
     public void onGap(Position firstHeld, String reason) {
         ReplicaException gap = new ReplicaException("the group's log no longer holds what this replica lacks (" + reason
-                + "). Stop another replica in order, copy its database and directory here, or delete both here if the group's "
-                + "log still begins at its first entry");
+                + "). Stop another replica in order and copy its database and, from its directory, the file checkpoint here; or, "
+                + "if the group's log still begins at its first entry, delete database and directory here");
         fail(String.valueOf(gap.getMessage()), gap);
     }
 
@@ -785,6 +809,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         try {
             ByteBuffer snapshot;
             Position position;
+            StoredPosition held;
             order.lock();
             try {
                 position = last;
@@ -793,12 +818,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     return;
                 }
                 snapshot = core.checkpoint();
+                held = database().storedPosition().orElse(NOTHING_STORED);
             } finally {
                 order.unlock();
             }
             // After the checkpoint was taken: what the database then holds on disk is at least as new.
             database().flush().ifPresent(forced -> durableIndex = forced.index());
-            checkpoints.save(new CheckpointFile.Checkpoint(position, snapshot));
+            checkpoints.save(new CheckpointFile.Checkpoint(position, held, snapshot));
             checkpointedIndex = position.index();
             if (position.index() - toldDurable >= TELL_DURABLE_EVERY) {
                 toldDurable = position.index();

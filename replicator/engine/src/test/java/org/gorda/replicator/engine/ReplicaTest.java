@@ -3,6 +3,8 @@ package org.gorda.replicator.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -16,6 +18,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.awaitility.Awaitility;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.core.Outcome;
@@ -147,6 +151,25 @@ class ReplicaTest {
                 cluster.execute("INSERT INTO T VALUES (1000)");
                 assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(31);
             }
+        }
+    }
+
+    @Test
+    void comesBackFromACheckpointThatLiesBehindItsLastChange() throws Exception {
+        try (Cluster cluster = new Cluster(directory, 1, builder -> {})) {
+            // Who is the primary is ordered, and with that the checkpoint's place, but changes nothing in the database.
+            Awaitility.await("a checkpoint").atMost(Duration.ofSeconds(30)).until(this::hasCheckpoint);
+            cluster.replica(0).close();
+            cluster.start(0);
+            cluster.awaitOnline();
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");
+            assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(1);
+        }
+    }
+
+    private boolean hasCheckpoint() throws IOException {
+        try (Stream<Path> files = Files.walk(directory)) {
+            return files.anyMatch(file -> file.endsWith("checkpoint"));
         }
     }
 

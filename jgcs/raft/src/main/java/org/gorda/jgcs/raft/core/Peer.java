@@ -33,7 +33,10 @@ final class Peer {
     /** The admission under which it speaks, 0 if it has not spoken. */
     long admission;
 
-    /** Numbers the runs of its process under that admission. */
+    /** Whether it has answered this leader, in its term, under that admission. */
+    boolean answers;
+
+    /** Numbers the runs of its process; later ones have higher numbers, under whatever admission. */
     long run;
 
     private final Deque<Sent> inFlight = new ArrayDeque<>();
@@ -48,14 +51,15 @@ final class Peer {
     /**
      * Something came from it.
      *
-     * @return false if that is of an earlier run
+     * @return false if that is of an earlier run, perhaps of a directory that is gone
      */
     boolean heard(long nowNanos, long ofAdmission, long ofRun) {
-        if (ofAdmission == admission && ofRun < run) {
+        if (ofRun < run) {
             return false;
         }
         if (ofAdmission != admission || ofRun > run) {
             // It may have lost what it acknowledged before.
+            answers &= ofAdmission == admission;
             admission = ofAdmission;
             run = ofRun;
             match = 0;

@@ -414,7 +414,9 @@ public final class RaftCore {
         } else if (message instanceof RaftMessage.TimeoutNow timeout
                 && timeout.term() == term
                 && role == Role.FOLLOWER
+                && isMember()
                 && configuration().isVoter(self)) {
+            // Under this admission: a member that has forgotten everything must not count its own vote.
             campaign(nowNanos, true);
         }
     }
@@ -944,7 +946,8 @@ public final class RaftCore {
         }
         for (Configuration.Member member : configuration().members()) {
             Peer peer = peers.get(member.id());
-            if (peer == null || peer.admission == 0) {
+            // One that has not answered in this term may be a late message of a directory that is gone.
+            if (peer == null || !peer.answers) {
                 continue;
             }
             if (peer.admission != member.admission()) {
@@ -968,6 +971,7 @@ public final class RaftCore {
         if (role != Role.LEADER || peer == null || reply.term() < term) {
             return;
         }
+        peer.answers = true;
         peer.ackedRound = Math.max(peer.ackedRound, reply.round());
         if (reply.success()) {
             if (reply.index() > terms.lastIndex()) {
@@ -1048,7 +1052,8 @@ public final class RaftCore {
         for (Configuration.Member member : configuration().members()) {
             if (member.voter()) {
                 Peer peer = peers.get(member.id());
-                acked[i++] = member.id().equals(self) ? round : peer == null ? 0 : peer.ackedRound;
+                long acknowledged = peer == null || peer.admission != member.admission() ? 0 : peer.ackedRound;
+                acked[i++] = member.id().equals(self) ? round : acknowledged;
             }
         }
         Arrays.sort(acked);

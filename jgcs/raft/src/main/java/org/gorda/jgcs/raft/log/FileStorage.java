@@ -168,6 +168,11 @@ public final class FileStorage implements Storage {
     public Boot open(Consumer<Entry> visitor) {
         try {
             boolean whole = openSegments(visitor);
+            if (synced) {
+                // A run before this one may have been killed before it forced what it wrote, and all that is here
+                // counts as stored.
+                segments.lastEntry().getValue().force();
+            }
             UUID bootId = Mark.bootId();
             boolean certain = whole && mark.vouchesFor(lastIndex(), bootId);
             Standing standing = !identity.admitted() ? Standing.FRESH : certain ? Standing.CERTAIN : Standing.UNCERTAIN;

@@ -1,0 +1,18 @@
+package org.gorda.replicator.simulator;
+
+/** Mistakes that the shell around the core can be made to make, to show that the checks would notice. */
+enum Flaw {
+    NONE,
+    /** A client is told that its transaction is committed when it is only sent. */
+    ACKNOWLEDGES_BEFORE_ORDERED,
+    /** The leader of the order executes, without locks, before it has everything up to its own entry. */
+    EXECUTES_BEFORE_OWN_ENTRY,
+    /** A transaction of unknown outcome lets go of its locks, and the epoch goes on. */
+    GIVES_UP_WITHOUT_NEW_EPOCH,
+    /** After a restart, what the database has already is applied again. */
+    APPLIES_WHAT_IS_STORED,
+    /** The log is released up to the checkpoint although the database is not on disk that far. */
+    CHECKPOINTS_WITHOUT_FLUSH,
+    /** A client in doubt takes "not known here" for "not committed". */
+    TAKES_UNKNOWN_FOR_ABORTED
+}

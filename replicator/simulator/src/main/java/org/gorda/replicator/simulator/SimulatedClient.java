@@ -1,0 +1,170 @@
+package org.gorda.replicator.simulator;
+
+import java.util.SplittableRandom;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionId;
+import org.gorda.replicator.core.Outcome;
+import org.gorda.replicator.simulator.SimulatedReplica.Answer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Moves money, one transaction after the other, on the replica that it takes for the primary. When it is in doubt about one, it asks
+ * any replica until it knows. Confined to one thread.
+ */
+final class SimulatedClient {
+
+    private static final long THINK_NANOS_MAX = 60_000_000L;
+    private static final long ANSWER_NANOS = 4_000_000_000L;
+    private static final long ASK_AGAIN_NANOS = 1_500_000_000L;
+    private static final double ANSWER_LOST = 0.01;
+    private static final double ASKS_ANYWAY = 0.02;
+
+    private final SimulatedCluster cluster;
+    private final SplittableRandom random;
+    private final SessionId session;
+    private SimulatedHost target;
+    private long number;
+
+    /** Tells answers apart: only the one to the latest question counts. */
+    private long question;
+
+    private @Nullable TransactionId current;
+    private boolean succeeded;
+
+    SimulatedClient(SimulatedCluster cluster, int number) {
+        this.cluster = cluster;
+        this.random = cluster.simulation.random("client " + number);
+        this.session = new SessionId(random.nextLong(), random.nextLong());
+        this.target = cluster.anyHost(random);
+    }
+
+    /** Whether the latest transaction's outcome is known. */
+    boolean isSure() {
+        return current == null;
+    }
+
+    boolean hasSucceeded() {
+        return succeeded;
+    }
+
+    /** Goes on until the cluster is calm. */
+    void run() {
+        cluster.simulation.schedule(random.nextLong(THINK_NANOS_MAX), "client", () -> {
+            if (cluster.chaos) {
+                begin(this::run);
+            }
+        });
+    }
+
+    /** Tries until one transaction is committed. */
+    void succeed() {
+        succeeded = false;
+        cluster.simulation.schedule(random.nextLong(THINK_NANOS_MAX), "last", () -> begin(this::succeedUnlessDone));
+    }
+
+    private void succeedUnlessDone() {
+        if (!succeeded) {
+            succeed();
+        }
+    }
+
+    private void begin(Runnable next) {
+        TransactionId id = new TransactionId(session, ++number);
+        current = id;
+        int from = random.nextInt(SimulatedBank.ACCOUNTS);
+        int to = (from + 1 + random.nextInt(SimulatedBank.ACCOUNTS - 1)) % SimulatedBank.ACCOUNTS;
+        long amount = 1L + random.nextInt(100);
+        long asked = ++question;
+        SimulatedReplica replica = target.replica;
+        if (replica == null) {
+            target = cluster.anyHost(random);
+            end(id, false, next);
+            return;
+        }
+        replica.execute(
+                id,
+                from,
+                to,
+                amount,
+                answer -> reply(() -> {
+                    if (question == asked) {
+                        answered(id, answer, next);
+                    }
+                }));
+        cluster.simulation.schedule(ANSWER_NANOS, "no answer", () -> {
+            if (question == asked) {
+                ask(id, next);
+            }
+        });
+    }
+
+    /** An answer is on its way, or lost. */
+    private void reply(Runnable arrival) {
+        if (!cluster.chaos || random.nextDouble() >= ANSWER_LOST) {
+            cluster.simulation.schedule(random.nextLong(1_000_000), "reply", arrival);
+        }
+    }
+
+    private void answered(TransactionId id, Answer answer, Runnable next) {
+        question++;
+        cluster.simulation.note(answer.name());
+        if (answer == Answer.UNKNOWN && cluster.flaw != Flaw.TAKES_UNKNOWN_FOR_ABORTED) {
+            ask(id, next);
+            return;
+        }
+        if (answer != Answer.COMMITTED) {
+            target = cluster.anyHost(random);
+        }
+        boolean committed = answer == Answer.COMMITTED;
+        if (random.nextDouble() < ASKS_ANYWAY) {
+            // Whoever knows already is told the same.
+            cluster.witness.told(id, committed);
+            ask(id, next);
+        } else {
+            end(id, committed, next);
+        }
+    }
+
+    private void ask(TransactionId id, Runnable next) {
+        cluster.inDoubt++;
+        askAgain(id, next);
+    }
+
+    private void askAgain(TransactionId id, Runnable next) {
+        target = cluster.anyHost(random);
+        long asked = ++question;
+        SimulatedReplica replica = target.replica;
+        if (replica != null) {
+            replica.close(
+                    id,
+                    0,
+                    outcome -> reply(() -> {
+                        if (question == asked) {
+                            question++;
+                            closed(id, outcome, next);
+                        }
+                    }));
+        }
+        cluster.simulation.schedule(ASK_AGAIN_NANOS, "no outcome", () -> {
+            if (question == asked) {
+                askAgain(id, next);
+            }
+        });
+    }
+
+    private void closed(TransactionId id, Outcome outcome, Runnable next) {
+        cluster.simulation.note(outcome.name());
+        if (outcome == Outcome.FORGOTTEN) {
+            cluster.simulation.broken("the outcome of " + id + " is forgotten, although it is the last of its session");
+        }
+        end(id, outcome == Outcome.COMMITTED, next);
+    }
+
+    private void end(TransactionId id, boolean committed, Runnable next) {
+        question++;
+        current = null;
+        succeeded |= committed;
+        cluster.witness.told(id, committed);
+        next.run();
+    }
+}

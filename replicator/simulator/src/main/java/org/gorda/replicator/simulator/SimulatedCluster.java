@@ -1,0 +1,221 @@
+package org.gorda.replicator.simulator;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SortedSet;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupListener;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Service;
+import org.gorda.jgcs.raft.core.Configuration;
+import org.gorda.jgcs.raft.core.RaftCore;
+import org.gorda.jgcs.raft.core.Standing;
+import org.gorda.jgcs.simulated.SimulatedGroup;
+import org.gorda.jgcs.simulated.SimulatedProtocol;
+import org.gorda.jgcs.simulated.Simulation;
+import org.jspecify.annotations.Nullable;
+
+/** All machines and clients of a run, and how the run is configured, which the seed decides. Confined to one thread. */
+final class SimulatedCluster {
+
+    private static final int CLIENTS = 4;
+    private static final int SPARES = 1;
+
+    final Simulation simulation;
+    final SimulatedProtocol protocol;
+    final Witness witness;
+    final Flaw flaw;
+    final TreeMap<MemberId, SimulatedHost> hosts = new TreeMap<>();
+    final List<SimulatedClient> clients = new ArrayList<>();
+    final List<MemberId> formed = new ArrayList<>();
+
+    /** Whether commits are answered only when they are on the primary's own disk. */
+    final boolean flushesBeforeAnswer;
+
+    final Service.Durability durability;
+    final long commitTimeoutNanos;
+    final long tellDurableEvery;
+    final long logRetained;
+
+    boolean chaos = true;
+    int crashes;
+    int transfers;
+    int inDoubt;
+
+    private final SortedSet<MemberId> members = new TreeSet<>();
+
+    SimulatedCluster(long seed, Flaw flaw) {
+        this.simulation = new Simulation(seed);
+        this.protocol = new SimulatedProtocol(simulation);
+        this.witness = new Witness(simulation);
+        this.flaw = flaw;
+        SplittableRandom random = simulation.random("cluster");
+        flushesBeforeAnswer = random.nextInt(4) == 0;
+        durability = random.nextInt(3) == 0 ? Service.Durability.SYNCED : Service.Durability.WRITTEN;
+        commitTimeoutNanos = random.nextInt(3) == 0 ? 20_000_000 + random.nextLong(400_000_000) : 2_500_000_000L;
+        tellDurableEvery = 1L + random.nextInt(100);
+        logRetained = random.nextBoolean() ? 0 : random.nextInt(300);
+        int count = List.of(1, 2, 3, 3, 3, 3, 4, 5, 5).get(random.nextInt(9));
+        for (int i = 0; i < count + SPARES; i++) {
+            MemberId name = new MemberId("m" + i + ":7800");
+            hosts.put(name, new SimulatedHost(this, name));
+            if (i < count) {
+                formed.add(name);
+                members.add(name);
+            }
+        }
+        for (int i = 0; i < CLIENTS; i++) {
+            clients.add(new SimulatedClient(this, i));
+        }
+    }
+
+    void start() {
+        formed.forEach(name -> host(name).start());
+        clients.forEach(SimulatedClient::run);
+    }
+
+    SimulatedGroup open(MemberId name, GroupListener listener) {
+        GroupConfiguration configuration = GroupConfiguration.builder("simulated", name, Path.of("unused"))
+                .members(formed)
+                .durability(durability)
+                .electionTimeout(Duration.ofSeconds(1))
+                .sendBytesMax(64 << 10)
+                .build();
+        return protocol.open(configuration, protocol.offers(configuration), listener);
+    }
+
+    SimulatedHost host(MemberId name) {
+        SimulatedHost host = hosts.get(name);
+        if (host == null) {
+            throw new IllegalArgumentException("no host " + name);
+        }
+        return host;
+    }
+
+    /** Those that belong to the group, as far as the one who runs it knows. */
+    SortedSet<MemberId> members() {
+        return members;
+    }
+
+    boolean isMember(MemberId name) {
+        return members.contains(name);
+    }
+
+    SimulatedHost anyHost(SplittableRandom random) {
+        return host(List.copyOf(members).get(random.nextInt(members.size())));
+    }
+
+    /** The replica that has most, to copy. */
+    @Nullable
+    SimulatedHost donor(SimulatedHost forHost) {
+        SimulatedHost best = null;
+        long most = 0;
+        for (MemberId name : members) {
+            SimulatedReplica replica = host(name).replica;
+            if (replica != null && host(name) != forHost && replica.core().lastIndex() > most) {
+                best = host(name);
+                most = replica.core().lastIndex();
+            }
+        }
+        return best;
+    }
+
+    // -------------------------------------------------------------------------------------------- what may be lost
+
+    /** Whether all members but these count, are certain of what they know, and agree on who belongs to the group. */
+    boolean areWell(List<MemberId> but) {
+        for (MemberId name : members) {
+            SimulatedReplica replica = host(name).replica;
+            if (but.contains(name)) {
+                continue;
+            }
+            if (replica == null
+                    || replica.group().stopped().isPresent()
+                    || replica.group().core().standing() != Standing.CERTAIN
+                    || !counts(replica.group().core(), but)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean counts(RaftCore core, List<MemberId> but) {
+        Configuration decided = core.configurationAt(core.commitIndex());
+        if (decided.members().size() != members.size()) {
+            return false;
+        }
+        for (MemberId name : members) {
+            Configuration.Member member = decided.member(name);
+            if (member == null || !member.voter()) {
+                return false;
+            }
+            long admission = protocol.disk(name).mount(false).admission();
+            if (!but.contains(name) && member.admission() != admission) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    // ------------------------------------------------------------------------------------------------------ the end
+
+    /** Makes the machines that run those that the group has decided to have; some changes were of unknown outcome. */
+    void reconcile() {
+        for (SimulatedHost host : hosts.values()) {
+            SimulatedReplica replica = host.replica;
+            if (replica == null || !replica.group().view().isLeader(host.name)) {
+                continue;
+            }
+            RaftCore core = replica.group().core();
+            Configuration decided = core.configurationAt(core.commitIndex());
+            if (!decided.equals(core.configuration())) {
+                continue;
+            }
+            for (SimulatedHost each : hosts.values()) {
+                adjust(each, decided.member(each.name) != null);
+            }
+        }
+    }
+
+    private void adjust(SimulatedHost host, boolean belongs) {
+        if (belongs && members.add(host.name)) {
+            host.start();
+        } else if (!belongs && members.remove(host.name)) {
+            host.retire();
+        }
+    }
+
+    boolean isSettled() {
+        int primaries = 0;
+        for (MemberId name : members) {
+            SimulatedReplica replica = host(name).replica;
+            if (replica == null
+                    || !replica.isOnline()
+                    || !replica.isQuiet()
+                    || !replica.group().isConfirmed()
+                    || replica.core().lastIndex() < witness.lastIndex()
+                    || replica.group().core().standing() != Standing.CERTAIN
+                    || !replica.group().core().configuration().isVoter(name)) {
+                return false;
+            }
+            primaries += replica.isPrimary() ? 1 : 0;
+        }
+        return primaries == 1 && clients.stream().allMatch(SimulatedClient::isSure);
+    }
+
+    /** For a person who wants to know why nothing goes on. */
+    String explain() {
+        StringBuilder text = new StringBuilder("clients sure: "
+                + clients.stream().filter(SimulatedClient::isSure).count());
+        for (MemberId name : members) {
+            SimulatedReplica replica = host(name).replica;
+            text.append("\n").append(name).append(replica == null ? " is down" : " " + replica);
+        }
+        return text.toString();
+    }
+}

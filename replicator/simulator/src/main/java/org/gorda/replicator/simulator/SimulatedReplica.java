@@ -1,0 +1,497 @@
+package org.gorda.replicator.simulator;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import java.util.function.Consumer;
+import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.GroupListener;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Message;
+import org.gorda.jgcs.Position;
+import org.gorda.jgcs.View;
+import org.gorda.jgcs.simulated.SimulatedGroup;
+import org.gorda.replicator.core.Effects;
+import org.gorda.replicator.core.Outcome;
+import org.gorda.replicator.core.ReplicaCore;
+import org.gorda.replicator.core.ReplicaMessage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One run of a replica's process: the shell around the {@link ReplicaCore} in virtual time, by the rules of {@code ReplicaEngine}
+ * in real time. Confined to one thread.
+ */
+final class SimulatedReplica implements GroupListener, Effects {
+
+    /** What a client is told of its commit. */
+    enum Answer {
+        COMMITTED,
+        ABORTED,
+        /** Nothing was begun: writes belong elsewhere, or nowhere now. */
+        REFUSED,
+        UNKNOWN
+    }
+
+    /** A client's transaction, its rows locked from its execution on. */
+    private static final class Local {
+        final TransactionId id;
+        final int from;
+        final int to;
+        final long amount;
+        final long epoch;
+        final Consumer<Answer> client;
+        /** What it has read and written, while its rows are locked. */
+        @Nullable
+        Transfer transfer;
+
+        boolean sent;
+        boolean answered;
+
+        Local(TransactionId id, int from, int to, long amount, long epoch, Consumer<Answer> client) {
+            this.id = id;
+            this.from = from;
+            this.to = to;
+            this.amount = amount;
+            this.epoch = epoch;
+            this.client = client;
+        }
+
+        boolean holds(Transfer other) {
+            return transfer != null && (other.touches(from) || other.touches(to));
+        }
+    }
+
+    private static final int SEGMENT_SETS_MAX = 5;
+    private static final long MAINTENANCE_NANOS = 700_000_000L;
+    private static final long STATEMENT_NANOS_MAX = 4_000_000L;
+    private static final long RETRY_NANOS = 50_000_000L;
+
+    private final SimulatedCluster cluster;
+    private final SimulatedHost host;
+    private final SplittableRandom random;
+    private final ReplicaCore core;
+    private final SimulatedGroup group;
+    private final SimulatedBank bank;
+    private final Position stored;
+    private final Map<TransactionId, Local> open = new LinkedHashMap<>();
+    private final Map<TransactionId, Local> inFlight = new LinkedHashMap<>();
+    private final List<Local> toRelease = new ArrayList<>();
+    private final Map<Long, Consumer<Outcome>> closing = new LinkedHashMap<>();
+
+    private View view = new View(List.of(), List.of(), Optional.empty(), false);
+    private Position last = Position.START;
+    private boolean storedFound;
+    private boolean primaryHere;
+    private boolean online;
+    private boolean dead;
+    private boolean paused;
+    private long visibleIndex;
+    private long checkpointedIndex;
+    private long toldDurable;
+    private long lastRequest;
+
+    SimulatedReplica(SimulatedCluster cluster, SimulatedHost host) {
+        this.cluster = cluster;
+        this.host = host;
+        this.random = cluster.simulation.random("replica " + host.name + cluster.simulation.now());
+        this.core = new ReplicaCore(host.name, random.nextLong(), this);
+        this.lastRequest = random.nextLong() >>> 2;
+        this.bank = host.bank;
+        this.stored = bank.stored();
+        this.group = cluster.open(host.name, this);
+    }
+
+    // ----------------------------------------------------------------------------------------------- start and stop
+
+    void start() {
+        storedFound = stored.index() == 0;
+        Position after = Position.START;
+        SimulatedHost.Checkpoint checkpoint = host.checkpoint;
+        if (checkpoint != null) {
+            if (checkpoint.stored().index() > stored.index()) {
+                cluster.simulation.broken(host.name + " finds its database at " + stored + ", behind its checkpoint at "
+                        + checkpoint.stored());
+            }
+            core.restore(checkpoint.state());
+            after = checkpoint.position();
+            storedFound |= checkpoint.stored().equals(stored);
+            checkpointedIndex = after.index();
+            last = after;
+            visibleIndex = after.index();
+        }
+        group.join(after);
+        later(MAINTENANCE_NANOS, "maintain", this::maintainAgain);
+    }
+
+    /** What happens in this process unless it dies first; while it is paused, not yet. */
+    private void later(long delayNanos, String what, Runnable action) {
+        cluster.simulation.schedule(delayNanos, what, () -> {
+            if (paused && !dead) {
+                later(RETRY_NANOS, what, action);
+            } else if (!dead) {
+                action.run();
+            }
+        });
+    }
+
+    void pause(boolean value) {
+        paused = value;
+        group.pause(value);
+    }
+
+    void kill() {
+        dead = true;
+        group.kill();
+        List<Local> waiting = new ArrayList<>(open.values());
+        waiting.forEach(local -> answer(local, local.sent ? Answer.UNKNOWN : Answer.ABORTED));
+    }
+
+    /** Stops by itself; somebody starts it again. */
+    private void fail(String why) {
+        cluster.simulation.note("fails: " + why);
+        primaryHere = false;
+        // Not from within the group, which may be calling.
+        later(0, "failed", () -> host.crash(() -> {}));
+    }
+
+    SimulatedGroup group() {
+        return group;
+    }
+
+    ReplicaCore core() {
+        return core;
+    }
+
+    boolean isOnline() {
+        return online;
+    }
+
+    boolean isPrimary() {
+        return primaryHere;
+    }
+
+    /** Whether everything is done that was asked of this replica. */
+    boolean isQuiet() {
+        return open.isEmpty() && bank.uncommitted() == 0;
+    }
+
+    // ------------------------------------------------------------------------------------------- local transactions
+
+    /** Runs a transaction and commits it; the client is told once, unless its connection breaks. */
+    void execute(TransactionId id, int from, int to, long amount, Consumer<Answer> client) {
+        later(random.nextLong(1_000_000), "begin", () -> {
+            boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY && view.isLeader(host.name);
+            if (!view.working() || !(primaryHere || early)) {
+                client.accept(Answer.REFUSED);
+                return;
+            }
+            Local begun = new Local(id, from, to, amount, core.epoch(), client);
+            open.put(id, begun);
+            later(random.nextLong(STATEMENT_NANOS_MAX), "statement", () -> change(begun));
+        });
+    }
+
+    private void change(Local local) {
+        if (local.answered) {
+            return;
+        }
+        Transfer transfer = new Transfer(
+                local.id, local.from, bank.balance(local.from), local.to, bank.balance(local.to), local.amount);
+        boolean locked = open.values().stream().anyMatch(other -> other.holds(transfer))
+                || bank.isBeingApplied(local.from)
+                || bank.isBeingApplied(local.to);
+        if (locked) {
+            answer(local, Answer.ABORTED);
+            return;
+        }
+        local.transfer = transfer;
+        later(random.nextLong(STATEMENT_NANOS_MAX), "commit", () -> committing(local));
+    }
+
+    private void committing(Local local) {
+        if (local.answered || local.transfer == null) {
+            return;
+        }
+        boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY;
+        if (early && !primaryHere && view.isLeader(host.name)) {
+            later(RETRY_NANOS, "not yet primary", () -> committing(local));
+            return;
+        }
+        if (!primaryHere || !(local.epoch == core.epoch() || early) || !view.working()) {
+            answer(local, Answer.ABORTED);
+            return;
+        }
+        local.sent = true;
+        inFlight.put(local.id, local);
+        try {
+            group.multicast(local.transfer.message(early ? core.epoch() : local.epoch, visibleIndex), Duration.ZERO);
+        } catch (GroupException e) {
+            inFlight.remove(local.id);
+            answer(local, Answer.ABORTED);
+            return;
+        }
+        if (cluster.flaw == Flaw.ACKNOWLEDGES_BEFORE_ORDERED) {
+            local.client.accept(Answer.COMMITTED);
+        }
+        later(cluster.commitTimeoutNanos, "overdue", () -> overdue(local));
+    }
+
+    /** The client goes away without knowing, and the transaction's locks with it: what runs from now on may have read too little. */
+    private void overdue(Local local) {
+        if (local.answered || toRelease.contains(local)) {
+            return;
+        }
+        if (cluster.flaw != Flaw.GIVES_UP_WITHOUT_NEW_EPOCH) {
+            primaryHere = false;
+            core.renew();
+        }
+        answer(local, Answer.UNKNOWN);
+    }
+
+    private void answer(Local local, Answer answer) {
+        if (!local.answered) {
+            local.answered = true;
+            open.remove(local.id);
+            local.client.accept(answer);
+        }
+    }
+
+    /** Asks for a transaction's outcome; there may be no answer. */
+    void close(TransactionId id, long since, Consumer<Outcome> asker) {
+        later(random.nextLong(1_000_000), "close", () -> {
+            long request = ++lastRequest;
+            closing.put(request, asker);
+            try {
+                group.multicast(ReplicaMessage.encode(new ReplicaMessage.Close(id, since, request)), Duration.ZERO);
+            } catch (GroupException e) {
+                closing.remove(request);
+            }
+        });
+    }
+
+    // ----------------------------------------------------------------------------------------------- the group tells
+
+    @Override
+    public void onMessage(Message message) {
+        cluster.witness.delivered(host.name, message);
+        checkStored(message.position());
+        core.delivered(message);
+        last = message.position();
+    }
+
+    private void checkStored(Position position) {
+        if (storedFound || position.index() < stored.index()) {
+            return;
+        }
+        if (!position.equals(stored)) {
+            cluster.simulation.broken(
+                    host.name + " holds " + stored + ", which is not part of the history: it has " + position);
+        }
+        storedFound = true;
+    }
+
+    @Override
+    public void onCaughtUp(Position upTo) {
+        commitSegment();
+        if (!toRelease.isEmpty()) {
+            bank.flush();
+            toRelease.forEach(local -> answer(local, Answer.COMMITTED));
+            toRelease.clear();
+        }
+        if (!storedFound && upTo.term() > stored.term() && upTo.index() < stored.index()) {
+            cluster.simulation.broken(host.name + " holds " + stored + ", but the history ends at " + upTo);
+        }
+        visibleIndex = Math.max(visibleIndex, upTo.index());
+        online |= storedFound && view.working();
+    }
+
+    @Override
+    public void onView(View next) {
+        boolean began = next.working() && !view.working();
+        view = next;
+        online &= next.working();
+        online |= began && visibleIndex >= group.lastCommitted().index() && storedFound;
+        core.viewChanged(next);
+    }
+
+    @Override
+    public void onGap(Position firstHeld, String reason) {
+        host.wantCopy();
+        fail("gap");
+    }
+
+    @Override
+    public void onStop(GroupException cause) {
+        fail("stop");
+    }
+
+    // ------------------------------------------------------------------------------------------------ the core wants
+
+    @Override
+    public void commit(Position position, TransactionId id, ByteBuffer writeSet) {
+        Transfer transfer = Transfer.decode(id, writeSet);
+        cluster.witness.ordered(host.name, position, transfer);
+        if (position.index() <= stored.index() && cluster.flaw != Flaw.APPLIES_WHAT_IS_STORED) {
+            return;
+        }
+        Local waiting = inFlight.remove(id);
+        if (waiting != null && !waiting.answered) {
+            commitSegment();
+            apply(position, transfer);
+            commitSegment();
+            visibleIndex = position.index();
+            waiting.transfer = null;
+            if (cluster.flushesBeforeAnswer) {
+                toRelease.add(waiting);
+            } else {
+                answer(waiting, Answer.COMMITTED);
+            }
+            return;
+        }
+        // What is ordered never loses to what is not.
+        for (Local local : List.copyOf(open.values())) {
+            if (local.holds(transfer) && cluster.flaw != Flaw.EXECUTES_BEFORE_OWN_ENTRY) {
+                answer(local, local.sent ? Answer.UNKNOWN : Answer.ABORTED);
+            }
+        }
+        apply(position, transfer);
+        if (bank.uncommitted() >= SEGMENT_SETS_MAX) {
+            commitSegment();
+        }
+    }
+
+    private void apply(Position position, Transfer transfer) {
+        try {
+            bank.apply(position, transfer);
+        } catch (DivergenceException e) {
+            cluster.simulation.broken(host.name + " has diverged: " + e.getMessage());
+        }
+    }
+
+    private void commitSegment() {
+        if (bank.uncommitted() > 0) {
+            bank.commit();
+            visibleIndex = Math.max(visibleIndex, bank.stored().index());
+            cluster.witness.committed(host.name, bank);
+        }
+    }
+
+    @Override
+    public void discard(TransactionId id, Refusal refusal) {
+        cluster.witness.decided(host.name, core.lastIndex(), id, false);
+        Local waiting = inFlight.remove(id);
+        if (waiting != null) {
+            answer(waiting, Answer.ABORTED);
+        }
+    }
+
+    @Override
+    public void primary(MemberId member, long newEpoch, boolean here) {
+        cluster.witness.proclaimed(newEpoch);
+        commitSegment();
+        primaryHere = false;
+        inFlight.values().removeIf(local -> {
+            answer(local, Answer.ABORTED);
+            return true;
+        });
+        if (cluster.flaw != Flaw.EXECUTES_BEFORE_OWN_ENTRY) {
+            // Answered already if committed, but for those that wait for the disk.
+            List.copyOf(open.values()).stream()
+                    .filter(local -> !toRelease.contains(local))
+                    .forEach(local -> answer(local, Answer.ABORTED));
+        }
+        primaryHere = here;
+    }
+
+    @Override
+    public void outcome(long request, MemberId asker, TransactionId id, Outcome outcome) {
+        Consumer<Outcome> waiting = asker.equals(host.name) ? closing.remove(request) : null;
+        if (waiting != null) {
+            waiting.accept(outcome);
+        }
+    }
+
+    @Override
+    public void verify(long request, Position position) {
+        commitSegment();
+    }
+
+    @Override
+    public void durableEverywhere(long index) {
+        long needed = Math.min(index, checkpointedIndex) - cluster.logRetained;
+        if (needed > 0) {
+            group.release(new Position(last.group(), 0, needed));
+        }
+    }
+
+    @Override
+    public void send(ReplicaMessage message) {
+        later(random.nextLong(1_000_000), "send", () -> {
+            try {
+                group.multicast(ReplicaMessage.encode(message), Duration.ZERO);
+            } catch (GroupException e) {
+                if (e.disposition() == GroupException.Disposition.RETRY) {
+                    later(RETRY_NANOS, "no room", () -> send(message));
+                }
+            }
+        });
+    }
+
+    // --------------------------------------------------------------------------------------------------- maintenance
+
+    private void maintainAgain() {
+        SimulatedHost.Checkpoint taken = checkpoint();
+        if (taken != null && taken.position().index() > checkpointedIndex) {
+            // Meanwhile messages are delivered.
+            later(random.nextLong(100_000_000), "flush", () -> save(taken));
+        }
+        later(MAINTENANCE_NANOS, "maintain", this::maintainAgain);
+    }
+
+    /** At once; false if it cannot be done at this moment. */
+    boolean maintain() {
+        SimulatedHost.Checkpoint taken = checkpoint();
+        return taken != null && save(taken);
+    }
+
+    private SimulatedHost.@Nullable Checkpoint checkpoint() {
+        return bank.uncommitted() > 0 || !storedFound
+                ? null
+                : new SimulatedHost.Checkpoint(last, bank.stored(), core.checkpoint());
+    }
+
+    private boolean save(SimulatedHost.Checkpoint taken) {
+        if (host.diskFails) {
+            fail("disk");
+            return false;
+        }
+        if (cluster.flaw != Flaw.CHECKPOINTS_WITHOUT_FLUSH) {
+            bank.flush();
+        }
+        host.checkpoint = taken;
+        checkpointedIndex = taken.position().index();
+        if (checkpointedIndex - toldDurable >= cluster.tellDurableEvery) {
+            toldDurable = checkpointedIndex;
+            send(new ReplicaMessage.Durable(host.name, checkpointedIndex));
+        }
+        return true;
+    }
+
+    @Override
+    public String toString() {
+        return (online ? "online" : "not online") + (primaryHere ? ", primary" : "") + ", epoch " + core.epoch()
+                + " of "
+                + core.primary() + ", taken " + core.lastIndex() + ", stored " + bank.stored() + ", open " + open.size()
+                + ", " + group.core().explain() + ", " + group.core().standing() + ", log up to "
+                + group.core().lastIndex() + ", confirmed " + group.isConfirmed() + ", "
+                + group.stopped().map(Throwable::getMessage).orElse("runs");
+    }
+}

@@ -1,0 +1,36 @@
+package org.gorda.replicator.simulator;
+
+import java.time.Duration;
+
+/**
+ * What happened in a run in which nothing was violated. Immutable.
+ *
+ * @param hash stands for all events and their order; the same for the same seed
+ * @param virtualTime how long the run took for those in it
+ * @param members how many members formed the group
+ * @param messages how many the group ordered
+ * @param acknowledged transactions whose clients were told that they are committed, in the end or at once
+ * @param aborted transactions whose clients were told that they did not happen
+ * @param inDoubt transactions whose clients had to ask another time for the outcome
+ * @param epochs how often a primary was proclaimed
+ * @param crashes how often a replica's process was killed or failed
+ * @param partitions how often links were cut
+ * @param amnesias how often a disk lost something that it had acknowledged
+ * @param transfers how often a replica was brought up to date by a copy of another one
+ * @param membershipChanges how many members were added or removed
+ */
+public record SimulationResult(
+        long seed,
+        long hash,
+        Duration virtualTime,
+        int members,
+        int messages,
+        int acknowledged,
+        int aborted,
+        int inDoubt,
+        int epochs,
+        int crashes,
+        int partitions,
+        int amnesias,
+        int transfers,
+        int membershipChanges) {}

@@ -1,0 +1,111 @@
+package org.gorda.replicator.simulator;
+
+import java.time.Duration;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.simulated.Simulation;
+
+/**
+ * One seeded run of a whole group: replicas, their databases and clients, under random faults for a while; then everything is
+ * healed, and whatever was promised must hold. What must hold: at one position all members deliver the same message and decide the
+ * same; a database holds exactly what was committed up to its position; what a client was told stays true; no money is made; and
+ * once the faults end, all replicas become online and equal, and every client can commit again.
+ *
+ * <p>Confined to one thread; runs do not share anything.
+ */
+public final class SimulationRun {
+
+    private static final Duration CHAOS = Duration.ofSeconds(15);
+    private static final Duration SETTLING = Duration.ofMinutes(2);
+    private static final long RECONCILING_NANOS = 1_000_000_000L;
+
+    private final long seed;
+    private final SimulatedCluster cluster;
+    private final Simulation simulation;
+    private final Faults faults;
+
+    private SimulationRun(long seed, Flaw flaw) {
+        this.seed = seed;
+        this.cluster = new SimulatedCluster(seed, flaw);
+        this.simulation = cluster.simulation;
+        this.faults = new Faults(cluster);
+    }
+
+    /**
+     * Runs what the seed stands for, in this thread.
+     *
+     * @throws ViolationError if anything happened that never may; it names the seed and how to see it again
+     */
+    public static SimulationResult run(long seed) {
+        return run(seed, Flaw.NONE);
+    }
+
+    static SimulationResult run(long seed, Flaw flaw) {
+        return new SimulationRun(seed, flaw).run();
+    }
+
+    private SimulationResult run() {
+        faults.start();
+        cluster.start();
+        simulation.schedule(CHAOS.toNanos(), "calm", this::calm);
+        simulation.runUntil(() -> isBroken() || !cluster.chaos, CHAOS.plusSeconds(1));
+        settle("after the faults");
+        if (!isBroken()) {
+            cluster.clients.forEach(SimulatedClient::succeed);
+            boolean all = simulation.runUntil(
+                    () -> isBroken() || cluster.clients.stream().allMatch(SimulatedClient::hasSucceeded), SETTLING);
+            if (!all) {
+                simulation.broken("not all clients could commit again: " + cluster.explain());
+            }
+        }
+        settle("after the last transactions");
+        if (!isBroken()) {
+            for (MemberId name : cluster.members()) {
+                cluster.witness.checkFinal(name, cluster.host(name).bank);
+            }
+        }
+        if (isBroken()) {
+            throw new ViolationError(seed, simulation.broken());
+        }
+        return result();
+    }
+
+    private boolean isBroken() {
+        return !simulation.broken().isEmpty();
+    }
+
+    private void calm() {
+        cluster.chaos = false;
+        faults.end();
+        reconcile();
+    }
+
+    private void reconcile() {
+        cluster.reconcile();
+        simulation.schedule(RECONCILING_NANOS, "reconcile", this::reconcile);
+    }
+
+    private void settle(String when) {
+        if (!simulation.runUntil(() -> isBroken() || cluster.isSettled(), SETTLING)) {
+            simulation.broken("not settled " + when + ": " + cluster.explain());
+        }
+    }
+
+    private SimulationResult result() {
+        Witness witness = cluster.witness;
+        return new SimulationResult(
+                seed,
+                simulation.hash(),
+                Duration.ofNanos(simulation.now()),
+                cluster.formed.size(),
+                witness.messages(),
+                witness.answered(true),
+                witness.answered(false),
+                cluster.inDoubt,
+                witness.epochs(),
+                cluster.crashes,
+                faults.partitions,
+                faults.amnesias,
+                cluster.transfers,
+                faults.membershipChanges);
+    }
+}

@@ -1,0 +1,61 @@
+package org.gorda.replicator.simulator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class SimulationRunTest {
+
+    private static final int FLAWED_SEEDS = 100;
+
+    /** {@code -Dgorda.from=S} and {@code -Dgorda.seeds=N} run other seeds than 1 to 300. A failure names its seed. */
+    @Test
+    void replicasKeepTheirPromisesUnderRandomFaults() {
+        long first = Long.getLong("gorda.from", 1);
+        long count = Long.getLong("gorda.seeds", 300);
+        long acknowledged = 0;
+        int crashes = 0;
+        for (long seed = first; seed < first + count; seed++) {
+            SimulationResult result = SimulationRun.run(seed);
+            acknowledged += result.acknowledged();
+            crashes += result.crashes();
+        }
+        assertThat(acknowledged).as("something must have happened").isGreaterThan(count * 50);
+        assertThat(crashes).as("something must have gone wrong").isGreaterThan((int) count);
+    }
+
+    /** A lost directory whose late messages demoted the new one; one that was made the leader before it was taken in; what was not forced. */
+    @ParameterizedTest
+    @ValueSource(longs = {490, 1399, 1502, 26507})
+    void seedsThatOnceFoundSomethingFindNothing(long seed) {
+        assertThat(SimulationRun.run(seed).acknowledged()).isPositive();
+    }
+
+    @Test
+    void theSameSeedGivesTheSameEvents() {
+        for (long seed = 1; seed <= 5; seed++) {
+            assertThat(SimulationRun.run(seed)).isEqualTo(SimulationRun.run(seed));
+        }
+    }
+
+    /** The checks can fail: a shell that makes a mistake is found out by one of the first seeds. */
+    @ParameterizedTest
+    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "NONE")
+    void aFlawedShellIsFoundOut(Flaw flaw) {
+        ViolationError found = null;
+        for (long seed = 1; seed <= FLAWED_SEEDS && found == null; seed++) {
+            try {
+                SimulationRun.run(seed, flaw);
+            } catch (ViolationError e) {
+                found = e;
+            }
+        }
+        assertThat(found)
+                .as("%s within %d seeds", flaw, FLAWED_SEEDS)
+                .isNotNull()
+                .hasMessageContaining("./gorda simulate --seeds 1 --from " + found.seed());
+    }
+}
