@@ -14,7 +14,13 @@ import picocli.CommandLine.TypeConversionException;
         description = "Replicates databases from outside the database.",
         mixinStandardHelpOptions = true,
         version = "gorda 0.1.0-SNAPSHOT",
-        subcommands = {DemoCommand.class, StatusCommand.class, VerifyCommand.class, SqlCommand.class, BenchCommand.class
+        subcommands = {
+            DemoCommand.class,
+            StatusCommand.class,
+            VerifyCommand.class,
+            SqlCommand.class,
+            BenchCommand.class,
+            SimulateCommand.class
         })
 public final class Gorda {
 

@@ -126,11 +126,21 @@ final class GordaTest {
 
     @Test
     void allCommandsHaveHelp() throws Exception {
-        for (String command : List.of("demo", "node", "status", "verify", "sql", "bench")) {
+        for (String command : List.of("demo", "node", "status", "verify", "sql", "bench", "simulate")) {
             Run help = gorda(command, "--help");
             assertThat(help.status()).isZero();
             assertThat(help.out()).contains("Usage: gorda " + command);
         }
+    }
+
+    @Test
+    void theSimulationOfASeedIsTheSameEachTime() throws Exception {
+        Run first = gorda("simulate", "--seeds", "3", "--from", "7", "--json");
+        assertThat(first.status()).as(first.err()).isZero();
+        assertThat(first.lastLine().get("seeds").getAsInt()).isEqualTo(3);
+        assertThat(first.lastLine().get("acknowledged").getAsLong()).isPositive();
+        assertThat(gorda("simulate", "--seeds", "3", "--from", "7", "--json").err())
+                .isEqualTo(first.err());
     }
 
     @ParameterizedTest

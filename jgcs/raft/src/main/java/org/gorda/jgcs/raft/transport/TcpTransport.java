@@ -43,7 +43,6 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
     private static final int SOCKET_BUFFER_BYTES = 512 << 10;
     private static final long QUEUE_BYTES_MAX = 8L << 20;
-    private static final long BLOCKED_NANOS_MAX = TimeUnit.MILLISECONDS.toNanos(200);
     private static final long RECONNECT_MILLIS = 100;
     private static final int CONNECT_TIMEOUT_MILLIS = 1000;
 
@@ -51,6 +50,10 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
     private final TcpServer server;
     private final int frameBytesMax;
     private final long silenceNanosMax;
+
+    /** Half of what makes others elect: on a starved machine a thread may be without a processor for long. */
+    private final long blockedNanosMax;
+
     private final Map<MemberId, Link> links = new ConcurrentHashMap<>();
     private final Map<Address, Link> byAddress = new ConcurrentHashMap<>();
     private final ScheduledExecutorService watch = Executors.newSingleThreadScheduledExecutor(task -> {
@@ -71,6 +74,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         self = configuration.self();
         frameBytesMax = configuration.messageBytesMax() + (1 << 20);
         silenceNanosMax = 3 * configuration.electionTimeout().toNanos();
+        blockedNanosMax = configuration.electionTimeout().toNanos() / 2;
         try {
             DefaultThreadFactory threads = new DefaultThreadFactory("gorda-transport", true, true);
             InetAddress host = InetAddress.getByName(self.host());
@@ -112,7 +116,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         } catch (Exception e) { // what JGroups declares
             throw new GroupException(GroupException.Disposition.CORRECT, "cannot accept connections on " + self, e);
         }
-        long period = TimeUnit.NANOSECONDS.toMillis(BLOCKED_NANOS_MAX) / 2;
+        long period = TimeUnit.NANOSECONDS.toMillis(blockedNanosMax) / 2;
         watching = watch.scheduleWithFixedDelay(
                 () -> links.values().forEach(Link::check), period, period, TimeUnit.MILLISECONDS);
     }
@@ -341,7 +345,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         void check() {
             long now = System.nanoTime();
             long since = inlineSinceNanos;
-            boolean blocked = since != 0 && now - since > BLOCKED_NANOS_MAX;
+            boolean blocked = since != 0 && now - since > blockedNanosMax;
             boolean silent = unansweredBytes.get() > 0 && now - heardNanos > silenceNanosMax;
             IpAddress known = address;
             if ((blocked || silent) && known != null) {
