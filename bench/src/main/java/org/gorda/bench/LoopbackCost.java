@@ -1,7 +1,11 @@
 package org.gorda.bench;
 
 import com.sun.management.OperatingSystemMXBean;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.io.Writer;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -16,88 +20,135 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * What the reflection API costs: CPU time per TPC-B transaction of an embedded, in-memory Derby with {@code protocol=loopback}
- * (everything is captured and encoded, and answered at once) as a ratio to the same Derby without GORDA. Each measurement is a JVM of
- * its own; the two kinds take turns, in the order a b b a, so that what else the machine does falls on both.
+ * (everything is captured and encoded, and answered at once) as a ratio to the same Derby without GORDA.
  *
- * <p>Run it as {@code java -cp 'replicator/cli/target/lib/*' org.gorda.bench.LoopbackCost [CLIENTS] [PAIRS] [TRANSACTIONS]}.
+ * <p>In each round two JVMs are started, one of each kind, warmed up, and then take turns of some seconds, so that what else the machine
+ * does falls on both; the CPU time is that of the whole process. A round's ratio is the median of its turns', the result the median of
+ * the rounds.
+ *
+ * <p>Run it as {@code java -cp 'replicator/cli/target/lib/*' org.gorda.bench.LoopbackCost [CLIENTS] [ROUNDS]}.
  */
 public final class LoopbackCost {
 
     private static final String PLAIN = "jdbc:derby:memory:bank;create=true";
     private static final String LOOPBACK = "jdbc:gorda:derby:memory:bank;protocol=loopback";
+    private static final int WARM_UP = 12;
+    private static final int TURNS = 20;
+    private static final int TRANSACTIONS = 5_000;
 
     private LoopbackCost() {}
 
     /** Measures and prints. */
     public static void main(String[] arguments) throws Exception {
-        if (arguments.length == 4 && arguments[0].equals("measure")) {
-            measure(arguments[1], Integer.parseInt(arguments[2]), Integer.parseInt(arguments[3]));
+        if (arguments.length == 3 && arguments[0].equals("measure")) {
+            measure(arguments[1], Integer.parseInt(arguments[2]));
             return;
         }
         int clients = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 1;
-        int pairs = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 6;
-        int transactions = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 40_000;
+        int rounds = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 5;
         List<Double> ratios = new ArrayList<>();
-        for (int pair = 0; pair < pairs; pair++) {
-            boolean plainFirst = pair % 2 == 0;
-            double first = run(plainFirst ? PLAIN : LOOPBACK, clients, transactions);
-            double second = run(plainFirst ? LOOPBACK : PLAIN, clients, transactions);
-            double plain = plainFirst ? first : second;
-            double loopback = plainFirst ? second : first;
-            ratios.add(loopback / plain);
-            System.out.printf(
-                    Locale.ROOT,
-                    "%d clients: plain %.1f us, loopback %.1f us of CPU per transaction: %.3f%n",
-                    clients,
-                    plain,
-                    loopback,
-                    loopback / plain);
+        for (int round = 0; round < rounds; round++) {
+            ratios.add(round(clients));
         }
-        List<Double> sorted = ratios.stream().sorted().toList();
-        double median = (sorted.get((pairs - 1) / 2) + sorted.get(pairs / 2)) / 2;
-        System.out.printf(Locale.ROOT, "%d clients: median of %d pairs %.3f%n", clients, pairs, median);
+        System.out.printf(Locale.ROOT, "%d clients: median of %d rounds %.3f%n", clients, rounds, median(ratios));
     }
 
-    private static double run(String url, int clients, int transactions) throws IOException, InterruptedException {
-        Process process = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-Xms1g",
-                        "-Xmx1g",
-                        "-XX:+UseSerialGC",
-                        "-Dderby.stream.error.field=" + LoopbackCost.class.getName() + ".NOWHERE",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        LoopbackCost.class.getName(),
-                        "measure",
-                        url,
-                        Integer.toString(clients),
-                        Integer.toString(transactions))
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
-        String answer = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        if (process.waitFor() != 0) {
-            throw new BenchException("the measurement of " + url + " ended with " + process.exitValue());
+    private static double round(int clients) throws IOException {
+        List<Double> plain = new ArrayList<>();
+        List<Double> loopback = new ArrayList<>();
+        List<Double> ratios = new ArrayList<>();
+        try (Measured a = new Measured(PLAIN, clients);
+                Measured b = new Measured(LOOPBACK, clients)) {
+            for (int turn = 0; turn < WARM_UP + TURNS; turn++) {
+                boolean plainFirst = turn % 2 == 0;
+                double first = (plainFirst ? a : b).turn();
+                double second = (plainFirst ? b : a).turn();
+                if (turn >= WARM_UP) {
+                    plain.add(plainFirst ? first : second);
+                    loopback.add(plainFirst ? second : first);
+                    ratios.add(plainFirst ? second / first : first / second);
+                }
+            }
         }
-        return Double.parseDouble(answer.strip());
+        System.out.printf(
+                Locale.ROOT,
+                "%d clients: plain %.1f us, loopback %.1f us of CPU per transaction; ratio %.3f (quarters %.3f to %.3f)%n",
+                clients,
+                median(plain),
+                median(loopback),
+                median(ratios),
+                quantile(ratios, 0.25),
+                quantile(ratios, 0.75));
+        return median(ratios);
+    }
+
+    private static double median(List<Double> values) {
+        return quantile(values, 0.5);
+    }
+
+    private static double quantile(List<Double> values, double part) {
+        return values.stream().sorted().toList().get((int) (part * (values.size() - 1)));
+    }
+
+    /** A JVM that runs as many transactions as it is told to and answers what they cost. */
+    private static final class Measured implements AutoCloseable {
+        private final Process process;
+        private final BufferedReader answers;
+        private final Writer orders;
+
+        Measured(String url, int clients) throws IOException {
+            process = new ProcessBuilder(
+                            Path.of(System.getProperty("java.home"), "bin", "java")
+                                    .toString(),
+                            "-Xms1g",
+                            "-Xmx1g",
+                            "-XX:+UseSerialGC",
+                            "-Dderby.stream.error.field=" + LoopbackCost.class.getName() + ".NOWHERE",
+                            "-cp",
+                            System.getProperty("java.class.path"),
+                            LoopbackCost.class.getName(),
+                            "measure",
+                            url,
+                            Integer.toString(clients))
+                    .redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .start();
+            answers = process.inputReader(StandardCharsets.UTF_8);
+            orders = process.outputWriter(StandardCharsets.UTF_8);
+        }
+
+        double turn() throws IOException {
+            orders.write("go\n");
+            orders.flush();
+            String answer = answers.readLine();
+            if (answer == null) {
+                throw new BenchException("a measured process has ended");
+            }
+            return Double.parseDouble(answer);
+        }
+
+        @Override
+        public void close() {
+            process.destroy();
+        }
     }
 
     /** Derby's log goes here. */
-    public static final java.io.OutputStream NOWHERE = java.io.OutputStream.nullOutputStream();
+    public static final OutputStream NOWHERE = OutputStream.nullOutputStream();
 
-    /** Prints microseconds of CPU per transaction, after a warm-up of as many transactions. */
-    private static void measure(String url, int clients, int count) throws SQLException, InterruptedException {
+    /** For each line it reads, prints the microseconds of CPU per transaction. */
+    private static void measure(String url, int clients) throws SQLException, IOException, InterruptedException {
         TpcB bank = new TpcB(1, 1);
         try (Connection connection = DriverManager.getConnection(url)) {
             bank.load(connection, new AtomicLong());
         }
         OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-        run(bank, url, clients, count, 1);
-        System.gc();
-        long before = system.getProcessCpuTime();
-        run(bank, url, clients, count, 2);
-        System.out.printf(Locale.ROOT, "%.3f%n", (system.getProcessCpuTime() - before) / 1e3 / count);
-        System.out.flush();
-        System.exit(0);
+        BufferedReader orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (int run = 1; orders.readLine() != null; run++) {
+            long before = system.getProcessCpuTime();
+            run(bank, url, clients, TRANSACTIONS, run);
+            System.out.printf(Locale.ROOT, "%.3f%n", (system.getProcessCpuTime() - before) / 1e3 / TRANSACTIONS);
+            System.out.flush();
+        }
     }
 
     private static void run(TpcB bank, String url, int clients, int count, int run) throws InterruptedException {

@@ -76,7 +76,7 @@ final class RestartTest {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("durability", durability))) {
             group.start();
             awaitOnline(group);
-            LoadTest load = load(group, 15);
+            LoadTest load = load(group, 9);
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             awaitEnough(load, report);
             group.replicas().parallelStream().forEach(ReplicaProcess::kill);
@@ -95,7 +95,7 @@ final class RestartTest {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
             group.start();
             awaitOnline(group);
-            LoadTest load = load(group, 8);
+            LoadTest load = load(group, 6);
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             awaitEnough(load, report);
             ReplicaProcess backup = group.backup().orElseThrow();
@@ -112,7 +112,7 @@ final class RestartTest {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
             group.start();
             awaitOnline(group);
-            LoadTest load = load(group, 8);
+            LoadTest load = load(group, 6);
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             awaitEnough(load, report);
             ReplicaProcess backup = group.backup().orElseThrow();
