@@ -67,6 +67,7 @@ public final class ReplicaGroup implements AutoCloseable {
         return List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-ea",
+                "-Djdk.serialFilter=org.apache.derby.**;java.base/*;!*",
                 "-Xmx768m",
                 "-XX:TieredStopAtLevel=1",
                 "-XX:+ExitOnOutOfMemoryError",

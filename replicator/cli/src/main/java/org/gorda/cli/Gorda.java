@@ -8,7 +8,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** The command {@code gorda}: 0 if what was asked for succeeded, 1 if it did not, 2 if it was asked for wrongly. */
+/** The command {@code gorda}: 0 if what was asked for succeeded, 1 if it did not, 2 if its options could not be understood. */
 @Command(
         name = "gorda",
         description = "Replicates databases from outside the database.",

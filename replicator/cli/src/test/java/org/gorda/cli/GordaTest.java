@@ -154,6 +154,7 @@ final class GordaTest {
                 "status | 2 | --at",
                 "node --database x --self a | 1 | member 'a' is not host:port",
                 "node --database x --self 127.0.0.1:1 --members 127.0.0.1:2 | 1 | must be one of the members",
+                "node --database x --self 127.0.0.1:1 --clients 0.0.0.0:2 | 1 | set insecure=true",
                 "node --self 127.0.0.1:1 | 1 | database is not set",
                 "node --config nosuch.yaml | 1 | nosuch.yaml",
                 "sql --url jdbc:gorda:derby:x;durabilty=group SELECT | 1 | did you mean 'durability'",

@@ -142,6 +142,10 @@ final class LocalCommit implements SuspendedCommit {
             }
             state.set(State.COMMITTED);
             return true;
+        } catch (Error e) {
+            state.set(State.FAILED);
+            LockSupport.unpark(client);
+            throw e;
         } catch (StandardException | RuntimeException e) {
             state.set(State.FAILED);
             LockSupport.unpark(client);
@@ -164,6 +168,12 @@ final class LocalCommit implements SuspendedCommit {
 
     @Override
     public boolean leaveUnknown(Refusal why) {
-        return refuse(why);
+        if (refuse(why)) {
+            return true;
+        }
+        // Committed, but not on disk as was promised.
+        boolean undecided = state.compareAndSet(State.COMMITTED, State.FAILED);
+        LockSupport.unpark(client);
+        return undecided;
     }
 }

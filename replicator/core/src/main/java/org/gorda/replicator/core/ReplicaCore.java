@@ -34,6 +34,7 @@ public final class ReplicaCore {
     private List<MemberId> members = List.of();
     private boolean leads;
     private boolean candidacySent;
+    private boolean renewalSent;
 
     /**
      * @param run tells this run of the replica from its earlier ones
@@ -82,6 +83,7 @@ public final class ReplicaCore {
             primaryRun = proclaimed.run();
             epoch = index;
             candidacySent = false;
+            renewalSent = false;
             effects.primary(proclaimed.member(), epoch, isPrimaryHere());
             seekPrimacy();
         } else if (content instanceof ReplicaMessage.Close close) {
@@ -140,7 +142,8 @@ public final class ReplicaCore {
      * not see it and yet follow it. Begins a new epoch, in which it can only be seen or discarded; until then nothing may run here.
      */
     public void renew() {
-        if (isPrimaryHere()) {
+        if (isPrimaryHere() && !renewalSent) {
+            renewalSent = true;
             effects.send(new ReplicaMessage.Primary(self, run));
         }
     }

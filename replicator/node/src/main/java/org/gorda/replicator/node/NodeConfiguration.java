@@ -1,6 +1,8 @@
 package org.gorda.replicator.node;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -139,16 +141,29 @@ public record NodeConfiguration(
                     + " members: give one for each, in the same order");
         }
         String givenClients = values.get("clients");
+        MemberId clients = givenClients == null
+                ? beside(self, 2)
+                : addresses("clients", givenClients).get(0);
+        if (!"true".equals(settings.get(Setting.INSECURE))) {
+            requireLoopback("services", services.get(members.indexOf(self)));
+            requireLoopback("clients", clients);
+        }
         return new NodeConfiguration(
-                values.getOrDefault("engine", "derby"),
-                database,
-                self,
-                members,
-                services,
-                givenClients == null
-                        ? beside(self, 2)
-                        : addresses("clients", givenClients).get(0),
-                settings);
+                values.getOrDefault("engine", "derby"), database, self, members, services, clients, settings);
+    }
+
+    /** What is said there is neither encrypted nor authenticated yet. */
+    private static void requireLoopback(String key, MemberId address) {
+        try {
+            if (InetAddress.getByName(address.host()).isLoopbackAddress()) {
+                return;
+            }
+        } catch (UnknownHostException e) {
+            throw new ReplicaException(key + " is " + address + ", and there is no such host", e);
+        }
+        throw new ReplicaException(
+                key + " is " + address
+                        + ", which others can reach, and nothing is encrypted there yet: set insecure=true if the network is safe");
     }
 
     private static MemberId beside(MemberId member, int ports) {

@@ -149,7 +149,9 @@ public final class RaftCore {
         awaitElection(nowNanos);
         if (standing == Standing.FRESH) {
             hello(nowNanos);
-        } else if (configuration().voters() == 1 && configuration().isVoter(self)) {
+        } else if (isMember()
+                && configuration().voters() == 1
+                && configuration().isVoter(self)) {
             campaign(nowNanos, false);
         }
         effects.changed();
@@ -270,7 +272,8 @@ public final class RaftCore {
         if (role == Role.LEADER) {
             Peer peer = peers.get(member);
             if (peer != null) {
-                peer.probe(peer.match + 1);
+                // One that has not answered yet is sought where it was sought before.
+                peer.probe(peer.match > 0 ? peer.match + 1 : peer.next);
             }
         } else if (member.equals(leader)) {
             leaderSuspected = true;
@@ -510,9 +513,7 @@ public final class RaftCore {
         role = Role.CANDIDATE;
         leader = null;
         campaignByTransfer = byTransfer;
-        term++;
-        votedFor = self;
-        effects.persist(term, self);
+        enterTerm(term + 1, self);
         votes.clear();
         awaitElection(nowNanos);
         effects.changed();
@@ -613,13 +614,18 @@ public final class RaftCore {
         return new Configuration(identity, configuration().members());
     }
 
+    /** What was found equal to an older leader's log need not be equal to that of this term's leader. */
+    private void enterTerm(long newTerm, @Nullable MemberId vote) {
+        term = newTerm;
+        votedFor = vote;
+        verifiedIndex = 0;
+        effects.persist(term, vote);
+    }
+
     private void follow(long nowNanos, long newTerm, @Nullable MemberId newLeader) {
         boolean changed = newTerm > term || role != Role.FOLLOWER || !java.util.Objects.equals(leader, newLeader);
         if (newTerm > term) {
-            term = newTerm;
-            votedFor = null;
-            effects.persist(term, null);
-            verifiedIndex = 0;
+            enterTerm(newTerm, null);
         }
         if (role == Role.LEADER) {
             reads.forEach(read -> effects.unreadable(read.request()));
@@ -703,7 +709,7 @@ public final class RaftCore {
         // leader that
         // has heard of this run; and once it has committed in its own term, for nothing its predecessors committed
         // either.
-        if (append.run() == run && verifiedIndex >= append.commitIndex() && terms.at(append.commitIndex()) == term) {
+        if (append.run() == run && acknowledged() >= append.commitIndex() && terms.at(append.commitIndex()) == term) {
             becomeCertain();
         }
         if (!appended) {
@@ -773,7 +779,9 @@ public final class RaftCore {
             effects.install(checkpoint);
             effects.changed();
         }
-        verifiedIndex = Math.max(verifiedIndex, terms.baseIndex());
+        // It is committed here now, and so equal to the leader's: the leader must learn that, or it sends the
+        // checkpoint again.
+        verifiedIndex = Math.max(Math.max(verifiedIndex, checkpoint.index()), terms.baseIndex());
         effects.send(from, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, install.round()));
     }
 

@@ -171,7 +171,9 @@ public final class FileStorage implements Storage {
             if (synced) {
                 // A run before this one may have been killed before it forced what it wrote, and all that is here
                 // counts as stored.
-                segments.lastEntry().getValue().force();
+                for (Segment segment : segments.values()) {
+                    segment.force();
+                }
             }
             UUID bootId = Mark.bootId();
             boolean certain = whole && mark.vouchesFor(lastIndex(), bootId);
@@ -361,7 +363,13 @@ public final class FileStorage implements Storage {
 
     @Override
     public void force() {
-        guard(() -> segments.lastEntry().getValue().force());
+        guard(() -> {
+            Map.Entry<Long, Segment> last = segments.lastEntry();
+            // While a checkpoint takes the log's place there is none, and nobody counts on this call any more.
+            if (last != null) {
+                last.getValue().force();
+            }
+        });
     }
 
     @Override
@@ -441,8 +449,13 @@ public final class FileStorage implements Storage {
     public void trim() {
         guard(() -> {
             long covered = checkpoint.index();
-            while (segments.size() > 1 && segments.higherKey(segments.firstKey()) <= covered + 1) {
-                remove(segments.firstEntry().getValue());
+            while (true) {
+                Map.Entry<Long, Segment> first = segments.firstEntry();
+                Long second = first == null ? null : segments.higherKey(first.getKey());
+                if (second == null || second > covered + 1) {
+                    return;
+                }
+                remove(first.getValue());
             }
         });
     }

@@ -604,6 +604,7 @@ public final class Member implements Effects {
         undecided.clear();
         undecidedBytes = 0;
         decided(checkpoint.index());
+        host.committed(checkpoint.index());
     }
 
     @Override

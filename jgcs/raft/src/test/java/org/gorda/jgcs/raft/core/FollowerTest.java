@@ -11,7 +11,7 @@ import org.gorda.jgcs.MemberId;
 import org.junit.jupiter.api.Test;
 
 /** What a follower makes of a checkpoint (section 5.1). */
-class InstallTest {
+class FollowerTest {
 
     private static final MemberId SELF = new MemberId("db1:7800");
     private static final MemberId LEADER = new MemberId("db2:7800");
@@ -85,5 +85,27 @@ class InstallTest {
 
         assertThat(core.lastIndex()).isEqualTo(5);
         assertThat(calls).containsExactly("send");
+    }
+
+    @Test
+    void acknowledgesACheckpointOfWhatItHasCommittedToALeaderOfALaterTerm() {
+        RaftCore core = follower();
+        core.receive(3, LEADER, 2, 1, new RaftMessage.Install(3, checkpoint(3, 3), 2));
+
+        core.receive(4, LEADER, 2, 1, new RaftMessage.Install(4, checkpoint(2, 3), 3));
+
+        assertThat(sent.get(sent.size() - 1)).isEqualTo(new RaftMessage.AppendReply(4, true, 2, 0, 0, 3));
+    }
+
+    /** The winner's log need not hold what the loser had found equal to an earlier leader's. */
+    @Test
+    void acknowledgesAsALosingCandidateOnlyWhatTheWinnerProved() {
+        RaftCore core = follower();
+        core.receive(3, LEADER, 2, 1, new RaftMessage.TimeoutNow(3));
+        assertThat(core.term()).isEqualTo(4);
+
+        core.receive(4, LEADER, 2, 1, new RaftMessage.Append(4, 2, 3, 0, 7, 1, List.of()));
+
+        assertThat(sent.get(sent.size() - 1)).isEqualTo(new RaftMessage.AppendReply(4, true, 2, 0, 0, 7));
     }
 }
