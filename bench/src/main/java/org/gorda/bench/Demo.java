@@ -5,10 +5,12 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.gorda.replicator.node.NodeClient;
@@ -50,6 +52,8 @@ public record Demo(
      * @param resurrected transactions that the client was told did not happen and that are there on some replica
      * @param identical whether all replicas hold the same rows in all tables
      * @param consistent whether balances equal history on all replicas
+     * @param epochs how many primaries there were one after the other while the load ran; more than 2 when the primary was killed, or
+     *     more than 1 otherwise, means that one was suspected that was well
      * @param failoverMs the longest time without a success that the kill lies in or that began within 2 s after it; null without kill
      */
     public record Result(
@@ -66,6 +70,7 @@ public record Demo(
             boolean identical,
             boolean consistent,
             @Nullable String killed,
+            int epochs,
             @Nullable Long failoverMs,
             Latencies latencyMs) {
 
@@ -117,7 +122,7 @@ public record Demo(
         progress.accept(report.toText());
         LoadTest.Silence silence =
                 fault.killedNanos == 0 ? null : test.longestSilence(fault.killedNanos, SILENCE_AFTER_KILL);
-        return prove(group, report, test.acknowledged(), fault.killed, silence, progress);
+        return prove(group, report, test.acknowledged(), fault, silence, progress);
     }
 
     /** Kills one replica in the middle of the load and starts it again some seconds later. */
@@ -129,6 +134,7 @@ public record Demo(
         private @Nullable String killed;
         private long killedNanos;
         private int killedSecond;
+        private final Set<Long> epochs = new HashSet<>();
 
         Fault(ReplicaGroup group, Consumer<String> progress) {
             this.group = group;
@@ -138,6 +144,7 @@ public record Demo(
         @Override
         public void run() {
             int now = second.incrementAndGet();
+            group.primary().flatMap(group::status).ifPresent(status -> epochs.add(status.epoch()));
             ReplicaProcess lying = down;
             if (lying != null && now >= killedSecond + SECONDS_DOWN) {
                 restart(lying);
@@ -179,9 +186,10 @@ public record Demo(
             ReplicaGroup group,
             LoadReport report,
             Acknowledged acknowledged,
-            @Nullable String killed,
+            Fault fault,
             LoadTest.@Nullable Silence silence,
             Consumer<String> progress) {
+        String killed = fault.killed;
         long lost = 0;
         long resurrected = 0;
         boolean consistent = report.sums().equal();
@@ -222,6 +230,7 @@ public record Demo(
                 comparison.identical(),
                 consistent,
                 killed,
+                fault.epochs.size(),
                 silence == null ? (killed == null ? null : 0L) : Long.valueOf(silence.millis()),
                 report.latency());
     }
