@@ -27,6 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Kills of all, and replicas that come back without what they had. */
 final class RestartTest {
@@ -90,8 +91,9 @@ final class RestartTest {
         }
     }
 
-    @Test
-    void aReplicaWhoseDirectoryWasDeletedComesBackAndCatchesUp() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aReplicaThatLostItsDirectoryOrItsLogsTailComesBackAndCatchesUp(boolean wholeDirectory) throws Exception {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
             group.start();
             awaitOnline(group);
@@ -100,24 +102,11 @@ final class RestartTest {
             awaitEnough(load, report);
             ReplicaProcess backup = group.backup().orElseThrow();
             backup.kill();
-            delete(backup.directory());
-            backup.start();
-            report.get(3, TimeUnit.MINUTES).requireConsistent();
-            assertNothingLost(group, load.acknowledged());
-        }
-    }
-
-    @Test
-    void aReplicaWhoseLogTailWasCutComesBackAndCatchesUp() throws Exception {
-        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
-            group.start();
-            awaitOnline(group);
-            LoadTest load = load(group, 6);
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            awaitEnough(load, report);
-            ReplicaProcess backup = group.backup().orElseThrow();
-            backup.kill();
-            cutTail(backup.directory());
+            if (wholeDirectory) {
+                delete(backup.directory());
+            } else {
+                cutTail(backup.directory());
+            }
             backup.start();
             report.get(3, TimeUnit.MINUTES).requireConsistent();
             assertNothingLost(group, load.acknowledged());
