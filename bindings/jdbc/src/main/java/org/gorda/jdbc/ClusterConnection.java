@@ -10,6 +10,7 @@ import java.sql.Connection;
 import java.sql.DatabaseMetaData;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLTransactionRollbackException;
@@ -17,6 +18,10 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.util.Properties;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +41,7 @@ final class ClusterConnection implements InvocationHandler {
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterConnection.class);
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(30);
+    private static final long LOGIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final ClusterMonitor monitor;
     private final ClusterUrl url;
@@ -45,10 +51,15 @@ final class ClusterConnection implements InvocationHandler {
     private final Connection physical;
     private final NodeInfo node;
     private volatile @Nullable Connection reader;
+    private volatile @Nullable NodeInfo readerNode;
     private @Nullable PreparedStatement commitAs;
     private long lastNumber;
     private boolean autoCommit = true;
-    private boolean readOnly;
+    private volatile boolean readOnly;
+
+    /** Whether anything was executed since the last commit or rollback: the engine's driver forgets it with a lost connection. */
+    private boolean executed;
+
     private volatile boolean closed;
     private volatile @Nullable SQLException broken;
 
@@ -77,7 +88,8 @@ final class ClusterConnection implements InvocationHandler {
                         last);
             }
             try {
-                ClusterConnection opened = new ClusterConnection(monitor, url, primary, connect(primary, url));
+                ClusterConnection opened = new ClusterConnection(
+                        monitor, url, primary, connect(monitor, primary, url, Duration.ofNanos(left)));
                 monitor.register(opened);
                 return opened.proxy;
             } catch (SQLException e) {
@@ -90,7 +102,9 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    private static Connection connect(NodeInfo to, ClusterUrl url) throws SQLException {
+    /** Logs in; for no longer than that, nor than it takes another replica to become the primary in the stead of this one. */
+    private static Connection connect(ClusterMonitor monitor, NodeInfo to, ClusterUrl url, Duration atMost)
+            throws SQLException {
         if (!url.database().isEmpty() && !url.database().equals(to.database())) {
             throw new SQLNonTransientConnectionException(
                     "replica " + to.node() + " has database '" + to.database() + "', not '" + url.database() + "'",
@@ -98,7 +112,61 @@ final class ClusterConnection implements InvocationHandler {
         }
         Properties properties = new Properties();
         properties.putAll(url.properties());
-        return DriverManager.getConnection(to.url(), properties);
+        CompletableFuture<Connection> opened = new CompletableFuture<>();
+        // The engine's driver waits for a frozen server for ever, and its bound on that is one for all of a program.
+        Thread thread = new Thread(() -> logIn(to, properties, opened), "gorda-login-" + to.node());
+        thread.setDaemon(true);
+        thread.start();
+        long end = System.nanoTime() + atMost.toNanos();
+        while (true) {
+            long left = end - System.nanoTime();
+            try {
+                return opened.get(Math.max(0, Math.min(left, LOGIN_LOOK_NANOS)), TimeUnit.NANOSECONDS);
+            } catch (TimeoutException e) {
+                if (left > LOGIN_LOOK_NANOS && !isSucceeded(monitor, to)) {
+                    continue;
+                }
+                giveUp(opened);
+                throw new SQLNonTransientConnectionException(
+                        "replica " + to.node() + " does not answer a login", "08001", e);
+            } catch (InterruptedException e) {
+                giveUp(opened);
+                Thread.currentThread().interrupt();
+                throw new SQLNonTransientConnectionException("interrupted while connecting", "08004", e);
+            } catch (ExecutionException e) {
+                throw e.getCause() instanceof SQLException failure ? failure : new SQLException(e.getCause());
+            }
+        }
+    }
+
+    private static void logIn(NodeInfo to, Properties properties, CompletableFuture<Connection> opened) {
+        try {
+            Connection connection = DriverManager.getConnection(to.url(), properties);
+            if (!opened.complete(connection)) {
+                connection.close();
+            }
+        } catch (SQLException | RuntimeException e) {
+            opened.completeExceptionally(e);
+            LOG.debug("a login to {} failed", to.node(), e);
+        }
+    }
+
+    /** The login that comes late ends itself; one that came just now is ended here. */
+    private static void giveUp(CompletableFuture<Connection> opened) {
+        if (!opened.cancel(false) && !opened.isCompletedExceptionally()) {
+            try {
+                opened.join().close();
+            } catch (SQLException e) {
+                LOG.debug("closing a connection that came late", e);
+            }
+        }
+    }
+
+    private static boolean isSucceeded(ClusterMonitor monitor, NodeInfo replica) {
+        return monitor.primary(Duration.ZERO)
+                .filter(primary -> primary.epoch() > replica.epoch())
+                .filter(primary -> !primary.node().equals(replica.node()))
+                .isPresent();
     }
 
     // --------------------------------------------------------------------------------------------------- connection
@@ -227,18 +295,45 @@ final class ClusterConnection implements InvocationHandler {
         }
         if (ClientSession.inTransaction(physical)) {
             commitNamed();
+            return null;
+        }
+        checkNotLost();
+        if (executed) {
+            commitNamed();
         }
         return null;
     }
 
+    /** The engine's driver has no transaction on a connection that it found to be lost; committed is nothing then. */
+    private void checkNotLost() throws SQLException {
+        boolean lost;
+        try {
+            lost = physical.isClosed();
+        } catch (SQLException e) {
+            throw failed(e);
+        }
+        if (lost) {
+            SQLException reason = new SQLNonTransientConnectionException(
+                    "the connection to replica " + node.node()
+                            + " was lost before the commit: the transaction did not happen",
+                    "08006");
+            breakDown(reason);
+            throw reason;
+        }
+    }
+
     private @Nullable Object rollback(Method method, Object @Nullable [] arguments) throws Throwable {
         Connection reading = reader;
-        if (arguments != null || reading == null) {
+        if (arguments != null) {
             return delegate(method, arguments);
         }
         checkOpen();
-        call(reading, method, null);
-        return call(physical, method, null);
+        if (reading != null) {
+            call(reading, method, null);
+        }
+        call(physical, method, null);
+        executed = false;
+        return null;
     }
 
     /** What holds for the session must hold wherever it reads. */
@@ -265,6 +360,7 @@ final class ClusterConnection implements InvocationHandler {
             call.setLong(2, id.number());
             call.execute();
             ClientSession.transactionEnded(physical);
+            executed = false;
         } catch (SQLException e) {
             SQLException translated = failed(e);
             if (!Translation.endsConnection(translated)) {
@@ -328,12 +424,13 @@ final class ClusterConnection implements InvocationHandler {
                 throw new SQLNonTransientConnectionException("no replica to read from: " + monitor.describe(), "08001");
             }
             try {
-                Connection opened = connect(info, url);
+                Connection opened = connect(monitor, info, url, url.connectTimeout());
                 opened.setAutoCommit(autoCommit);
                 opened.setReadOnly(true);
                 opened.setTransactionIsolation(physical.getTransactionIsolation());
                 opened.setHoldability(physical.getHoldability());
                 opened.setSchema(physical.getSchema());
+                readerNode = info;
                 reader = opened;
             } catch (SQLException e) {
                 throw Translation.translate(e);
@@ -426,6 +523,22 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
+    /** A replica does not answer any more: ends the connection if it reads there. For any thread. */
+    void abandonReader(String silent) {
+        Connection reading = reader;
+        NodeInfo from = readerNode;
+        if (reading == null || from == null || !from.node().equals(silent)) {
+            return;
+        }
+        if (readOnly) {
+            breakDown(new SQLNonTransientConnectionException(
+                    "replica " + silent + ", which this connection reads from, does not answer", "08006"));
+        } else {
+            reader = null;
+            closeSocket(reading);
+        }
+    }
+
     private void closeSocket(Connection connection) {
         try {
             ClientSession.closeSocket(connection);
@@ -468,7 +581,7 @@ final class ClusterConnection implements InvocationHandler {
                 case "isWrapperFor" ->
                     arguments != null && isOwn(self, arguments) ? true : call(target, method, arguments);
                 case "unwrap" -> arguments != null && isOwn(self, arguments) ? self : call(target, method, arguments);
-                default -> delegateStatement(method, arguments);
+                default -> delegateStatement(self, method, arguments);
             };
         }
 
@@ -476,9 +589,16 @@ final class ClusterConnection implements InvocationHandler {
             return arguments[0] instanceof Class<?> wanted && wanted.isInstance(self);
         }
 
-        private @Nullable Object delegateStatement(Method method, Object @Nullable [] arguments) throws Throwable {
+        private @Nullable Object guarded(@Nullable Object result, Object self) {
+            return result instanceof ResultSet rows
+                    ? new GuardedRows(rows, self instanceof Statement statement ? statement : null).proxy()
+                    : result;
+        }
+
+        private @Nullable Object delegateStatement(Object self, Method method, Object @Nullable [] arguments)
+                throws Throwable {
             if (executes == null || !method.getName().startsWith("execute")) {
-                return call(target, method, arguments);
+                return guarded(call(target, method, arguments), self);
             }
             checkOpen();
             boolean query = method.getName().equals("executeQuery") || isQuery(arguments);
@@ -486,9 +606,10 @@ final class ClusterConnection implements InvocationHandler {
                 throw new SQLException("the connection is read-only, this statement was made before it was", "25006");
             }
             if (!autoCommit || query) {
-                return call(target, method, arguments);
+                executed |= !autoCommit;
+                return guarded(call(target, method, arguments), self);
             }
-            return executeAndCommit(method, arguments);
+            return guarded(executeAndCommit(method, arguments), self);
         }
 
         private boolean isQuery(Object @Nullable [] arguments) {
@@ -533,6 +654,44 @@ final class ClusterConnection implements InvocationHandler {
             } catch (SQLException e) {
                 breakDown(Translation.translate(e));
             }
+        }
+    }
+
+    /** Rows of the engine's driver, which may be the first to notice that the connection is lost. */
+    private final class GuardedRows implements InvocationHandler {
+        private final ResultSet rows;
+        private final @Nullable Statement statement;
+
+        /** Without a statement, those of metadata. */
+        GuardedRows(ResultSet rows, @Nullable Statement statement) {
+            this.rows = rows;
+            this.statement = statement;
+        }
+
+        ResultSet proxy() {
+            return (ResultSet) Proxy.newProxyInstance(
+                    ClusterConnection.class.getClassLoader(), new Class<?>[] {ResultSet.class}, this);
+        }
+
+        @Override
+        public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
+            boolean own = arguments != null && arguments[0] instanceof Class<?> wanted && wanted.isInstance(self);
+            return switch (method.getName()) {
+                case "equals" -> arguments != null && self == arguments[0];
+                case "hashCode" -> System.identityHashCode(self);
+                case "toString" -> rows.toString();
+                case "isWrapperFor" -> own ? true : call(rows, method, arguments);
+                case "unwrap" -> own ? self : call(rows, method, arguments);
+                case "getStatement" -> statement(call(rows, method, arguments));
+                default -> call(rows, method, arguments);
+            };
+        }
+
+        private @Nullable Object statement(@Nullable Object raw) {
+            if (statement != null) {
+                return statement;
+            }
+            return raw instanceof Statement made ? wrap(made, Statement.class) : raw;
         }
     }
 }

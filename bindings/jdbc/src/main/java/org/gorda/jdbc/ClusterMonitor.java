@@ -33,6 +33,7 @@ final class ClusterMonitor {
     private static final long CALM_MILLIS = 250;
     private static final long SEARCHING_MILLIS = 15;
     private static final long SEARCH_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final long SILENCE_NANOS = TimeUnit.SECONDS.toNanos(3);
     private static final int ANSWER_BYTES_MAX = 64 << 10;
 
     private final List<String> nodes;
@@ -54,18 +55,25 @@ final class ClusterMonitor {
     }
 
     private void watch(String node) {
+        long lastNanos = System.nanoTime();
         while (true) {
             long start = System.nanoTime();
             try {
                 NodeInfo info = NodeInfo.parse(node, request("GET", node, "/topology", TIMEOUT_MILLIS), start);
                 orderedIndex = Math.max(orderedIndex, info.orderedIndex());
                 infos.put(node, info);
+                lastNanos = System.nanoTime();
                 if (info.executes()) {
                     abandon(info);
                 }
             } catch (IOException e) {
                 LOG.trace("{} does not answer", node, e);
                 infos.remove(node);
+                if (System.nanoTime() - lastNanos > SILENCE_NANOS && answers()) {
+                    for (ClusterConnection connection : connections) {
+                        connection.abandonReader(node);
+                    }
+                }
             }
             lock.lock();
             try {
@@ -101,6 +109,12 @@ final class ClusterMonitor {
         for (ClusterConnection connection : connections) {
             connection.abandonUnless(primary);
         }
+    }
+
+    /** Whether any replica answered just now: else it is this process that is cut off, or starved. */
+    private boolean answers() {
+        long newestNanos = System.nanoTime() - TimeUnit.SECONDS.toNanos(1);
+        return infos.values().stream().anyMatch(info -> info.readNanos() - newestNanos > 0);
     }
 
     void register(ClusterConnection connection) {

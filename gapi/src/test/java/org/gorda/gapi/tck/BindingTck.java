@@ -317,6 +317,48 @@ public abstract class BindingTck {
     }
 
     @Test
+    void rowsChangedAgainAfterTheirUniquelyIndexedColumns() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, U INTEGER, V INTEGER)",
+                "CREATE UNIQUE INDEX I ON T (U)",
+                "INSERT INTO T VALUES (1, 1, 0), (2, 2, 0), (3, 3, 0), (4, NULL, 0)");
+        execute(
+                "UPDATE T SET U = 5 WHERE ID = 1",
+                "UPDATE T SET V = 1 WHERE ID = 1",
+                "UPDATE T SET U = 6 WHERE ID = 1");
+        execute("UPDATE T SET U = U + 1", "UPDATE T SET U = U + 1", "UPDATE T SET U = 9 WHERE ID = 4");
+        assertEqual();
+        execute("UPDATE T SET U = 50 WHERE ID = 2", "DELETE FROM T WHERE ID = 2", "INSERT INTO T VALUES (2, 50, 3)");
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(4);
+    }
+
+    @Test
+    void rowsPutInBetweenColumnsAddedInOneTransactionAfterMetadataWereRead() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");
+        execute("INSERT INTO T VALUES (2)");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            try (ResultSet columns = connection.getMetaData().getColumns(null, null, "T", null)) {
+                assertThat(columns.next()).isTrue();
+            }
+            connection.commit();
+            for (int round = 0; round < 2; round++) {
+                try (ResultSet keys = connection.getMetaData().getPrimaryKeys(null, null, "T")) {
+                    assertThat(keys.next()).isTrue();
+                }
+                statement.execute("ALTER TABLE T ADD COLUMN X" + round + " INTEGER");
+                statement.execute("INSERT INTO T (ID, X" + round + ") VALUES (" + (10 + round) + ", 1)");
+                statement.execute("ALTER TABLE T ADD COLUMN Y" + round + " VARCHAR(5)");
+                statement.execute("INSERT INTO T (ID, Y" + round + ") VALUES (" + (20 + round) + ", 'y')");
+                connection.commit();
+            }
+        }
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(6);
+    }
+
+    @Test
     void quotedNamesSchemasAndCase() throws SQLException {
         execute(
                 "CREATE SCHEMA \"my schema\"",

@@ -190,7 +190,8 @@ final class AppliedTable {
             after.setColumn(i + 1, changed[i] == null ? before.getColumn(i + 1) : changed[i]);
         }
         boolean unique = indexes.stream()
-                .anyMatch(index -> isUnique(index.generator()) && touches(changedColumns, List.of(index)));
+                .anyMatch(index ->
+                        CapturingRowChanger.isUnique(index.generator()) && touches(changedColumns, List.of(index)));
         if (unique) {
             // Keys may be exchanged between the rows of a statement: first all old ones go, then the new ones come.
             delete(before, location);
@@ -206,10 +207,6 @@ final class AppliedTable {
             insert(row);
         }
         postponed.clear();
-    }
-
-    private static boolean isUnique(IndexRowGenerator index) {
-        return index.isUnique() || index.isUniqueWithDuplicateNulls();
     }
 
     private static boolean touches(FormatableBitSet changedColumns, List<Index> among) {

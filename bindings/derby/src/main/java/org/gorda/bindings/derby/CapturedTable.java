@@ -61,9 +61,9 @@ record CapturedTable(
                 : null;
     }
 
-    /** Schemas whose tables are the engine's, or ours. */
+    /** Schemas whose tables are the engine's. */
     static boolean isSystemSchema(String schema) {
-        return schema.startsWith("SYS") || schema.equals(PositionTable.SCHEMA) || schema.equals("NULLID");
+        return schema.startsWith("SYS") || schema.equals("NULLID");
     }
 
     /** Looks up the table of a heap; null if it is none that can be changed by clients. */
@@ -98,7 +98,9 @@ record CapturedTable(
     }
 
     static CapturedTable of(DataDictionary dictionary, TableDescriptor table) throws StandardException {
-        String obstacle = null;
+        String obstacle = table.getSchemaName().equals(PositionTable.SCHEMA)
+                ? "schema " + PositionTable.SCHEMA + " is GORDA's own: use another schema"
+                : null;
         List<TableShape.Column> columns = new ArrayList<>();
         List<SqlType> types = new ArrayList<>();
         List<DataTypeDescriptor> derbyTypes = new ArrayList<>();

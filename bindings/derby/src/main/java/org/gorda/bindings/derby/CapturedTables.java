@@ -1,8 +1,8 @@
 package org.gorda.bindings.derby;
 
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.TableShape;
@@ -15,19 +15,26 @@ import org.jspecify.annotations.Nullable;
 final class CapturedTables {
 
     private final Map<TableShape, TableShape> shapes = new ConcurrentHashMap<>();
-    private final AtomicInteger schemaChanges = new AtomicInteger();
+    private final Set<LanguageConnectionContext> schemaChanges = ConcurrentHashMap.newKeySet();
     private volatile Map<Long, CapturedTable> byHeap = new ConcurrentHashMap<>();
 
-    /** A transaction begins to change the schema. */
-    void schemaChangeBegins() {
-        schemaChanges.incrementAndGet();
+    /** The connection's transaction changes the schema; it may have told so before. */
+    void schemaChangeBegins(LanguageConnectionContext connection) {
+        schemaChanges.add(connection);
         byHeap = new ConcurrentHashMap<>();
     }
 
-    /** A transaction that changed the schema has ended. */
-    void schemaChangeEnded() {
-        byHeap = new ConcurrentHashMap<>();
-        schemaChanges.decrementAndGet();
+    /** The connection's transaction has ended, or the connection; it need not have changed the schema. */
+    void schemaChangeEnded(LanguageConnectionContext connection) {
+        if (schemaChanges.contains(connection)) {
+            byHeap = new ConcurrentHashMap<>();
+            schemaChanges.remove(connection);
+        }
+    }
+
+    /** For tests. */
+    int kept() {
+        return byHeap.size();
     }
 
     /** The table of a heap, null if it is none that can be changed by clients. */
@@ -36,11 +43,13 @@ final class CapturedTables {
         // Taken before the catalogue is asked: what was found before a schema change is put where nobody looks any
         // more.
         Map<Long, CapturedTable> kept = byHeap;
-        CapturedTable known = kept.get(heapId);
+        // A transaction that changes the catalogue sees what is for none but it.
+        boolean changesSchema = lcc.dataDictionaryInWriteMode();
+        CapturedTable known = changesSchema ? null : kept.get(heapId);
         if (known != null) {
             return known;
         }
-        boolean keep = schemaChanges.get() == 0;
+        boolean keep = !changesSchema && schemaChanges.isEmpty();
         CapturedTable found = CapturedTable.ofHeap(lcc, heapId);
         if (found == null) {
             return null;

@@ -1,6 +1,7 @@
 package org.gorda.bindings.derby;
 
 import org.apache.derby.iapi.services.io.FormatableBitSet;
+import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
 import org.apache.derby.iapi.sql.execute.ExecRow;
 import org.apache.derby.iapi.sql.execute.RowChanger;
 import org.apache.derby.iapi.sql.execute.TemporaryRowHolder;
@@ -43,6 +44,7 @@ final class CapturingRowChanger implements RowChanger {
     /**
      * Wraps a row changer.
      *
+     * @param indexes those that Derby changes with the rows, null if none
      * @param changed positions from 1 of the columns an update changes, null for inserts and deletes
      * @param readColumns which columns Derby's rows hold, by position from 1; null if all
      */
@@ -50,6 +52,7 @@ final class CapturingRowChanger implements RowChanger {
             RowChanger derby,
             ReflectedConnection connection,
             CapturedTable table,
+            IndexRowGenerator @Nullable [] indexes,
             int @Nullable [] changed,
             @Nullable FormatableBitSet readColumns)
             throws StandardException {
@@ -74,8 +77,9 @@ final class CapturingRowChanger implements RowChanger {
             isChanged[position] = true;
         }
         changesPrimaryKey = table.primaryKey().stream().anyMatch(position -> isChanged[position]);
-        changesKeys = table.uniqueKeys().stream()
+        boolean ofConstraints = table.uniqueKeys().stream()
                 .anyMatch(key -> key.columns().stream().anyMatch(position -> isChanged[position]));
+        changesKeys = ofConstraints || changesUniqueIndex(indexes);
         primaryKeyInRow = table.primaryKey().stream().allMatch(position -> indexInRow[position] >= 0);
         primaryKeyColumns = new FormatableBitSet(columns);
         DataValueDescriptor[] templates = null;
@@ -87,6 +91,27 @@ final class CapturingRowChanger implements RowChanger {
             }
         }
         fetched = templates;
+    }
+
+    /** A unique index is as good as a constraint to {@link AppliedTable}, which must know where the statement ends. */
+    private boolean changesUniqueIndex(IndexRowGenerator @Nullable [] indexes) {
+        if (indexes == null) {
+            return false;
+        }
+        for (IndexRowGenerator index : indexes) {
+            if (isUnique(index)) {
+                for (int position : index.baseColumnPositions()) {
+                    if (isChanged[position]) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
+    }
+
+    static boolean isUnique(IndexRowGenerator index) {
+        return index.isUnique() || index.isUniqueWithDuplicateNulls();
     }
 
     @Override

@@ -190,6 +190,16 @@ final class DerbyDatabase implements ReflectedDatabase {
         return captured.ofHeap(connection, heapId);
     }
 
+    /** Whatever a connection did to the schema, it does no more. */
+    void sessionEnded(ReflectedConnection connection) {
+        captured.schemaChangeEnded(connection);
+    }
+
+    /** For tests. */
+    CapturedTables capturedTables() {
+        return captured;
+    }
+
     void remember(PreparedStatement statement, List<String> names) {
         generatedNames.put(statement, names);
     }

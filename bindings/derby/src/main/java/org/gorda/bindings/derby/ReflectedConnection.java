@@ -241,6 +241,10 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             Activation activation = getStatementContext().getActivation();
             String text = activation.getPreparedStatement().getSource();
             if (SchemaChanges.isReplicated(this, text)) {
+                if (SchemaChanges.concernsOurs(this, text)) {
+                    throw DerbyRefusal.unsupported("schema " + PositionTable.SCHEMA
+                            + " is GORDA's own and cannot be changed: use another schema");
+                }
                 schemaChange(text, activation);
             }
         }
@@ -456,6 +460,10 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
                 || derby.getSeverity() >= ExceptionSeverity.SESSION_SEVERITY;
         if (endsSession) {
             rolledBack();
+            DerbyDatabase database = factory.reflected();
+            if (database != null) {
+                database.sessionEnded(this);
+            }
             locks.forget(this);
         }
     }

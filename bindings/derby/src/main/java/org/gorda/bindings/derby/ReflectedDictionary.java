@@ -30,22 +30,23 @@ final class ReflectedDictionary implements InvocationHandler {
     @Override
     public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
         String name = method.getName();
-        LanguageConnectionContext beginsToWrite = name.equals("startWriting")
-                        && arguments != null
-                        && arguments[0] instanceof LanguageConnectionContext connection
-                        && !connection.dataDictionaryInWriteMode()
-                ? connection
-                : null;
         Object result;
         try {
             result = method.invoke(derby, arguments);
         } catch (InvocationTargetException e) {
             throw e.getCause() == null ? e : e.getCause();
         }
-        if (beginsToWrite != null && beginsToWrite.dataDictionaryInWriteMode()) {
-            tables.schemaChangeBegins();
+        // Derby's stored statements begin to write without asking here: what counts is what is so after the call.
+        if (name.equals("startWriting")
+                && arguments != null
+                && arguments[0] instanceof LanguageConnectionContext connection
+                && connection.dataDictionaryInWriteMode()) {
+            tables.schemaChangeBegins(connection);
         } else if (name.equals("transactionFinished")) {
-            tables.schemaChangeEnded();
+            ReflectedConnection connection = ReflectedConnection.current();
+            if (connection != null) {
+                tables.schemaChangeEnded(connection);
+            }
         }
         if (name.equals("getSystemSQLName")) {
             ReflectedConnection connection = ReflectedConnection.current();

@@ -1,7 +1,6 @@
 package org.gorda.bindings.derby;
 
 import java.lang.reflect.Field;
-import java.util.Locale;
 import java.util.Properties;
 import java.util.Set;
 import org.apache.derby.iapi.services.io.FormatableBitSet;
@@ -62,7 +61,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                 changedColumns,
                 streamColumns,
                 activation);
-        return capturing(derby, heap, changedColumns, null, activation);
+        return capturing(derby, heap, indexes, changedColumns, null, activation);
     }
 
     @Override
@@ -97,13 +96,14 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                 readMap,
                 streamColumns,
                 activation);
-        return capturing(derby, heap, changedColumns, readColumns, activation);
+        return capturing(derby, heap, indexes, changedColumns, readColumns, activation);
     }
 
     /** Without an activation it is Derby itself that changes its catalogue, or the applier. */
     private static RowChanger capturing(
             RowChanger derby,
             long heap,
+            IndexRowGenerator @Nullable [] indexes,
             int @Nullable [] changedColumns,
             @Nullable FormatableBitSet readColumns,
             @Nullable Activation activation)
@@ -113,7 +113,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                 && connection.isCapturing()) {
             CapturedTable table = connection.database().captured(connection, heap);
             if (table != null) {
-                return new CapturingRowChanger(derby, connection, table, changedColumns, readColumns);
+                return new CapturingRowChanger(derby, connection, table, indexes, changedColumns, readColumns);
             }
         }
         return derby;
@@ -125,6 +125,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
         /** Procedures whose effect on the database is neither rows nor a schema change that would be seen. */
         private static final Set<String> REFUSED_PROCEDURES = Set.of(
                 "SYSCS_SET_DATABASE_PROPERTY",
+                "SYSCS_SET_USER_ACCESS",
                 "SYSCS_CREATE_USER",
                 "SYSCS_DROP_USER",
                 "SYSCS_MODIFY_PASSWORD",
@@ -169,17 +170,23 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
         public ResultSet getCallStatementResultSet(GeneratedMethod method, Activation activation)
                 throws StandardException {
             if (isCapturing(activation)) {
-                String text = activation.getPreparedStatement().getSource().toUpperCase(Locale.ROOT);
-                if (text.contains("SYSCS_UTIL") || text.contains("SQLJ")) {
-                    for (String procedure : REFUSED_PROCEDURES) {
-                        if (text.contains(procedure)) {
-                            throw DerbyRefusal.unsupported("procedure " + procedure
-                                    + " cannot be replicated: run it on each replica while GORDA does not run there");
-                        }
-                    }
-                }
+                refuse(activation.getPreparedStatement().getSource());
             }
             return super.getCallStatementResultSet(method, activation);
+        }
+
+        /** Without a schema's name before it, it may be the current schema, now or when the statement was compiled. */
+        private static void refuse(String source) throws StandardException {
+            SqlText text = SqlText.of(source);
+            for (int i = 0; i < text.size(); i++) {
+                String name = text.nameAt(i);
+                boolean elsewhere =
+                        text.isDot(i - 1) && !text.isName(i - 2, "SYSCS_UTIL") && !text.isName(i - 2, "SQLJ");
+                if (!elsewhere && REFUSED_PROCEDURES.contains(name)) {
+                    throw DerbyRefusal.unsupported("procedure " + name
+                            + " cannot be replicated: run it on each replica while GORDA does not run there");
+                }
+            }
         }
 
         private static boolean isCapturing(Activation activation) {

@@ -1,11 +1,14 @@
 package org.gorda.bindings.derby;
 
-import java.util.Locale;
 import java.util.Set;
+import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 
 /** Tells which of Derby's statements change the schema as all replicas must. Derby's own classes for them are not public. */
 final class SchemaChanges {
+
+    /** Where it shows what a statement does: more than its first words are not looked at. */
+    private static final int BEGINNING = 8;
 
     private static final String EXECUTE = "org.apache.derby.impl.sql.execute.";
 
@@ -37,17 +40,42 @@ final class SchemaChanges {
         return IS_SCHEMA_CHANGE.get(action.getClass());
     }
 
-    /** Temporary tables and the layout of tables on disk are each replica's own. */
-    static boolean isReplicated(ReflectedConnection connection, String text) {
-        String[] words = text.strip().toUpperCase(Locale.ROOT).split("\\s+", 5);
-        boolean temporary = words[0].equals("DECLARE")
-                || (words.length > 2
-                        && words[0].equals("DROP")
-                        && words[2].startsWith("SESSION.")
-                        && connection.getTableDescriptorForDeclaredGlobalTempTable(
-                                        words[2].substring("SESSION.".length()))
-                                != null);
-        boolean layout = words[0].equals("ALTER") && words.length > 3 && words[3].startsWith("COMPRESS");
-        return !temporary && !layout;
+    /** Temporary tables, and the layout and the statistics of tables on disk, are each replica's own. */
+    static boolean isReplicated(ReflectedConnection connection, String source) {
+        SqlText text = SqlText.of(source, BEGINNING);
+        if (text.has(0, "DECLARE")) {
+            return false;
+        }
+        int rest = text.isDot(3) ? 5 : 3;
+        if (text.has(0, "ALTER", "TABLE")) {
+            // DROP STATISTICS drops a column of that name: Derby says STATISTICS DROP for the other.
+            return !(text.has(rest, "COMPRESS")
+                    || text.has(rest, "ALL", "UPDATE", "STATISTICS")
+                    || text.has(rest, "ALL", "DROP", "STATISTICS")
+                    || text.has(rest, "UPDATE", "STATISTICS")
+                    || text.has(rest, "STATISTICS", "DROP"));
+        }
+        if (text.has(0, "DROP", "TABLE")) {
+            String schema = text.isDot(3) ? text.nameAt(2) : connection.getCurrentSchemaName();
+            return !(schema.equals(SchemaDescriptor.STD_DECLARED_GLOBAL_TEMPORARY_TABLES_SCHEMA_NAME)
+                    && connection.getTableDescriptorForDeclaredGlobalTempTable(text.nameAt(rest - 1)) != null);
+        }
+        return true;
+    }
+
+    /** Whether the statement makes, changes or drops something in the schema that is ours, or that schema. */
+    static boolean concernsOurs(ReflectedConnection connection, String source) {
+        SqlText text = SqlText.of(source);
+        if (text.has(0, "GRANT") || text.has(0, "REVOKE")) {
+            return false;
+        }
+        for (int i = 0; i < text.size(); i++) {
+            if (text.isName(i, PositionTable.SCHEMA)
+                    && ((text.isDot(i + 1) && !text.isDot(i - 1)) || text.has(i - 1, "SCHEMA"))) {
+                return true;
+            }
+        }
+        boolean schemaItself = text.has(1, "SCHEMA");
+        return !schemaItself && PositionTable.SCHEMA.equals(connection.getCurrentSchemaName());
     }
 }

@@ -142,6 +142,53 @@ class ClusterFailoverTest {
         }
     }
 
+    @Test
+    void commitAfterRowsOrTheEngineDriverNoticedTheLossFails() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 1)) {
+            create(group.url());
+            Connection noticedByRows = prepared(group.url(), 1);
+            Connection noticedBelow = prepared(group.url(), 2);
+            try (Statement statement = noticedByRows.createStatement();
+                    Statement other = noticedBelow.createStatement()) {
+                for (int count = 2; count < 30_000; count *= 2) {
+                    statement.executeUpdate("INSERT INTO T SELECT ID + " + count + " FROM T");
+                }
+                noticedByRows.commit();
+                statement.executeUpdate("INSERT INTO T VALUES (-1)");
+                other.executeUpdate("INSERT INTO T VALUES (-2)");
+                ResultSet rows = statement.executeQuery("SELECT ID FROM T WHERE ID > 0 ORDER BY ID");
+                assertThat(rows.next()).isTrue();
+                assertThat(rows.getStatement()).isSameAs(statement);
+                assertThat(rows.getStatement().getConnection()).isSameAs(noticedByRows);
+                group.stop(0);
+                lost(() -> {
+                    while (rows.next()) {
+                        assertThat(rows.getInt(1)).isPositive();
+                    }
+                });
+                assertThat(noticedByRows.isClosed()).isTrue();
+                lost(noticedByRows::commit);
+
+                Connection engines =
+                        (Connection) noticedBelow.unwrap(Class.forName("org.apache.derby.client.am.ClientConnection"));
+                try (Statement raw = engines.createStatement()) {
+                    assertThatThrownBy(() -> raw.executeQuery("VALUES 1")).isInstanceOf(SQLException.class);
+                }
+                lost(noticedBelow::commit);
+            }
+            noticedByRows.close();
+            noticedBelow.close();
+            group.start(0);
+            assertThat(count(group.url(), "ID < 0")).isZero();
+        }
+    }
+
+    private static void lost(org.assertj.core.api.ThrowableAssert.ThrowingCallable call) {
+        assertThatThrownBy(call)
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08006"));
+    }
+
     /** A connection not in autocommit mode that has committed once. */
     private static Connection prepared(String url, int id) throws SQLException {
         Connection connection = DriverManager.getConnection(url);
