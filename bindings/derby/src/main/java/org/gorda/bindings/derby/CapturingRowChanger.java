@@ -1,5 +1,6 @@
 package org.gorda.bindings.derby;
 
+import java.util.List;
 import org.apache.derby.iapi.services.io.FormatableBitSet;
 import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
 import org.apache.derby.iapi.sql.execute.ExecRow;
@@ -26,8 +27,7 @@ final class CapturingRowChanger implements RowChanger {
     private final ReflectedConnection connection;
     private final CapturedTable table;
     private final boolean withKeys;
-    private final SqlType[] types;
-    private final int[] primaryKey;
+    private final List<SqlType> types;
 
     /** Where in Derby's partial rows the columns are: by column position from 1, the index from 0, or -1. */
     private final int[] indexInRow;
@@ -38,7 +38,7 @@ final class CapturingRowChanger implements RowChanger {
     private final boolean changesPrimaryKey;
     private final boolean primaryKeyInRow;
     private final DataValueDescriptor @Nullable [] fetched;
-    private final FormatableBitSet primaryKeyColumns;
+    private final @Nullable FormatableBitSet primaryKeyColumns;
     private boolean keysChanged;
 
     /**
@@ -60,10 +60,8 @@ final class CapturingRowChanger implements RowChanger {
         this.connection = connection;
         this.table = table;
         this.withKeys = connection.database().wantsKeys();
-        this.types = table.types().toArray(new SqlType[0]);
-        this.primaryKey =
-                table.primaryKey().stream().mapToInt(Integer::intValue).toArray();
-        int columns = types.length;
+        this.types = table.types();
+        int columns = types.size();
         indexInRow = new int[columns + 1];
         int next = 0;
         for (int position = 1; position <= columns; position++) {
@@ -76,21 +74,44 @@ final class CapturingRowChanger implements RowChanger {
         for (int position : changedColumns) {
             isChanged[position] = true;
         }
-        changesPrimaryKey = table.primaryKey().stream().anyMatch(position -> isChanged[position]);
-        boolean ofConstraints = table.uniqueKeys().stream()
-                .anyMatch(key -> key.columns().stream().anyMatch(position -> isChanged[position]));
-        changesKeys = ofConstraints || changesUniqueIndex(indexes);
-        primaryKeyInRow = table.primaryKey().stream().allMatch(position -> indexInRow[position] >= 0);
-        primaryKeyColumns = new FormatableBitSet(columns);
+        changesPrimaryKey = changes(table.primaryKey());
+        changesKeys = changedColumns.length > 0 && (changesConstraint() || changesUniqueIndex(indexes));
+        boolean inRow = true;
+        for (int position : table.primaryKey()) {
+            inRow &= indexInRow[position] >= 0;
+        }
+        primaryKeyInRow = inRow;
         DataValueDescriptor[] templates = null;
+        FormatableBitSet keyColumns = null;
         if (!primaryKeyInRow) {
+            keyColumns = new FormatableBitSet(columns);
             templates = new DataValueDescriptor[columns];
             for (int position : table.primaryKey()) {
-                primaryKeyColumns.set(position - 1);
+                keyColumns.set(position - 1);
                 templates[position - 1] = table.derbyTypes().get(position - 1).getNull();
             }
         }
         fetched = templates;
+        primaryKeyColumns = keyColumns;
+    }
+
+    /** One of these is made for each execution of a statement, so that loops are used where streams would read better. */
+    private boolean changes(List<Integer> positions) {
+        for (int position : positions) {
+            if (isChanged[position]) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean changesConstraint() {
+        for (CapturedTable.Key key : table.uniqueKeys()) {
+            if (changes(key.columns())) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** A unique index is as good as a constraint to {@link AppliedTable}, which must know where the statement ends. */
@@ -119,9 +140,9 @@ final class CapturingRowChanger implements RowChanger {
         WriteSetWriter out = connection.beginInsert(table);
         DataValueDescriptor[] values = row.getRowArray();
         try {
-            out.insert(table.shape(), types.length);
-            for (int i = 0; i < types.length; i++) {
-                connection.values().write(types[i], values[i], out);
+            out.insert(table.shape(), types.size());
+            for (int i = 0; i < types.size(); i++) {
+                connection.values().write(types.get(i), values[i], out);
             }
             if (withKeys) {
                 for (CapturedTable.Key key : table.uniqueKeys()) {
@@ -166,7 +187,7 @@ final class CapturingRowChanger implements RowChanger {
             out.changed(changedColumns.length);
             for (int position : changedColumns) {
                 out.column(position);
-                connection.values().write(types[position - 1], newValues[indexInRow[position]], out);
+                connection.values().write(types.get(position - 1), newValues[indexInRow[position]], out);
             }
             if (changesKeys) {
                 keysChanged = true;
@@ -190,19 +211,19 @@ final class CapturingRowChanger implements RowChanger {
             } else {
                 KeyHasher hasher = connection.hasher().begin(primary.identity());
                 for (int position : primary.columns()) {
-                    connection.values().hash(types[position - 1], fetchedKey(location)[position - 1], hasher);
+                    connection.values().hash(types.get(position - 1), fetchedKey(location)[position - 1], hasher);
                 }
                 out.key(KeyMode.WRITTEN, hasher.value());
             }
         }
         for (CapturedTable.Key key : table.uniqueKeys()) {
-            if (key.columns().stream().anyMatch(position -> isChanged[position])) {
+            if (changes(key.columns())) {
                 addKey(out, KeyMode.REMOVED, key, oldValues);
                 addKey(out, KeyMode.WRITTEN, key, newValues);
             }
         }
         for (CapturedTable.Key key : table.foreignKeys()) {
-            if (key.columns().stream().anyMatch(position -> isChanged[position])) {
+            if (changes(key.columns())) {
                 addKey(out, KeyMode.REFERENCED, key, newValues);
             }
         }
@@ -224,7 +245,7 @@ final class CapturingRowChanger implements RowChanger {
             if (value.isNull()) {
                 return;
             }
-            connection.values().hash(types[position - 1], value, hasher);
+            connection.values().hash(types.get(position - 1), value, hasher);
         }
         out.key(mode, hasher.value());
     }
@@ -232,9 +253,9 @@ final class CapturingRowChanger implements RowChanger {
     private void putPrimaryKey(WriteSetWriter out, DataValueDescriptor[] values, RowLocation location)
             throws StandardException {
         DataValueDescriptor[] source = primaryKeyInRow ? values : fetchedKey(location);
-        for (int position : primaryKey) {
+        for (int position : table.primaryKey()) {
             int index = primaryKeyInRow ? indexInRow[position] : position - 1;
-            connection.values().write(types[position - 1], source[index], out);
+            connection.values().write(types.get(position - 1), source[index], out);
         }
     }
 
