@@ -63,7 +63,7 @@ public record LoadReport(
                 latency.max()));
         text.append(String.format(
                 Locale.ROOT,
-                "balances    branches %d, tellers %d, accounts %d; history %d in %,d rows: %s",
+                "balances    branches %d, tellers %d, accounts %d; history %d in %,d rows (warm-up and ramp-down are in it): %s",
                 sums.branches(),
                 sums.tellers(),
                 sums.accounts(),

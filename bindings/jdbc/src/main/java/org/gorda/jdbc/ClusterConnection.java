@@ -241,6 +241,14 @@ final class ClusterConnection implements InvocationHandler {
     private SQLException failed(SQLException failure) {
         SQLException translated = Translation.translate(failure);
         if (Translation.endsConnection(translated)) {
+            if (translated == failure) {
+                // Only the engine's driver has spoken: what is known of the replicas says more.
+                translated = new SQLNonTransientConnectionException(
+                        "the connection to replica " + node.node() + " was lost (" + failure.getMessage() + "); "
+                                + monitor.describe(),
+                        failure.getSQLState(),
+                        failure);
+            }
             breakDown(translated);
         } else if (isWriteOnBackup(translated) && !readOnly) {
             // The replica is the primary no more, and the URL promises the primary: go and find it.

@@ -39,7 +39,7 @@ final class SqlCommand implements Callable<Integer> {
         try (Connection connection = DriverManager.getConnection(url);
                 Statement statement = connection.createStatement()) {
             Report report;
-            if (statement.execute(sql)) {
+            if (statement.execute(sql.strip().replaceFirst(";$", ""))) {
                 try (ResultSet rows = statement.getResultSet()) {
                     report = read(rows);
                 }

@@ -45,7 +45,10 @@ final class VerifyCommand implements Callable<Integer> {
             }
         }
         comparison.missing().forEach((member, why) -> output.line(member + " is missing: " + why));
-        output.line(comparison.identical() ? "identical" : "NOT IDENTICAL");
+        output.line(
+                comparison.identical()
+                        ? "identical"
+                        : comparison.agree() ? "INCOMPLETE: those that answered hold the same" : "NOT IDENTICAL");
         output.result(comparison);
         return comparison.identical() ? 0 : 1;
     }

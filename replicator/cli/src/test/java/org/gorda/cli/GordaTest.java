@@ -117,7 +117,7 @@ final class GordaTest {
             ReplicaProcess left = group.primary().orElseThrow();
             Run missing = gorda("verify", "--at", left.service(), "--wait", "5s");
             assertThat(missing.status()).isEqualTo(1);
-            assertThat(missing.out()).contains("is missing").contains("NOT IDENTICAL");
+            assertThat(missing.out()).contains("is missing").contains("INCOMPLETE: those that answered hold the same");
             Run unwell = gorda("status", "--at", left.service());
             assertThat(unwell.status()).isEqualTo(1);
             assertThat(unwell.out()).contains("no answer");

@@ -4,6 +4,8 @@ import java.io.PrintWriter;
 import java.io.Writer;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.ResultSet;
@@ -104,10 +106,20 @@ final class DerbyDatabase implements ReflectedDatabase {
             factory.reflect(this);
         } catch (SQLException e) {
             throw new ReflectionException(
-                    "the Derby database " + configuration.location() + " cannot be opened: " + messages(e), e);
+                    "the Derby database " + configuration.location() + " cannot be opened: " + messages(e)
+                            + (isHalfMade()
+                                    ? ". Its creation was interrupted: delete " + configuration.location()
+                                            + ", which holds nothing yet, and start again"
+                                    : ""),
+                    e);
         } catch (StandardException e) {
             throw new ReflectionException("the Derby database " + configuration.location() + " cannot be opened", e);
         }
+    }
+
+    private boolean isHalfMade() {
+        Path directory = Path.of(configuration.location());
+        return Files.isDirectory(directory) && Files.notExists(directory.resolve("service.properties"));
     }
 
     private static String messages(SQLException failure) {
@@ -290,7 +302,10 @@ final class DerbyDatabase implements ReflectedDatabase {
                         while (rows.next()) {
                             TableDescriptor table = dictionary.getTableDescriptor(
                                     dictionary.getUUIDFactory().recreateUUID(rows.getString(1)));
-                            shapesFound.add(CapturedTable.of(dictionary, table).shape());
+                            CapturedTable captured = CapturedTable.of(dictionary, table);
+                            if (captured.obstacle() == null) {
+                                shapesFound.add(captured.shape());
+                            }
                         }
                     }
                     return shapesFound;

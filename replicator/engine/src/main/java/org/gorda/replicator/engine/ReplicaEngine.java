@@ -581,7 +581,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             boolean began = next.working() && !view.working();
             view = next;
             if (state == ReplicaState.JOINING && next.working()) {
-                explain(ReplicaState.CATCHING_UP, "works off what was ordered while it was away");
+                explain(ReplicaState.CATCHING_UP, "works off what is ordered and not shown here yet");
             } else if (!next.working() && state != ReplicaState.STOPPED && state != ReplicaState.JOINING) {
                 explain(ReplicaState.ISOLATED, group().explanation());
             }
@@ -876,7 +876,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             return ask(new ReplicaMessage.Verify(request), result)
                     .whenComplete((found, failed) -> verifying.remove(request))
                     .get(wait.toMillis(), TimeUnit.MILLISECONDS);
-        } catch (ExecutionException | TimeoutException e) {
+        } catch (ExecutionException e) {
+            throw new ReplicaException("the verification failed: " + e.getCause(), e);
+        } catch (TimeoutException e) {
             throw new ReplicaException("the verification did not end: " + group().explanation(), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -934,6 +936,18 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return state;
     }
 
+    private String explanation(View now) {
+        Group joined = group;
+        if (joined != null && !now.working() && state != ReplicaState.STOPPED) {
+            return joined.explanation();
+        }
+        if (joined != null && state == ReplicaState.ONLINE) {
+            long behind = log().lastCommitted().index() - visibleIndex;
+            return behind <= 0 ? "shows everything that is ordered" : behind + " places in the order behind";
+        }
+        return explanation;
+    }
+
     ReplicaStatus status() {
         Map<Refusal.Cause, Long> counts = new EnumMap<>(Refusal.Cause.class);
         refused.forEach((cause, counter) -> {
@@ -946,7 +960,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return new ReplicaStatus(
                 configuration.self(),
                 state,
-                !now.working() && joined != null && state != ReplicaState.STOPPED ? joined.explanation() : explanation,
+                explanation(now),
                 primary,
                 primaryHere,
                 epoch,

@@ -32,9 +32,11 @@ public final class NodeClient {
      * What all replicas hold at one place in the order. Immutable.
      *
      * @param identical whether all replicas answered and hold the same
+     * @param agree whether those that answered hold the same
      * @param missing replicas that did not answer, and why
      */
-    public record Comparison(boolean identical, List<ReplicaContent> replicas, Map<String, String> missing) {}
+    public record Comparison(
+            boolean identical, boolean agree, List<ReplicaContent> replicas, Map<String, String> missing) {}
 
     /**
      * Asks one replica for its state.
@@ -70,11 +72,10 @@ public final class NodeClient {
                 missing.put(member, String.valueOf(e.getMessage()));
             }
         });
-        boolean identical = missing.isEmpty()
-                && found.stream()
-                        .allMatch(content -> content.position().equals(reference.position())
-                                && content.tables().equals(reference.tables()));
-        return new Comparison(identical, List.copyOf(found), missing);
+        boolean agree = found.stream()
+                .allMatch(content -> content.position().equals(reference.position())
+                        && content.tables().equals(reference.tables()));
+        return new Comparison(agree && missing.isEmpty(), agree, List.copyOf(found), missing);
     }
 
     /** Waits until the replica has got there; one that does not answer at all is not waited for. */
@@ -114,7 +115,10 @@ public final class NodeClient {
         } catch (IllegalArgumentException | JsonSyntaxException e) {
             throw new ReplicaException("'" + at + "' is not the service address of a replica, host:port", e);
         } catch (IOException e) {
-            throw new ReplicaException(at + " does not answer: " + e, e);
+            throw new ReplicaException(
+                    at + " does not answer as a replica's service, which is at a member's port + 1 ("
+                            + (e.getMessage() == null ? "no connection" : e.getMessage()) + ")",
+                    e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new ReplicaException("interrupted while asking " + at, e);
