@@ -444,6 +444,22 @@ public abstract class GroupTck {
         settle(allBut());
     }
 
+    @Test
+    void leaderThatHearsAMajorityWithoutReachingItMakesWay() {
+        form(5);
+        settle(allBut());
+        int deaf = leader();
+        List<Integer> others = allBut(deaf);
+        cluster.kill(others.get(0));
+        cluster.cut(deaf, others.get(1));
+        cluster.cut(deaf, others.get(2));
+        int next = leaderBesides(deaf, others.get(0));
+        sendAndAwait(next, "decided without it");
+        cluster.heal();
+        cluster.start(others.get(0));
+        settle(allBut());
+    }
+
     // ----------------------------------------------------------------------------------------------- R1 to R11
 
     @Test

@@ -26,7 +26,12 @@ final class Peer {
     /** Whether the shell is reading entries for this peer. */
     boolean fetching;
 
-    long heardNanos;
+    /**
+     * When it last answered this leader. Other messages do not count: from a member that this leader cannot reach any more they may
+     * still come, and that member must not keep it in its place.
+     */
+    long answeredNanos;
+
     long ackedRound;
     long toldCommit;
 
@@ -45,7 +50,7 @@ final class Peer {
     Peer(MemberId id, long next, long nowNanos) {
         this.id = id;
         this.next = next;
-        this.heardNanos = nowNanos;
+        this.answeredNanos = nowNanos;
     }
 
     /**
@@ -53,7 +58,7 @@ final class Peer {
      *
      * @return false if that is of an earlier run, perhaps of a directory that is gone
      */
-    boolean heard(long nowNanos, long ofAdmission, long ofRun) {
+    boolean heard(long ofAdmission, long ofRun) {
         if (ofRun < run) {
             return false;
         }
@@ -65,7 +70,6 @@ final class Peer {
             match = 0;
             probe(next);
         }
-        heardNanos = nowNanos;
         return true;
     }
 

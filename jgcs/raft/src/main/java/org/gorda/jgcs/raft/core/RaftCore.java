@@ -388,7 +388,7 @@ public final class RaftCore {
     public void receive(long nowNanos, MemberId from, long fromAdmission, long fromRun, RaftMessage message) {
         if (message instanceof RaftMessage.Hello hello) {
             Peer greeted = peers.get(from);
-            if (greeted == null || greeted.heard(nowNanos, fromAdmission, fromRun)) {
+            if (greeted == null || greeted.heard(fromAdmission, fromRun)) {
                 onHello(nowNanos, from, fromAdmission, hello);
             }
             return;
@@ -401,7 +401,7 @@ public final class RaftCore {
             }
         }
         Peer peer = peers.get(from);
-        if (peer != null && !peer.heard(nowNanos, fromAdmission, fromRun)) {
+        if (peer != null && !peer.heard(fromAdmission, fromRun)) {
             return;
         }
         if (message instanceof RaftMessage.Append append) {
@@ -910,7 +910,7 @@ public final class RaftCore {
         }
         if (nowNanos >= quorumDueNanos) {
             quorumDueNanos = nowNanos + electionNanos / 2;
-            if (!heardFromMajority(nowNanos)) {
+            if (!isAnsweredByMajority(nowNanos)) {
                 leaderSuspected = false;
                 follow(nowNanos, term, null);
                 return;
@@ -933,14 +933,14 @@ public final class RaftCore {
         repairMembership(nowNanos);
     }
 
-    private boolean heardFromMajority(long nowNanos) {
+    private boolean isAnsweredByMajority(long nowNanos) {
         int heard = 0;
         for (Configuration.Member member : configuration().members()) {
             if (!member.voter()) {
                 continue;
             }
             Peer peer = peers.get(member.id());
-            if (member.id().equals(self) || (peer != null && nowNanos - peer.heardNanos < electionNanos)) {
+            if (member.id().equals(self) || (peer != null && nowNanos - peer.answeredNanos < electionNanos)) {
                 heard++;
             }
         }
@@ -962,7 +962,7 @@ public final class RaftCore {
                 change(nowNanos, configuration().with(new Configuration.Member(member.id(), peer.admission, false)));
                 return;
             }
-            if (!member.voter() && peer.match >= commitIndex && nowNanos - peer.heardNanos < electionNanos) {
+            if (!member.voter() && peer.match >= commitIndex && nowNanos - peer.answeredNanos < electionNanos) {
                 change(nowNanos, configuration().with(new Configuration.Member(member.id(), member.admission(), true)));
                 return;
             }
@@ -980,6 +980,7 @@ public final class RaftCore {
             return;
         }
         peer.answers = true;
+        peer.answeredNanos = nowNanos;
         peer.ackedRound = Math.max(peer.ackedRound, reply.round());
         if (reply.success()) {
             if (reply.index() > terms.lastIndex()) {
