@@ -50,15 +50,17 @@ final class FailoverTest {
         LoadTest load = LoadTest.of(new TpcB(1, 1))
                 .target(group.url())
                 .clients(4)
-                .duration(Duration.ofSeconds(8))
+                .duration(Duration.ofSeconds(10))
                 .progress(System.out::println);
         CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
         Awaitility.await("the load runs")
                 .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() > 300);
+                .until(() -> report.isDone() || load.acknowledged().count() > 100);
         long at = System.nanoTime();
         fault.accept(primary);
+        long before = load.acknowledged().count();
         report.get(2, TimeUnit.MINUTES).requireConsistent();
+        assertThat(load.acknowledged().count()).as("acknowledged after the fault").isGreaterThan(before + 50);
         LoadTest.Silence silence = load.longestSilence(at, Duration.ofSeconds(2));
         return silence == null ? 0 : silence.millis();
     }
