@@ -180,6 +180,9 @@ public final class ReplicaGroup implements AutoCloseable {
             return Optional.of(replica.name() + " does not answer yet");
         }
         NodeStatus now = status.get();
+        if (now.clients().isEmpty()) {
+            return Optional.of(replica.name() + " lets no clients in yet");
+        }
         boolean ready = now.state().equals("ONLINE") && now.primary() != null && now.lag() == 0;
         return ready
                 ? Optional.empty()

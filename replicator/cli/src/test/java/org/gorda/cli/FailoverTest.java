@@ -60,7 +60,9 @@ final class FailoverTest {
         fault.accept(primary);
         long before = load.acknowledged().count();
         report.get(2, TimeUnit.MINUTES).requireConsistent();
-        assertThat(load.acknowledged().count()).as("acknowledged after the fault").isGreaterThan(before + 50);
+        assertThat(load.acknowledged().count())
+                .as("acknowledged after the fault")
+                .isGreaterThan(before + 50);
         LoadTest.Silence silence = load.longestSilence(at, Duration.ofSeconds(2));
         return silence == null ? 0 : silence.millis();
     }
