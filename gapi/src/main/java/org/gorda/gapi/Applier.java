@@ -18,7 +18,9 @@ public interface Applier extends AutoCloseable {
     /**
      * Commits what was applied together with its position.
      *
+     * @param position after all that the database holds
      * @param durable whether it must also be on the database's own disk on return
+     * @throws IllegalArgumentException if the database holds that position already; what was applied must be rolled back
      */
     void commit(StoredPosition position, boolean durable);
 

@@ -20,9 +20,10 @@ public interface SuspendedCommit {
      * Commits in the database, in this thread, together with the position. On return the transaction is visible; its client is told
      * by {@link #release}, later.
      *
-     * @param position null if there is no order
+     * @param position after all that the database holds; null if there is no order
      * @param durable whether it must also be on the database's own disk on return
      * @return false if the database has lost the transaction meanwhile: its write set must be applied instead
+     * @throws IllegalArgumentException if the database holds that position already
      * @throws ReflectionException if the database refuses, so that it is not known what it holds
      */
     boolean commit(@Nullable StoredPosition position, boolean durable);

@@ -22,7 +22,7 @@ import java.util.zip.CRC32C;
  *     INSERT      table, count, values in the order of the columns
  *     UPDATE      table, the old key's values, count, (column, value)...
  *     DELETE      table, the old key's values
- *     STATEMENT   current schema, text, count, names that the database generated for it
+ *     STATEMENT   user, role or nothing, current schema, text, count, names that the database generated for it
  *     END         of a statement that changed keys: only now may its new keys exist beside others
  *     GENERATED   whether by an identity column, schema, name of the sequence or table, the last value taken from it
  *   tables:  count, (schema, name, fingerprint)...
@@ -129,9 +129,14 @@ public final class WriteSetWriter {
         begin(DELETE, table);
     }
 
-    /** A statement that changes the schema, to be executed as it is with {@code currentSchema} in force. */
-    public void statement(String currentSchema, String text, List<String> generatedNames) {
+    /**
+     * A statement that changes the schema, to be executed as it is by the user, in the role if it is not empty, with {@code
+     * currentSchema} in force.
+     */
+    public void statement(String user, String role, String currentSchema, String text, List<String> generatedNames) {
         putByte(STATEMENT);
+        putText(user);
+        putText(role);
         putText(currentSchema);
         putText(text);
         putNumber(generatedNames.size());

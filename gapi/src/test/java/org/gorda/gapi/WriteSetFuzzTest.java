@@ -36,7 +36,7 @@ class WriteSetFuzzTest {
 
     private static byte[] valid() {
         WriteSetWriter writer = new WriteSetWriter(0, 1 << 20);
-        writer.statement("APP", "CREATE TABLE T(I INT)", List.of("SQL1", "SQL2"));
+        writer.statement("ALICE", "", "APP", "CREATE TABLE T(I INT)", List.of("SQL1", "SQL2"));
         writer.insert(ACCOUNT, 14);
         writer.putInteger(SqlType.BIGINT, -7_000_000_000L);
         writer.putString(SqlType.VARCHAR, "note \u00e9 \u20ac \ud800");
@@ -102,8 +102,9 @@ class WriteSetFuzzTest {
                 }
                 case DELETE -> reader.readValue();
                 case STATEMENT -> {
-                    reader.readText();
-                    reader.readText();
+                    for (int i = 0; i < 4; i++) {
+                        reader.readText();
+                    }
                     int count = reader.count();
                     for (int i = 0; i < count; i++) {
                         reader.readText();

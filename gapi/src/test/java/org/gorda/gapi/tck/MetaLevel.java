@@ -22,6 +22,7 @@ import org.gorda.gapi.WriteSet;
  */
 public final class MetaLevel implements TransactionListener {
 
+    private final Object committer = new Object();
     private final List<byte[]> writeSets = new ArrayList<>();
     private final List<TransactionContext> begun = new ArrayList<>();
     private final Set<TransactionContext> ended = new HashSet<>();
@@ -47,12 +48,19 @@ public final class MetaLevel implements TransactionListener {
         refuseChanges = refusal;
     }
 
-    /** Commits and releases. */
+    /** Commits and releases, one after the other. */
     public void succeed(SuspendedCommit commit) {
-        if (!commit.commit(nextPosition(), false)) {
-            throw new AssertionError("the transaction was lost");
+        synchronized (committer) {
+            if (!commit.commit(nextPosition(), false)) {
+                throw new AssertionError("the transaction was lost");
+            }
         }
         commit.release();
+    }
+
+    /** Gives its next commit the position after this one. */
+    public synchronized void continueAfter(long last) {
+        index = last;
     }
 
     public synchronized StoredPosition nextPosition() {

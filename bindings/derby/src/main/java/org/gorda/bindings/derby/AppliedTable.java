@@ -116,8 +116,8 @@ final class AppliedTable {
             if (!conglomerate.isIndex() || indexes.stream().anyMatch(index -> index.id() == id)) {
                 continue;
             }
-            Index index =
-                    new Index(id, conglomerate.getIndexDescriptor(), transaction.getStaticCompiledConglomInfo(id));
+            Index index = new Index(
+                    id, unchecked(conglomerate.getIndexDescriptor()), transaction.getStaticCompiledConglomInfo(id));
             indexes.add(index);
             if (id == primaryId) {
                 primary = index;
@@ -127,6 +127,24 @@ final class AppliedTable {
             throw new DivergenceException("table " + table.shape() + " has no index for its primary key");
         }
         return new AppliedTable(context, table, values, descriptor.getHeapConglomerateId(), indexes, primary);
+    }
+
+    /**
+     * Without the checks of a deferrable constraint: its index is one with duplicates, of which there may be some until the end of
+     * the transaction, and the origin has checked that there were none left.
+     */
+    private static IndexRowGenerator unchecked(IndexRowGenerator index) {
+        return index.hasDeferrableChecking()
+                ? new IndexRowGenerator(
+                        index.indexType(),
+                        false,
+                        false,
+                        false,
+                        false,
+                        index.baseColumnPositions(),
+                        index.isAscending(),
+                        index.numberOfOrderedColumns())
+                : index;
     }
 
     long fingerprint() {

@@ -128,9 +128,9 @@ record CapturedTable(
                 foreignKeys.add(new Key(identityOf(referenced), list(foreign.getReferencedColumns())));
             } else if (constraint instanceof ReferencedKeyConstraintDescriptor unique) {
                 uniqueKeys.add(new Key(identityOf(unique), list(unique.getReferencedColumns())));
-                if (constraint.deferrable()) {
-                    obstacle = "its constraint \"" + constraint.getConstraintName()
-                            + "\" is deferrable, which cannot be replicated for keys: drop it and add it without DEFERRABLE";
+                if (unique.getConstraintType() == DataDictionary.PRIMARYKEY_CONSTRAINT && unique.deferrable()) {
+                    obstacle = "its primary key \"" + unique.getConstraintName()
+                            + "\" is deferrable, so that it does not always tell rows apart: drop it and add it without DEFERRABLE";
                 }
             }
         }

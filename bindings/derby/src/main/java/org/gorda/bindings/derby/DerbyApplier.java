@@ -6,6 +6,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.derby.iapi.sql.dictionary.DataDictionary;
+import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.impl.jdbc.EmbedConnection;
 import org.apache.derby.shared.common.error.StandardException;
@@ -13,7 +15,6 @@ import org.gorda.gapi.Applier;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
-import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetReader;
 import org.jspecify.annotations.Nullable;
@@ -49,6 +50,7 @@ final class DerbyApplier implements Applier {
     public void apply(WriteSet writeSet) {
         synchronized (connection) {
             try {
+                database.makeWay(context);
                 DerbyDatabase.within(context, () -> {
                     applyWithin(new WriteSetReader(writeSet));
                     return true;
@@ -113,6 +115,8 @@ final class DerbyApplier implements Applier {
     }
 
     private void execute(WriteSetReader in) throws SQLException, StandardException {
+        String user = in.readText();
+        String role = in.readText();
         String schema = in.readText();
         String text = in.readText();
         int count = in.count();
@@ -126,7 +130,8 @@ final class DerbyApplier implements Applier {
         generators.settle(context);
         schemaChanged = true;
         try (Statement statement = connection.createStatement()) {
-            setSchema(statement, schema);
+            context.actAs(user, role.isEmpty() ? null : role);
+            context.setDefaultSchema(schema(schema, user));
             context.giveNames(names);
             // The comment makes the text unlike any other, so that Derby compiles it and asks for the names.
             statement.execute("/* gorda " + System.nanoTime() + " */ " + text);
@@ -135,23 +140,15 @@ final class DerbyApplier implements Applier {
                     "a schema change that succeeded at its origin fails here: " + text + ": " + e.getMessage(), e);
         } finally {
             context.giveNames(null);
+            context.applies();
         }
     }
 
-    private void setSchema(Statement statement, String schema) throws SQLException {
-        if (schema.equals(connection.getSchema())) {
-            return;
-        }
-        try {
-            statement.execute("SET SCHEMA " + TableShape.quoted(schema));
-        } catch (SQLException e) {
-            if (!"42Y07".equals(e.getSQLState())) {
-                throw e;
-            }
-            // The origin's user's default schema, which Derby creates with the first object in it.
-            statement.execute("CREATE SCHEMA " + TableShape.quoted(schema));
-            statement.execute("SET SCHEMA " + TableShape.quoted(schema));
-        }
+    /** If there is none of that name, it is a user's own, which Derby creates with the first object in it. */
+    private SchemaDescriptor schema(String name, String user) throws StandardException {
+        DataDictionary dictionary = context.getDataDictionary();
+        SchemaDescriptor found = dictionary.getSchemaDescriptor(name, context.getTransactionExecute(), false);
+        return found == null ? new SchemaDescriptor(dictionary, name, user, null, false) : found;
     }
 
     private void closeTables() throws StandardException {
@@ -165,6 +162,7 @@ final class DerbyApplier implements Applier {
         synchronized (connection) {
             try {
                 DerbyDatabase.within(context, () -> {
+                    database.checkNew(position);
                     closeTables();
                     database.positions().store(context.getTransactionExecute(), position);
                     if (durable || schemaChanged) {

@@ -97,6 +97,7 @@ final class DerbyDatabase implements ReflectedDatabase {
             connection.applies();
             internal.setAutoCommit(false);
             createTables();
+            letAllNameTheirCommits(connection);
             description = internal.getMetaData().getDatabaseProductName() + " "
                     + internal.getMetaData().getDatabaseProductVersion();
             dictionary = ReflectedDictionary.of(connection.getDatabase().getDataDictionary(), captured);
@@ -154,6 +155,17 @@ final class DerbyDatabase implements ReflectedDatabase {
         internal.commit();
     }
 
+    /** Where users need privileges, they need one for what the driver calls at each commit. */
+    private void letAllNameTheirCommits(ReflectedConnection connection) throws SQLException {
+        if (!connection.getDataDictionary().usesSqlAuthorization()) {
+            return;
+        }
+        try (Statement statement = internal.createStatement()) {
+            statement.execute("GRANT EXECUTE ON PROCEDURE GORDA.COMMIT_AS TO PUBLIC");
+        }
+        internal.commit();
+    }
+
     // ------------------------------------------------------------------------------------- for the rest of the binding
 
     TransactionListener listener() {
@@ -205,6 +217,11 @@ final class DerbyDatabase implements ReflectedDatabase {
     /** Whatever a connection did to the schema, it does no more. */
     void sessionEnded(ReflectedConnection connection) {
         captured.schemaChangeEnded(connection);
+    }
+
+    /** Rolls back schema changes that are in the applier's way. */
+    void makeWay(ReflectedConnection forApplier) throws StandardException {
+        locks.rollBackForApplier(() -> captured.changedByOthers(forApplier));
     }
 
     /** For tests. */
@@ -260,6 +277,22 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     void answered(LocalCommit commit) {
         suspended.remove(commit);
+    }
+
+    /**
+     * Makes sure that nothing is committed a second time.
+     *
+     * @throws IllegalArgumentException if the database holds the position already
+     */
+    void checkNew(StoredPosition position) {
+        StoredPosition held = committed;
+        if (held != null
+                && held.groupHigh() == position.groupHigh()
+                && held.groupLow() == position.groupLow()
+                && held.index() >= position.index()) {
+            throw new IllegalArgumentException("position " + position + " was applied to " + configuration.location()
+                    + " already, which holds everything up to " + held + ": go on behind that");
+        }
     }
 
     void committed(StoredPosition position) {

@@ -7,6 +7,7 @@ import org.apache.derby.iapi.types.DataTypeDescriptor;
 import org.apache.derby.iapi.types.DataValueDescriptor;
 import org.apache.derby.iapi.types.DateTimeDataValue;
 import org.apache.derby.iapi.types.NumberDataValue;
+import org.apache.derby.iapi.types.SQLClob;
 import org.apache.derby.iapi.types.SQLDouble;
 import org.apache.derby.iapi.types.SQLInteger;
 import org.apache.derby.iapi.types.TypeId;
@@ -49,6 +50,7 @@ final class DerbyValues {
             case java.sql.Types.DATE -> SqlType.DATE;
             case java.sql.Types.TIME -> SqlType.TIME;
             case java.sql.Types.TIMESTAMP -> SqlType.TIMESTAMP;
+            case java.sql.Types.SQLXML -> SqlType.XML;
             default -> null;
         };
     }
@@ -66,7 +68,7 @@ final class DerbyValues {
             case REAL -> out.putReal(value.getFloat());
             case DOUBLE -> out.putDouble(value.getDouble());
             case DECIMAL -> out.putDecimal((BigDecimal) value.getObject());
-            case CHAR, VARCHAR, LONGVARCHAR, CLOB -> out.putString(type, value.getString());
+            case CHAR, VARCHAR, LONGVARCHAR, CLOB, XML -> out.putString(type, value.getString());
             case BINARY, VARBINARY, LONGVARBINARY, BLOB -> {
                 byte[] bytes = value.getBytes();
                 out.putBytes(type, bytes, 0, bytes.length);
@@ -80,7 +82,6 @@ final class DerbyValues {
                 DateTimeDataValue moment = (DateTimeDataValue) value;
                 out.putTimestamp(year(moment), month(moment), day(moment), secondOfDay(moment), nanos(moment));
             }
-            case XML -> throw new IllegalStateException("XML is refused before");
         }
     }
 
@@ -142,7 +143,7 @@ final class DerbyValues {
                 int nanos = (int) (time.toNanoOfDay() % 1_000_000_000);
                 target.setValue(isoDate(date) + " " + isoTime(time) + "." + digits(nanos, 9));
             }
-            case XML -> throw new IllegalStateException("XML is refused before");
+            case XML -> target.setValue(new SQLClob(in.readText()));
         }
     }
 
@@ -184,7 +185,7 @@ final class DerbyValues {
                 key.addDate(year(moment), month(moment), day(moment));
                 key.addTime(secondOfDay(moment), nanos(moment));
             }
-            case XML -> throw new IllegalStateException("XML is refused before");
+            case XML -> throw new IllegalStateException("XML is never part of a key");
         }
     }
 }

@@ -132,6 +132,9 @@ final class LocalCommit implements SuspendedCommit {
 
     @Override
     public boolean commit(@Nullable StoredPosition position, boolean durable) {
+        if (position != null) {
+            connection.database().checkNew(position);
+        }
         if (!state.compareAndSet(State.WAITING, State.COMMITTING)) {
             return false;
         }

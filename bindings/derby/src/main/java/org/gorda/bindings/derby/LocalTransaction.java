@@ -61,11 +61,13 @@ final class LocalTransaction implements TransactionContext {
 
     @Override
     public void abort(Refusal refusal) {
+        if (commit == null) {
+            connection.locks().roll(this, connection, refusal);
+        }
+        // Which may have come too late.
         LocalCommit suspended = commit;
         if (suspended != null) {
             suspended.abort(refusal);
-        } else {
-            connection.locks().roll(this, connection, refusal);
         }
     }
 }

@@ -14,6 +14,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.apache.derby.iapi.jdbc.ConnectionContext;
 import org.apache.derby.iapi.services.daemon.Serviceable;
 import org.apache.derby.iapi.services.locks.C_LockFactory;
@@ -48,6 +49,7 @@ public final class PriorityLockFactory implements LockFactory {
 
     private static final Logger LOG = LoggerFactory.getLogger(PriorityLockFactory.class);
     private static final int SLICE_MILLIS = 20;
+    private static final int HELPERS = 8;
 
     /** How long the applier waits for a lock that nobody it could roll back holds. */
     private static final Duration APPLIER_WAIT_MAX = Duration.ofMinutes(1);
@@ -58,21 +60,26 @@ public final class PriorityLockFactory implements LockFactory {
     /** How many connections have a refusal to meet; while it is 0, a lock request costs one read more. */
     private final AtomicInteger refused = new AtomicInteger();
 
-    private final ExecutorService helper;
+    /** Several, because one whose connection is in a long call waits for the end of that. */
+    private final ExecutorService helpers;
+
     private volatile @Nullable CompatibilitySpace applier;
     private volatile long readGraceNanos;
-    private volatile @Nullable Thread helping;
 
     /** For Derby. */
     public PriorityLockFactory() {
         ThreadPoolExecutor executor =
-                new ThreadPoolExecutor(1, 1, 5, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
-                    Thread thread = new Thread(task, "gorda-derby-rollback");
-                    thread.setDaemon(true);
-                    return thread;
-                });
+                new ThreadPoolExecutor(HELPERS, HELPERS, 5, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), Helper::new);
         executor.allowCoreThreadTimeOut(true);
-        helper = executor;
+        helpers = executor;
+    }
+
+    /** A thread that rolls back what clients have left open. */
+    private static final class Helper extends Thread {
+        Helper(Runnable task) {
+            super(task, "gorda-derby-rollback");
+            setDaemon(true);
+        }
     }
 
     void register(ReflectedConnection connection) {
@@ -92,11 +99,19 @@ public final class PriorityLockFactory implements LockFactory {
 
     // ---------------------------------------------------------------------------------------------------- refusals
 
-    /** The connection's next lock request, change or commit fails. */
+    /** The connection's next lock request, change or commit fails; nothing of what it did waits for the group's decision. */
     void refuseNext(ReflectedConnection connection, Refusal refusal) {
-        if (connection.refusal(refusal)) {
-            refused.incrementAndGet();
+        refuse(connection.localTransaction(), connection, refusal);
+    }
+
+    private boolean refuse(@Nullable LocalTransaction only, ReflectedConnection connection, Refusal refusal) {
+        // Counted before it can be met, and taken off: nobody may miss one because another was counted late.
+        refused.incrementAndGet();
+        boolean first = connection.refuse(only, refusal);
+        if (!first) {
+            refused.decrementAndGet();
         }
+        return first;
     }
 
     private void clear(ReflectedConnection connection) {
@@ -119,25 +134,31 @@ public final class PriorityLockFactory implements LockFactory {
         }
     }
 
-    /** The connection has rolled back. If its client did it, the client need not be told any more. */
-    void rolledBack(ReflectedConnection connection) {
-        if (Thread.currentThread() != helping) {
+    /** Whether the calling thread rolls back for a client. */
+    static boolean isHelping() {
+        return Thread.currentThread() instanceof Helper;
+    }
+
+    /** The connection's transaction has ended. If its client ended it, the client need not be told any more. */
+    void ended(ReflectedConnection connection) {
+        if (!isHelping()) {
             clear(connection);
         }
     }
 
-    /** Rolls back what the connection has open, whatever it is doing. */
+    /**
+     * Rolls back what the connection has open, whatever it is doing, but for a commit that waits for the group's decision.
+     *
+     * @param only the transaction it must still have open; null if it had only read
+     */
     void roll(@Nullable LocalTransaction only, ReflectedConnection connection, Refusal refusal) {
-        if (only != null && connection.localTransaction() != only) {
-            return;
+        if (refuse(only, connection, refusal)) {
+            connection.interruptWait();
+            helpers.execute(() -> rollBackIfIdle(connection));
         }
-        refuseNext(connection, refusal);
-        connection.interruptWait();
-        helper.execute(() -> rollBackIfIdle(connection));
     }
 
     private void rollBackIfIdle(ReflectedConnection connection) {
-        helping = Thread.currentThread();
         try {
             if (connection.refusal() == null) {
                 return;
@@ -146,18 +167,10 @@ public final class PriorityLockFactory implements LockFactory {
                     (ConnectionContext) connection.getContextManager().getContext(ConnectionContext.CONTEXT_ID);
             if (context != null) {
                 // Waits for the connection's monitor, and so until the client is not within a call.
-                java.sql.Connection nested = context.getNestedConnection(true);
-                synchronized (connection) {
-                    if (connection.refusal() == null) {
-                        return;
-                    }
-                }
-                nested.rollback();
+                context.getNestedConnection(true).rollback();
             }
         } catch (SQLException e) {
             LOG.debug("the connection of {} was gone before it was rolled back", connection.user(), e);
-        } finally {
-            helping = null;
         }
     }
 
@@ -210,7 +223,7 @@ public final class PriorityLockFactory implements LockFactory {
     private void meetRefusal(CompatibilitySpace space) throws StandardException {
         ReflectedConnection connection = connections.get(space);
         // A rollback takes locks too, and must not be refused.
-        if (connection != null && Thread.currentThread() != helping && !connection.isRollingBack()) {
+        if (connection != null && !isHelping() && !connection.isRollingBack()) {
             throwIfRefused(connection);
         }
     }
@@ -230,6 +243,8 @@ public final class PriorityLockFactory implements LockFactory {
         }
         connection.beginWait();
         try {
+            // Who refused it before it was known to wait has not woken it.
+            meetRefusal(space);
             return attempt.lock(timeout);
         } catch (StandardException e) {
             throwIfRefused(connection);
@@ -256,6 +271,24 @@ public final class PriorityLockFactory implements LockFactory {
                     throw e;
                 }
             }
+        }
+    }
+
+    /**
+     * Makes way for the applier where no lock would: a schema change that is not committed can take a table away before anyone asks
+     * for its lock.
+     */
+    void rollBackForApplier(Supplier<List<ReflectedConnection>> inTheWay) throws StandardException {
+        long end = System.nanoTime() + APPLIER_WAIT_MAX.toNanos();
+        List<ReflectedConnection> left = inTheWay.get();
+        while (!left.isEmpty() && System.nanoTime() < end) {
+            left.forEach(blocker -> rollBackForApplier(blocker, Long.MAX_VALUE));
+            try {
+                Thread.sleep(SLICE_MILLIS);
+            } catch (InterruptedException e) {
+                throw StandardException.interrupt(e);
+            }
+            left = inTheWay.get();
         }
     }
 

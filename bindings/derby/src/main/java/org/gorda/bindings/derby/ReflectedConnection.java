@@ -18,8 +18,10 @@ import org.apache.derby.iapi.sql.LanguageFactory;
 import org.apache.derby.iapi.sql.ParameterValueSet;
 import org.apache.derby.iapi.sql.conn.StatementContext;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
+import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.store.access.TransactionController;
+import org.apache.derby.impl.sql.GenericPreparedStatement;
 import org.apache.derby.impl.sql.conn.GenericLanguageConnectionContext;
 import org.apache.derby.shared.common.error.ExceptionSeverity;
 import org.apache.derby.shared.common.error.StandardException;
@@ -63,6 +65,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private final List<String> compiledNames = new ArrayList<>();
     private String compiledText = "";
 
+    /** The name for what Derby names not before it executes a schema change: a routine. Null while it executes none. */
+    private @Nullable String nameForExecution;
+
     /** Whether the transaction has changed the schema, and the tables it put rows into before they had a primary key. */
     private boolean schemaChanged;
 
@@ -81,6 +86,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     /** Set for the connection of the applier: nothing is captured. */
     private boolean applies;
 
+    private @Nullable String actingUser;
+    private @Nullable String actingRole;
     private @Nullable List<String> namesToGive;
 
     ReflectedConnection(
@@ -220,7 +227,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         } catch (RefusedException e) {
             throw new DerbyRefusal(e.refusal());
         }
-        transaction = open;
+        synchronized (this) {
+            transaction = open;
+        }
         database.opened(open);
         return out;
     }
@@ -251,11 +260,24 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     }
 
     private void schemaChange(String text, Activation activation) throws StandardException {
+        String schema = getCurrentSchemaName(activation);
+        SchemaDescriptor meant =
+                DerbyFields.compilationSchema(((GenericPreparedStatement) activation.getPreparedStatement()).statement);
+        if (meant != null && !meant.getSchemaName().equals(schema)) {
+            throw DerbyRefusal.unsupported("a schema change that was prepared while the current schema was "
+                    + meant.getSchemaName() + " cannot be replicated now that it is " + schema
+                    + ": prepare it again, or name schemas in it and SET SCHEMA " + meant.getSchemaName());
+        }
         WriteSetWriter out = beginChange();
         schemaChanged = true;
-        List<String> names = database().namesOf(activation.getPreparedStatement(), takeCompiledNames(text));
+        List<String> names =
+                new ArrayList<>(database().namesOf(activation.getPreparedStatement(), takeCompiledNames(text)));
+        String spare = super.getDataDictionary().getSystemSQLName();
+        names.add(spare);
+        nameForExecution = spare;
         try {
-            out.statement(getCurrentSchemaName(), text, names);
+            String role = getCurrentRoleId(activation);
+            out.statement(getCurrentUserId(activation), role == null ? "" : role, schema, text, names);
         } catch (RefusedException e) {
             throw new DerbyRefusal(e.refusal());
         }
@@ -289,6 +311,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             statementMarks.remove(context);
         }
         return context;
+    }
+
+    @Override
+    public void popStatementContext(StatementContext context, @Nullable Throwable error) {
+        nameForExecution = null;
+        super.popStatementContext(context, error);
     }
 
     private void beforeStatement() {
@@ -367,10 +395,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         } else {
             LocalCommit commit = new LocalCommit(open, this, out.finish(), byUser);
             out.clear();
-            open.commit(commit);
+            suspend(open, commit);
             commit.awaitAnswer(database);
         }
         ended(open, true);
+        locks.ended(this);
     }
 
     private boolean isWithinAtomicStatement(boolean byUser) {
@@ -428,6 +457,10 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     @Override
     public void userRollback() throws StandardException {
+        if (PriorityLockFactory.isHelping() && refusal == null) {
+            // The client has met it meanwhile, and what is open now is another transaction.
+            return;
+        }
         rollingBack = true;
         try {
             super.userRollback();
@@ -473,11 +506,13 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         if (open != null) {
             ended(open, false);
         }
-        locks.rolledBack(this);
+        locks.ended(this);
     }
 
     private void ended(LocalTransaction open, boolean committed) {
-        transaction = null;
+        synchronized (this) {
+            transaction = null;
+        }
         schemaChanged = false;
         keyless.clear();
         savepoints.clear();
@@ -510,6 +545,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
                 throw new IllegalStateException("a schema change needs more generated names here than at its origin");
             }
             return given.remove(0);
+        }
+        String spare = nameForExecution;
+        if (spare != null) {
+            nameForExecution = null;
+            return spare;
         }
         StatementContext statement = getStatementContext();
         String text = statement == null || statement.getStatementText() == null ? "" : statement.getStatementText();
@@ -544,9 +584,27 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     // ------------------------------------------------------------------------------------------------- the applier's
 
-    /** Makes this the applier's connection. */
+    /** Makes this one of GORDA's own connections, with the rights of the database's owner. */
     void applies() {
         applies = true;
+        actAs(getDataDictionary().getAuthorizationDatabaseOwner(), null);
+    }
+
+    /** From now on what is done is done by that user in that role. */
+    void actAs(String user, @Nullable String role) {
+        actingUser = user;
+        actingRole = role;
+    }
+
+    @Override
+    public String getCurrentUserId(Activation activation) {
+        String user = actingUser;
+        return user == null ? super.getCurrentUserId(activation) : user;
+    }
+
+    @Override
+    public @Nullable String getCurrentRoleId(Activation activation) {
+        return actingUser == null ? super.getCurrentRoleId(activation) : actingRole;
     }
 
     /** The names that the next schema change gets instead of generated ones. */
@@ -565,13 +623,31 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         return refusal;
     }
 
-    /** False if there was one already. */
-    synchronized boolean refusal(Refusal next) {
-        boolean first = refusal == null;
-        if (first) {
-            refusal = next;
+    /**
+     * Refuses what comes next in the transaction. A commit that waits for the group's decision is refused no more: losing it is not
+     * for this replica alone to decide.
+     *
+     * @param only the transaction that must be open; null if none may be
+     * @return false if there is another one, if it is too late, or if it was refused already
+     */
+    synchronized boolean refuse(@Nullable LocalTransaction only, Refusal next) {
+        LocalTransaction open = transaction;
+        if (refusal != null || open != only || (open != null && open.commit() != null)) {
+            return false;
         }
-        return first;
+        refusal = next;
+        return true;
+    }
+
+    /** From now on the commit waits for its answer. */
+    private void suspend(LocalTransaction open, LocalCommit commit) throws StandardException {
+        synchronized (this) {
+            if (refusal == null) {
+                open.commit(commit);
+                return;
+            }
+        }
+        open.checkNotAborted();
     }
 
     /** False if there was none. */

@@ -6,7 +6,11 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
+import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
+import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.types.NumberDataValue;
+import org.apache.derby.shared.common.error.StandardException;
+import org.apache.derby.shared.common.reference.SQLState;
 import org.jspecify.annotations.Nullable;
 
 /** Derby's data dictionary with an eye on the names and keys it generates, and on when it changes. Thread-safe. */
@@ -30,6 +34,9 @@ final class ReflectedDictionary implements InvocationHandler {
     @Override
     public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
         String name = method.getName();
+        if (name.equals("addDescriptor") && arguments != null && isApartFromItsTransaction(arguments)) {
+            throw StandardException.newException(SQLState.LOCK_TIMEOUT);
+        }
         Object result;
         try {
             result = method.invoke(derby, arguments);
@@ -59,5 +66,17 @@ final class ReflectedDictionary implements InvocationHandler {
             }
         }
         return result;
+    }
+
+    /**
+     * Derby makes a missing schema with the first object in it, and in a transaction of its own, so that a rollback would leave it
+     * behind on this replica alone. When that one fails to get a lock, Derby makes the schema in the client's transaction.
+     */
+    private static boolean isApartFromItsTransaction(Object[] arguments) {
+        ReflectedConnection connection = ReflectedConnection.current();
+        return arguments[0] instanceof SchemaDescriptor
+                && arguments[arguments.length - 1] instanceof TransactionController transaction
+                && connection != null
+                && !transaction.equals(connection.getTransactionExecute());
     }
 }

@@ -1,12 +1,13 @@
 package org.gorda.bindings.derby;
 
-import java.lang.reflect.Field;
+import java.util.Map;
 import java.util.Properties;
-import java.util.Set;
 import org.apache.derby.iapi.services.io.FormatableBitSet;
 import org.apache.derby.iapi.services.loader.GeneratedMethod;
 import org.apache.derby.iapi.sql.Activation;
 import org.apache.derby.iapi.sql.ResultSet;
+import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
+import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.sql.execute.NoPutResultSet;
@@ -122,19 +123,27 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
     /** Sees statements that do not go row by row. */
     private static final class ReflectedResultSetFactory extends GenericResultSetFactory {
 
-        /** Procedures whose effect on the database is neither rows nor a schema change that would be seen. */
-        private static final Set<String> REFUSED_PROCEDURES = Set.of(
-                "SYSCS_SET_DATABASE_PROPERTY",
-                "SYSCS_SET_USER_ACCESS",
-                "SYSCS_CREATE_USER",
-                "SYSCS_DROP_USER",
-                "SYSCS_MODIFY_PASSWORD",
-                "SYSCS_RESET_PASSWORD",
-                "SYSCS_FREEZE_DATABASE",
-                "SYSCS_BULK_INSERT",
-                "INSTALL_JAR",
-                "REPLACE_JAR",
-                "REMOVE_JAR");
+        private static final String ELSEWHERE = "run it on each replica while GORDA does not run there";
+
+        /** Procedures whose effect is neither rows nor a schema change that would be seen, and what to do instead. */
+        private static final Map<String, String> REFUSED_PROCEDURES = Map.ofEntries(
+                Map.entry("SYSCS_SET_DATABASE_PROPERTY", ELSEWHERE),
+                Map.entry("SYSCS_SET_USER_ACCESS", ELSEWHERE),
+                Map.entry("SYSCS_CREATE_USER", ELSEWHERE),
+                Map.entry("SYSCS_DROP_USER", ELSEWHERE),
+                Map.entry("SYSCS_MODIFY_PASSWORD", ELSEWHERE),
+                Map.entry("SYSCS_RESET_PASSWORD", ELSEWHERE),
+                Map.entry("INSTALL_JAR", ELSEWHERE),
+                Map.entry("REPLACE_JAR", ELSEWHERE),
+                Map.entry("REMOVE_JAR", ELSEWHERE),
+                Map.entry("SYSCS_FREEZE_DATABASE", "use SYSCS_UTIL.SYSCS_BACKUP_DATABASE, which holds up nobody"),
+                Map.entry("SYSCS_BULK_INSERT", "use INSERT INTO ... SELECT"),
+                Map.entry(
+                        "SYSCS_SET_XPLAIN_SCHEMA",
+                        "use SYSCS_UTIL.SYSCS_SET_RUNTIMESTATISTICS and SYSCS_UTIL.SYSCS_GET_RUNTIMESTATISTICS"));
+
+        /** Marks the properties of an insert whose rows replace the table's. */
+        private static final String REPLACES = "gorda.replaces";
 
         @Override
         public ResultSet getInsertResultSet(
@@ -146,24 +155,34 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                 String table)
                 throws StandardException {
             Activation activation = source.getActivation();
-            if (isCapturing(activation)) {
-                insertRowByRow(activation);
+            ConstantAction action = activation.getConstantAction();
+            boolean replaces = action != null && isCapturing(activation) && insertsRowByRow(action);
+            ResultSet insert = super.getInsertResultSet(source, generationClauses, checks, fullTemplate, schema, table);
+            if (!replaces) {
+                return insert;
             }
-            return super.getInsertResultSet(source, generationClauses, checks, fullTemplate, schema, table);
+            LanguageConnectionContext connection = activation.getLanguageConnectionContext();
+            DataDictionary dictionary = connection.getDataDictionary();
+            return ReplacingInsert.of(
+                    insert, connection, dictionary.getTableDescriptor(DerbyFields.targetTable(action)));
         }
 
-        /** Bulk insert goes past the row changer; without its mark the same statement goes row by row. */
-        private static void insertRowByRow(Activation activation) throws StandardException {
-            Properties properties = Hooks.targetProperties(activation.getConstantAction());
+        /**
+         * Bulk insert goes past the row changer; without its mark the same statement goes row by row.
+         *
+         * @return whether the rows replace those of the table
+         */
+        private static boolean insertsRowByRow(ConstantAction action) {
+            Properties properties = DerbyFields.targetProperties(action);
             if (properties == null) {
-                return;
+                return false;
             }
-            String mode = properties.getProperty("insertMode");
-            if (mode != null && mode.equalsIgnoreCase("replace")) {
-                throw DerbyRefusal.unsupported(
-                        "an import that replaces the table's rows cannot be replicated: DELETE the rows, then import without replace");
+            // The properties belong to all who execute the statement.
+            if ("replace".equalsIgnoreCase(properties.getProperty("insertMode"))) {
+                properties.setProperty(REPLACES, "true");
             }
             properties.remove("insertMode");
+            return properties.containsKey(REPLACES);
         }
 
         @Override
@@ -182,9 +201,9 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                 String name = text.nameAt(i);
                 boolean elsewhere =
                         text.isDot(i - 1) && !text.isName(i - 2, "SYSCS_UTIL") && !text.isName(i - 2, "SQLJ");
-                if (!elsewhere && REFUSED_PROCEDURES.contains(name)) {
-                    throw DerbyRefusal.unsupported("procedure " + name
-                            + " cannot be replicated: run it on each replica while GORDA does not run there");
+                String instead = REFUSED_PROCEDURES.get(name);
+                if (!elsewhere && instead != null) {
+                    throw DerbyRefusal.unsupported("procedure " + name + " cannot be replicated: " + instead);
                 }
             }
         }
@@ -192,43 +211,6 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
         private static boolean isCapturing(Activation activation) {
             return activation.getLanguageConnectionContext() instanceof ReflectedConnection connection
                     && connection.isCapturing();
-        }
-    }
-
-    /** The one place where Derby's own classes are reached by reflection. */
-    private static final class Hooks {
-
-        private static final ClassValue<Field> TARGET_PROPERTIES = new ClassValue<>() {
-            @Override
-            protected @Nullable Field computeValue(Class<?> type) {
-                for (Class<?> at = type; at != null; at = at.getSuperclass()) {
-                    for (Field field : at.getDeclaredFields()) {
-                        if (field.getName().equals("targetProperties")) {
-                            field.setAccessible(true);
-                            return field;
-                        }
-                    }
-                }
-                return null;
-            }
-        };
-
-        private Hooks() {}
-
-        static @Nullable Properties targetProperties(@Nullable ConstantAction action) {
-            if (action == null) {
-                return null;
-            }
-            try {
-                Field field = TARGET_PROPERTIES.get(action.getClass());
-                if (field == null) {
-                    throw new IllegalStateException(
-                            action.getClass() + " has no targetProperties: unknown Derby version");
-                }
-                return (Properties) field.get(action);
-            } catch (IllegalAccessException e) {
-                throw new IllegalStateException("the target properties of an insert cannot be read", e);
-            }
         }
     }
 }

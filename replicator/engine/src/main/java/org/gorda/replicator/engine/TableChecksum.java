@@ -27,9 +27,7 @@ public record TableChecksum(String table, long rows, long checksum) {
 
     /** Reads the table through JDBC. */
     static TableChecksum of(Connection connection, TableShape table) throws SQLException, IOException {
-        String columns = table.columns().stream()
-                .map(column -> TableShape.quoted(column.name()))
-                .collect(Collectors.joining(", "));
+        String columns = table.columns().stream().map(TableChecksum::selected).collect(Collectors.joining(", "));
         long rows = 0;
         long sum = 0;
         Hash64 hash = new Hash64();
@@ -46,6 +44,11 @@ public record TableChecksum(String table, long rows, long checksum) {
             }
         }
         return new TableChecksum(table.toString(), rows, sum);
+    }
+
+    private static String selected(TableShape.Column column) {
+        String name = TableShape.quoted(column.name());
+        return column.type() == SqlType.XML ? "XMLSERIALIZE(" + name + " AS CLOB)" : name;
     }
 
     private static void add(Hash64 hash, SqlType type, ResultSet row, int column) throws SQLException, IOException {

@@ -1,0 +1,236 @@
+package org.gorda.bindings.derby;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.Properties;
+import java.util.UUID;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import javax.sql.XAConnection;
+import javax.transaction.xa.XAResource;
+import javax.transaction.xa.Xid;
+import org.apache.derby.jdbc.EmbeddedXADataSource;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionContext;
+import org.gorda.gapi.tck.BindingTck;
+import org.gorda.gapi.tck.TckBinding;
+import org.junit.jupiter.api.Test;
+
+/** What only Derby has, by the means of the suites. */
+class DerbyOwnTest extends BindingTck {
+
+    @Override
+    protected TckBinding tested() {
+        return new DerbyUnderTest();
+    }
+
+    @Test
+    void statisticsAndLayoutOfTablesAreEachReplicasOwn() throws SQLException {
+        execute(
+                "CREATE SCHEMA \"my schema\"",
+                "CREATE TABLE \"my schema\".\"a table\" (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER, STATISTICS INTEGER)",
+                "CREATE INDEX \"my schema\".\"an index\" ON \"my schema\".\"a table\" (A)",
+                "INSERT INTO \"my schema\".\"a table\" VALUES (1, 1, 1), (2, 2, 2)",
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE INDEX I ON T (ID DESC)");
+        for (String table : new String[] {"'my schema', 'a table'", "'APP', 'T'"}) {
+            String index = table.endsWith("'T'") ? "'I'" : "'an index'";
+            execute(
+                    "CALL SYSCS_UTIL.SYSCS_UPDATE_STATISTICS(" + table + ", NULL)",
+                    "CALL SYSCS_UTIL.SYSCS_UPDATE_STATISTICS(" + table + ", " + index + ")",
+                    "CALL SYSCS_UTIL.SYSCS_DROP_STATISTICS(" + table + ", " + index + ")",
+                    "CALL SYSCS_UTIL.SYSCS_DROP_STATISTICS(" + table + ", NULL)");
+            execute("CALL SYSCS_UTIL.SYSCS_COMPRESS_TABLE(" + table + ", 1)");
+            execute("CALL SYSCS_UTIL.SYSCS_INPLACE_COMPRESS_TABLE(" + table + ", 1, 1, 1)");
+        }
+        execute("UPDATE \"my schema\".\"a table\" SET A = 7 WHERE ID = 2", "INSERT INTO T VALUES (1)");
+        assertEqual();
+        execute(
+                "/* a comment */ ALTER TABLE \"my schema\".\"a table\" -- another\n DROP STATISTICS",
+                "INSERT INTO \"my schema\".\"a table\" VALUES (3, 3)");
+        assertEqual();
+    }
+
+    @Test
+    void temporaryTablesAreNotReplicatedHoweverTheyAreWritten() throws SQLException {
+        String columns = " (A INTEGER) ON COMMIT PRESERVE ROWS NOT LOGGED";
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        execute(
+                "/* one /* in another */ */ DECLARE GLOBAL TEMPORARY TABLE SESSION.X" + columns,
+                "INSERT INTO SESSION.X VALUES (1), (2)",
+                "INSERT INTO T SELECT A FROM SESSION.X",
+                "DROP TABLE \"SESSION\".\"X\"",
+                "-- a comment\ndeclare global temporary table x" + columns,
+                "/* a comment */ drop table session . x",
+                "\n\tDECLARE GLOBAL TEMPORARY TABLE \"my table\"" + columns,
+                "DROP /* a comment */ TABLE SESSION.\"my table\" ",
+                "DECLARE GLOBAL TEMPORARY TABLE Y" + columns,
+                "SET SCHEMA SESSION",
+                "DROP TABLE y",
+                "SET SCHEMA APP",
+                "INSERT INTO T VALUES (3)");
+        assertEqual();
+        execute(
+                "CREATE TABLE SESSION.T (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE SESSION.Z (ID INTEGER NOT NULL PRIMARY KEY)",
+                "DROP TABLE SESSION.Z");
+        assertEqual();
+    }
+
+    @Test
+    void proceduresThatCannotBeReplicatedAreRefusedInAnySpelling() throws SQLException {
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            refused(statement, "CALL SYSCS_UTIL.SYSCS_SET_DATABASE_PROPERTY('a', 'b')");
+            refused(statement, "call \"SYSCS_UTIL\" . \"SYSCS_SET_DATABASE_PROPERTY\"('a', 'b')");
+            statement.execute("SET SCHEMA SYSCS_UTIL");
+            refused(statement, "CALL SYSCS_SET_DATABASE_PROPERTY('a', 'b')");
+            statement.execute("CALL SYSCS_SET_STATISTICS_TIMING(0) -- SYSCS_SET_DATABASE_PROPERTY");
+            connection.commit();
+        }
+    }
+
+    @Test
+    void schemaOfGordaItselfIsNotForClients() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            refused(statement, "UPDATE GORDA.POSITION SET ENTRY = 5");
+            refused(statement, "DELETE FROM GORDA.POSITION");
+            refused(statement, "INSERT INTO GORDA.GENERATED VALUES (1, 'A', 'B', 1)");
+            refused(statement, "CREATE TABLE GORDA.T (ID INTEGER NOT NULL PRIMARY KEY)");
+            refused(statement, "CREATE INDEX I ON \"GORDA\" . POSITION (ENTRY)");
+            refused(statement, "/* */ drop table gorda.generated");
+            refused(statement, "TRUNCATE TABLE GORDA.GENERATED");
+            statement.execute("SET SCHEMA GORDA");
+            refused(statement, "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            refused(statement, "UPDATE POSITION SET ENTRY = 5");
+            statement.execute("SET SCHEMA APP");
+            statement.execute("INSERT INTO T VALUES (1)");
+            connection.commit();
+        }
+        execute("INSERT INTO T VALUES (2)");
+        assertEqual();
+    }
+
+    @Test
+    void callThatTakesLongDoesNotHoldUpTheAbortOfAnotherTransaction() throws Exception {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE PROCEDURE SLEEP (MILLIS INTEGER) LANGUAGE JAVA PARAMETER STYLE JAVA NO SQL EXTERNAL NAME '"
+                        + TckRoutines.class.getName() + ".sleep'");
+        try (Connection busy = connect();
+                Connection idle = connect();
+                Statement sleeping = busy.createStatement();
+                Statement statement = idle.createStatement()) {
+            sleeping.executeUpdate("INSERT INTO T VALUES (1, 1)");
+            TransactionContext inLongCall = meta.lastBegun();
+            Future<?> call = clients.submit(() -> sleeping.execute("CALL SLEEP(3000)"));
+            await("the call is under way", () -> TckRoutines.SLEEPING.get() > 0);
+            inLongCall.abort(conflict("in a long call"));
+            statement.executeUpdate("INSERT INTO T VALUES (2, 2)");
+            int before = meta.rolledBack();
+            meta.lastBegun().abort(conflict("idle"));
+            await("it is rolled back", () -> meta.rolledBack() > before);
+            assertThat(call.isDone()).as("the long call is still under way").isFalse();
+            try {
+                call.get(20, TimeUnit.SECONDS);
+            } catch (ExecutionException e) {
+                assertThat(e).hasStackTraceContaining("in a long call");
+            }
+            assertRefused("40001", busy::commit);
+            assertRefused("40001", idle::commit);
+        }
+        assertThat(count(origin, "T")).isZero();
+    }
+
+    @Test
+    void importThatReplacesRowsThatOthersReferToIsRefused() throws Exception {
+        execute(
+                "CREATE TABLE P (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE C (ID INTEGER NOT NULL PRIMARY KEY, P INTEGER REFERENCES P ON DELETE CASCADE)",
+                "INSERT INTO P VALUES (1)",
+                "INSERT INTO C VALUES (1, 1)");
+        Path rows = Files.writeString(directory.resolve("rows.csv"), "2\n");
+        assertThatThrownBy(() -> execute(tested().importing("P", rows, true)))
+                .isInstanceOf(SQLException.class)
+                .hasStackTraceContaining("refer to it: DELETE the rows");
+        assertEqual();
+        assertThat(count(replica, "C")).isEqualTo(1);
+    }
+
+    @Test
+    void schemasOfADatabasesToolAreReplicated() throws SQLException {
+        execute("CALL SYSCS_UTIL.SYSCS_REGISTER_TOOL('databaseMetaData', TRUE)");
+        assertEqual();
+        execute("CALL SYSCS_UTIL.SYSCS_REGISTER_TOOL('databaseMetaData', FALSE)");
+        assertEqual();
+    }
+
+    @Test
+    void distributedTransactionsAreRefused() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        EmbeddedXADataSource source = new EmbeddedXADataSource();
+        source.setDatabaseName(configuration("origin").location());
+        XAConnection connection = source.getXAConnection();
+        try (Connection client = connection.getConnection();
+                Statement statement = client.createStatement()) {
+            Xid xid = new Branch();
+            connection.getXAResource().start(xid, XAResource.TMNOFLAGS);
+            statement.executeUpdate("INSERT INTO T VALUES (1)");
+            connection.getXAResource().end(xid, XAResource.TMSUCCESS);
+            assertThatThrownBy(() -> connection.getXAResource().prepare(xid)).hasStackTraceContaining("XA");
+            connection.getXAResource().rollback(xid);
+        } finally {
+            connection.close();
+        }
+        assertThat(count(origin, "T")).isZero();
+    }
+
+    private record Branch() implements Xid {
+        @Override
+        public int getFormatId() {
+            return 1;
+        }
+
+        @Override
+        public byte[] getGlobalTransactionId() {
+            return new byte[] {1};
+        }
+
+        @Override
+        public byte[] getBranchQualifier() {
+            return new byte[] {1};
+        }
+    }
+
+    @Test
+    void committingUnderANameNeedsNoPrivilege() throws SQLException {
+        replica.close();
+        DatabaseConfiguration guarded = tested().configuration(directory, "guarded");
+        tested().create(guarded, true);
+        replica = tested().binding().open(guarded, replicaMeta);
+        Properties properties = new Properties();
+        properties.setProperty("user", "alice");
+        try (Connection connection = connect(replica, properties);
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            statement.execute("CALL GORDA.COMMIT_AS('" + SessionId.of(UUID.randomUUID()) + "', 1)");
+            assertRefused("42502", () -> statement.executeQuery("SELECT ENTRY FROM GORDA.POSITION"));
+            connection.rollback();
+        }
+        assertThat(count(replica, "ALICE.T")).isZero();
+    }
+
+    private static void refused(Statement statement, String sql) {
+        assertRefused("0A000", () -> statement.execute(sql));
+    }
+}

@@ -1,0 +1,77 @@
+package org.gorda.gapi.tck;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.List;
+import org.gorda.gapi.DatabaseBinding;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.TransactionListener;
+
+/** A binding as the suites see it, with what its database spells in a way of its own. Thread-safe. */
+public interface TckBinding {
+
+    DatabaseBinding binding();
+
+    /** A configuration for a database in the directory; the same name gives the same database. */
+    DatabaseConfiguration configuration(Path directory, String name);
+
+    /** The process is killed and started again: what is not on disk is lost. */
+    ReflectedDatabase kill(
+            ReflectedDatabase running, DatabaseConfiguration configuration, TransactionListener listener);
+
+    /**
+     * Makes a database with nothing in it.
+     *
+     * @param privileges whether users other than its owner need privileges there
+     */
+    void create(DatabaseConfiguration configuration, boolean privileges) throws SQLException;
+
+    /** Two columns, BI3 of fixed length 3 and BIV of variable length up to 100, for bytes. */
+    String binaryColumns();
+
+    /** All types of columns. */
+    List<Type> types();
+
+    /** A statement that adds the rows of a file of comma-separated values to a table, or puts them in place of its rows. */
+    String importing(String table, Path file, boolean replaces);
+
+    /** A statement that makes a procedure of that name with one parameter, an INTEGER. */
+    String procedure(Procedure procedure);
+
+    /** Pairs of statements of kinds that other databases do not have: one that makes something, and one that drops it again. */
+    List<List<String>> ownSchemaChanges();
+
+    /** Statements that are refused with 0A000, because what they change is not replicated; by the database's administrator. */
+    List<String> refused();
+
+    /**
+     * All that clients have made in the database, but for rows: one line for each thing, with its owner and all that must be the
+     * same on all replicas. The line of a constraint begins with {@code constraint}, its name and a blank.
+     */
+    List<String> catalogue(Connection connection) throws SQLException;
+
+    /**
+     * A type of column.
+     *
+     * @param declaration as a column is declared with it
+     * @param values expressions, the extremes among them; not NULL
+     * @param isKey whether it may be a key's
+     */
+    record Type(String declaration, List<String> values, boolean isKey) {}
+
+    /** What the procedures do, with N as their parameter, in table {@code T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)}. */
+    enum Procedure {
+        /** Inserts N. */
+        INSERT_ROW,
+        /** Inserts N, commits, inserts N + 1. */
+        INSERT_AND_COMMIT,
+        /** Inserts N, rolls back, inserts N + 1. */
+        INSERT_AND_ROLL_BACK,
+        /** Inserts N, sets a savepoint, inserts N + 1, goes back to the savepoint, inserts N + 2. */
+        INSERT_AROUND_SAVEPOINT,
+        /** Creates table MADE with a column ID as primary key and inserts N there. */
+        MAKE_TABLE
+    }
+}
