@@ -37,7 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 final class LargeObjectsTest {
 
     private static final int LOBS = Integer.getInteger("gorda.lobs", 8);
-    private static final long BYTES = Long.getLong("gorda.lob-megabytes", 10) << 20;
+    private static final long BYTES = Long.getLong("gorda.lob-megabytes", 4) << 20;
     private static final int CLIENTS = 4;
     private static final Duration WAIT = Duration.ofMinutes(4);
 
