@@ -38,6 +38,15 @@ public final class ReplicaGroup implements AutoCloseable {
      * @param settings of all replicas
      */
     public static ReplicaGroup of(int size, Path directory, Map<String, String> settings) {
+        return of(size, directory, settings, "768m");
+    }
+
+    /**
+     * As {@link #of(int, Path, Map)}.
+     *
+     * @param heap of each process, as Java's {@code -Xmx} takes it
+     */
+    public static ReplicaGroup of(int size, Path directory, Map<String, String> settings, String heap) {
         if (size < 1 || size > 9) {
             throw new BenchException("replicas is " + size + " but must be 1 to 9");
         }
@@ -47,7 +56,7 @@ public final class ReplicaGroup implements AutoCloseable {
         List<ReplicaProcess> replicas = new ArrayList<>();
         for (int i = 0; i < size; i++) {
             Path own = directory.toAbsolutePath().resolve("replica" + (i + 1));
-            List<String> command = new ArrayList<>(java());
+            List<String> command = new ArrayList<>(java(heap));
             command.addAll(List.of("org.gorda.cli.Gorda", "node"));
             command.addAll(List.of("--database", own.resolve(DATABASE).toString()));
             command.addAll(List.of("--self", "127.0.0.1:" + ports.get(i)));
@@ -63,12 +72,12 @@ public final class ReplicaGroup implements AutoCloseable {
      * This Java with this class path; assertions are part of the product. These processes live for seconds to minutes: with the
      * quick compiler alone they are at full speed at once, instead of spending two cores on the slow one for the first minute.
      */
-    private static List<String> java() {
+    private static List<String> java(String heap) {
         return List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-ea",
                 "-Djdk.serialFilter=org.apache.derby.**;java.base/*;!*",
-                "-Xmx768m",
+                "-Xmx" + heap,
                 "-XX:TieredStopAtLevel=1",
                 "-XX:+ExitOnOutOfMemoryError",
                 "-cp",

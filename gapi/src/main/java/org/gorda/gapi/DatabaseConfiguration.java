@@ -1,5 +1,6 @@
 package org.gorda.gapi;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 
@@ -10,10 +11,16 @@ import java.util.Map;
  * @param attributes the database's own settings, for instance for its creation
  * @param readGrace how long local transactions that only read may stand in the way of an ordered change before they are rolled back
  * @param writeSetBytesMax a transaction that changes more is refused
+ * @param spoolDirectory where transactions keep what they have changed once it is too large for memory; belongs to this database
  * @param withKeys whether write sets must carry certification keys
  */
 public record DatabaseConfiguration(
-        String location, Map<String, String> attributes, Duration readGrace, int writeSetBytesMax, boolean withKeys) {
+        String location,
+        Map<String, String> attributes,
+        Duration readGrace,
+        long writeSetBytesMax,
+        Path spoolDirectory,
+        boolean withKeys) {
 
     public DatabaseConfiguration {
         attributes = Map.copyOf(attributes);

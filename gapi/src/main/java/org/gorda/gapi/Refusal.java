@@ -29,7 +29,9 @@ public record Refusal(Cause cause, String message) {
         /** The database can do this, but it cannot be replicated. */
         UNSUPPORTED("0A000"),
         /** The transaction changes more than the group is configured to carry. */
-        TOO_LARGE("54000");
+        TOO_LARGE("54000"),
+        /** The disk of this replica cannot hold what the transaction changes until its commit. */
+        DISK_FULL("53100");
 
         private final String sqlState;
 
@@ -48,7 +50,7 @@ public record Refusal(Cause cause, String message) {
 
         /** Whether the transaction is rolled back, and the session goes on. */
         public boolean endsTransaction() {
-            return sqlState.startsWith("40") || this == TOO_LARGE;
+            return sqlState.startsWith("40") || this == TOO_LARGE || this == DISK_FULL;
         }
     }
 }

@@ -44,6 +44,11 @@ public enum SqlType {
         return code;
     }
 
+    /** Whether its values may be long. */
+    boolean isTextOrBinary() {
+        return (compareTo(CHAR) >= 0 && compareTo(BLOB) <= 0) || this == XML;
+    }
+
     static SqlType of(int code) {
         if (code <= 0 || code >= BY_CODE.length) {
             throw new MalformedWriteSetException("unknown type of value " + code);

@@ -4,9 +4,13 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * What one transaction has changed, encoded as {@link WriteSetWriter} describes. {@link WriteSetReader} reads it. Immutable.
+ * What one transaction has changed, encoded as {@link WriteSetWriter} describes. {@link WriteSetReader} reads it. Of a large one only
+ * the end of the changes is encoded with their tables and keys; what precedes it stays where it is. Immutable.
  */
 public final class WriteSet {
+
+    /** The encoded form takes no more, however much precedes it. */
+    public static final int ENCODED_BYTES_MAX = 4 << 20;
 
     private final byte[] bytes;
     private final int offset;
@@ -14,8 +18,10 @@ public final class WriteSet {
     private final int changesLength;
     private final int tablesLength;
     private final int keys;
+    private final long precedingLength;
+    private final Content preceding;
 
-    WriteSet(byte[] bytes, int offset, int length) {
+    WriteSet(byte[] bytes, int offset, int length, Content preceding) {
         this.bytes = bytes;
         this.offset = offset;
         this.length = length;
@@ -33,9 +39,14 @@ public final class WriteSet {
         this.changesLength = header.getInt();
         this.tablesLength = header.getInt();
         this.keys = header.getInt();
+        this.precedingLength = header.getLong();
+        this.preceding = preceding;
         long described = (long) WriteSetWriter.HEADER_BYTES + changesLength + tablesLength + 9L * keys;
         if (changesLength < 0 || tablesLength < 1 || keys < 0 || described != length) {
             throw new MalformedWriteSetException("a write set of " + length + " bytes describes " + described);
+        }
+        if (precedingLength < 0) {
+            throw new MalformedWriteSetException("a write set claims to be preceded by " + precedingLength + " bytes");
         }
     }
 
@@ -43,9 +54,10 @@ public final class WriteSet {
      * Takes what {@link #bytes} gave on another replica and verifies its checksum.
      *
      * @param source an array-backed buffer; its array must not be changed any more
+     * @param preceding what {@link #preceding} gave, verified when it is read
      * @throws MalformedWriteSetException if the bytes are not a whole, unharmed write set
      */
-    public static WriteSet decode(ByteBuffer source) {
+    public static WriteSet decode(ByteBuffer source, Content preceding) {
         ByteBuffer buffer = source;
         byte[] bytes;
         int offset;
@@ -58,7 +70,7 @@ public final class WriteSet {
             buffer.duplicate().get(bytes);
             offset = 0;
         }
-        WriteSet decoded = new WriteSet(bytes, offset, length);
+        WriteSet decoded = new WriteSet(bytes, offset, length, preceding);
         CRC32C crc = new CRC32C();
         crc.update(bytes, offset + 8, length - 8);
         int stored = ByteBuffer.wrap(bytes, offset + 4, 4).getInt();
@@ -87,8 +99,42 @@ public final class WriteSet {
                 .slice();
     }
 
-    public int length() {
-        return length;
+    /** How many bytes it has, with what precedes it. */
+    public long length() {
+        return precedingLength + length;
+    }
+
+    /** How many bytes precede it. */
+    public long precedingLength() {
+        return precedingLength;
+    }
+
+    /** The changes that precede it. */
+    public Content preceding() {
+        return preceding;
+    }
+
+    /** All changes as a {@link Content}. */
+    int readChanges(long position, byte[] target, int targetOffset, int count) {
+        if (position < precedingLength) {
+            int read =
+                    preceding.read(position, target, targetOffset, (int) Math.min(count, precedingLength - position));
+            if (read == 0) {
+                throw new MalformedWriteSetException(
+                        "a write set is preceded by " + position + " bytes instead of " + precedingLength);
+            }
+            return read;
+        }
+        long from = position - precedingLength;
+        int read = (int) Math.min(count, changesLength - from);
+        if (read > 0) {
+            System.arraycopy(bytes, (int) (changesStart() + from), target, targetOffset, read);
+        }
+        return Math.max(0, read);
+    }
+
+    long changesLength() {
+        return precedingLength + changesLength;
     }
 
     int changesStart() {

@@ -1,8 +1,10 @@
 package org.gorda.gapi;
 
+import java.io.IOException;
+import java.io.Reader;
+import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
-import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.time.DateTimeException;
 import java.time.LocalDate;
@@ -37,15 +39,30 @@ public final class WriteSetReader {
         }
     }
 
-    private final ByteBuffer in;
+    private static final int WINDOW_BYTES = 64 << 10;
+
+    private final WriteSet writeSet;
     private final List<Table> tables;
     private int tableIndex;
+    private boolean inPieces;
+
+    /** All changes, or what of them lies before {@link #next}. Its array begins with it or is the write set's. */
+    private ByteBuffer in;
+
+    /** Up to where the changes are in {@link #in}. */
+    private long next;
 
     public WriteSetReader(WriteSet writeSet) {
+        this.writeSet = writeSet;
         this.in = ByteBuffer.wrap(writeSet.array());
+        this.next = writeSet.changesLength();
         in.limit(writeSet.tablesEnd()).position(writeSet.changesEnd());
         this.tables = readTables();
         in.position(writeSet.changesStart()).limit(writeSet.changesEnd());
+        if (writeSet.precedingLength() > 0) {
+            in = ByteBuffer.allocate(WINDOW_BYTES).limit(0);
+            next = 0;
+        }
     }
 
     private List<Table> readTables() {
@@ -64,10 +81,10 @@ public final class WriteSetReader {
 
     /** Moves to the next change; null if there is none. */
     public @Nullable Kind next() {
-        if (!in.hasRemaining()) {
+        if (remaining() == 0) {
             return null;
         }
-        byte kind = in.get();
+        byte kind = readByte();
         switch (kind) {
             case WriteSetWriter.INSERT, WriteSetWriter.UPDATE, WriteSetWriter.DELETE -> {
                 long index = readNumber();
@@ -114,7 +131,43 @@ public final class WriteSetReader {
     /** The type of the value that follows, to be read next; null if it is NULL, of which nothing follows. */
     public @Nullable SqlType type() {
         int code = readByte();
-        return code == 0 ? null : SqlType.of(code);
+        inPieces = (code & WriteSetWriter.PIECES) != 0;
+        if (code == 0) {
+            return null;
+        }
+        SqlType type = SqlType.of(code & ~WriteSetWriter.PIECES);
+        if (inPieces && !type.isTextOrBinary()) {
+            throw new MalformedWriteSetException("a value of type " + type + " in pieces");
+        }
+        return type;
+    }
+
+    /** Whether the value whose {@link #type} was read last is long, to be read by {@link #readLongValue}. */
+    public boolean isLong() {
+        return inPieces;
+    }
+
+    /** A long text or binary, which is passed over and can be read from now on. */
+    public LongValue readLongValue() {
+        inPieces = false;
+        long start = next - in.remaining();
+        long bytes = 0;
+        long characters = 0;
+        int piece = readCount(1);
+        while (piece > 0) {
+            bytes += piece;
+            for (int left = piece; left > 0; ) {
+                require(1);
+                int end = in.position() + Math.min(left, in.remaining());
+                left -= end - in.position();
+                for (int i = in.position(); i < end; i++) {
+                    characters += (in.array()[i] & 0xc0) == 0x80 ? 0 : 1;
+                }
+                in.position(end);
+            }
+            piece = readCount(1);
+        }
+        return new LongValue(writeSet::readChanges, start, bytes, characters, () -> true);
     }
 
     public boolean readBoolean() {
@@ -146,7 +199,11 @@ public final class WriteSetReader {
 
     /** A text of any kind, of values or of statements and names. */
     public String readText() {
+        if (inPieces) {
+            return gatherText();
+        }
         int length = readCount(1);
+        require(length);
         int start = in.position();
         byte[] bytes = in.array();
         boolean ascii = true;
@@ -179,9 +236,36 @@ public final class WriteSetReader {
     }
 
     public byte[] readBytes() {
-        byte[] read = new byte[readCount(1)];
+        if (inPieces) {
+            return gatherBytes();
+        }
+        int length = readCount(1);
+        require(length);
+        byte[] read = new byte[length];
         in.get(read);
         return read;
+    }
+
+    private byte[] gatherBytes() {
+        try {
+            return readLongValue().binary().readAllBytes();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private String gatherText() {
+        LongValue value = readLongValue();
+        StringBuilder text = new StringBuilder((int) Math.min(value.characters(), Integer.MAX_VALUE - 8));
+        try (Reader reader = value.text()) {
+            char[] buffer = new char[1024];
+            for (int read = reader.read(buffer); read >= 0; read = reader.read(buffer)) {
+                text.append(buffer, 0, read);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return text.toString();
     }
 
     public LocalDate readDate() {
@@ -231,31 +315,46 @@ public final class WriteSetReader {
     // ------------------------------------------------------------------------------------------------------- bytes
 
     private byte readByte() {
-        try {
-            return in.get();
-        } catch (BufferUnderflowException e) {
-            throw cutShort();
+        if (!in.hasRemaining()) {
+            require(1);
         }
+        return in.get();
     }
 
     private int readInt() {
-        try {
-            return in.getInt();
-        } catch (BufferUnderflowException e) {
-            throw cutShort();
-        }
+        require(Integer.BYTES);
+        return in.getInt();
     }
 
     private long readLong() {
-        try {
-            return in.getLong();
-        } catch (BufferUnderflowException e) {
-            throw cutShort();
-        }
+        require(Long.BYTES);
+        return in.getLong();
     }
 
-    private static MalformedWriteSetException cutShort() {
-        return new MalformedWriteSetException("a write set ends within a change");
+    private long remaining() {
+        return in.remaining() + writeSet.changesLength() - next;
+    }
+
+    /** Brings so many bytes into {@link #in}. */
+    private void require(int count) {
+        if (in.remaining() >= count) {
+            return;
+        }
+        if (remaining() < count) {
+            throw new MalformedWriteSetException("a write set ends within a change");
+        }
+        in.compact();
+        while (in.position() < count) {
+            if (!in.hasRemaining()) {
+                // Only for what is there, whatever its length claims.
+                in = ByteBuffer.allocate((int) Math.min(count, in.capacity() * 2L))
+                        .put(in.flip());
+            }
+            int read = writeSet.readChanges(next, in.array(), in.position(), in.remaining());
+            next += read;
+            in.position(in.position() + read);
+        }
+        in.flip();
     }
 
     private long readNumber() {
@@ -273,9 +372,10 @@ public final class WriteSetReader {
     /** A number of things of which each takes at least so many bytes of what is left. */
     private int readCount(int bytesEach) {
         long count = readNumber();
-        if (count < 0 || count > in.remaining() / bytesEach) {
+        long most = Math.min(Integer.MAX_VALUE - 8, remaining() / bytesEach);
+        if (count < 0 || count > most) {
             throw new MalformedWriteSetException(
-                    "a write set claims " + count + " things with " + in.remaining() + " bytes left");
+                    "a write set claims " + count + " things with " + remaining() + " bytes left");
         }
         return (int) count;
     }

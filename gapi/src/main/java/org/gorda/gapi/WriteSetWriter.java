@@ -1,23 +1,30 @@
 package org.gorda.gapi;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.Reader;
+import java.io.StringReader;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
  * Encodes what a transaction changes while it changes it, straight from the database's values into one array: nothing is copied
- * again before it is sent. What a rolled back statement wrote is cut off again. Reused from transaction to transaction. Confined to
- * the transaction's thread.
+ * again before it is sent. What does not fit into it goes to a file, from its front on, so that a transaction takes about {@link
+ * #MEMORY_BYTES} of memory however much it changes. What a rolled back statement wrote is cut off again. Reused from transaction to
+ * transaction. Confined to the transaction's thread.
  *
  * <pre>
  *   byte  'W'   byte version   short 0   int CRC32C of all that follows
- *   int   length of changes    int length of tables    int number of keys
+ *   int   length of the changes that follow    int length of tables    int number of keys
+ *   long  length of the changes that precede, and are not part of this
  *   changes: each a kind byte and
  *     INSERT      table, count, values in the order of the columns
  *     UPDATE      table, the old key's values, count, (column, value)...
@@ -29,13 +36,20 @@ import java.util.zip.CRC32C;
  *   keys:    (mode byte, long hash)...
  * </pre>
  *
- * Numbers are variable-length; a value is its type's code, 0 for NULL, and its content.
+ * Numbers are variable-length; a value is its type's code, 0 for NULL, and its content; a long one its type's code and {@link
+ * #PIECES}, and its content in pieces, see {@link LongValue}.
  */
 public final class WriteSetWriter {
 
     static final byte MAGIC = 'W';
-    static final byte VERSION = 1;
-    static final int HEADER_BYTES = 20;
+    static final byte VERSION = 2;
+    static final int HEADER_BYTES = 28;
+
+    /** Added to the code of a value's type: it is encoded in pieces. */
+    static final int PIECES = 64;
+
+    /** So much of a write set is in memory at most, not counting tables and keys. */
+    static final int MEMORY_BYTES = 1 << 20;
 
     static final byte INSERT = 1;
     static final byte UPDATE = 2;
@@ -48,8 +62,21 @@ public final class WriteSetWriter {
     private static final VarHandle INTS = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
     private static final int KEPT_BYTES_MAX = 256 << 10;
 
+    /** A text or binary that is longer is encoded in pieces, each at most that long. */
+    private static final int PIECE_BYTES = 32 << 10;
+
+    private static final int PIECE_CHARS = PIECE_BYTES / 3;
+
     private final int headroom;
-    private final int bytesMax;
+    private final long bytesMax;
+    private final Spool spool;
+
+    /** How often something was cut off, so that what was read before may not be there any more. */
+    private long cuts;
+
+    /** How much of the changes, from their front on, is in the spool; the rest is in {@link #bytes}. */
+    private long spooled;
+
     private byte[] bytes;
     private int size;
     private int tableCount;
@@ -59,26 +86,40 @@ public final class WriteSetWriter {
     private int keyCount;
 
     /** How far a write set had come, to cut it back to. */
-    public record Mark(int size, int tables, int keys) {}
+    public record Mark(long changes, int tables, int keys) {}
 
     /**
      * Makes an empty writer.
      *
      * @param headroom bytes left free before the write set for what the caller sends in front of it
      * @param bytesMax a write set that grows beyond it throws {@link RefusedException}
+     * @param spoolDirectory where what does not fit into memory is kept until {@link #clear}
      */
-    public WriteSetWriter(int headroom, int bytesMax) {
+    public WriteSetWriter(int headroom, long bytesMax, Path spoolDirectory) {
         this.headroom = headroom;
         this.bytesMax = bytesMax;
+        this.spool = new Spool(spoolDirectory);
         this.bytes = new byte[1024];
         clear();
     }
 
-    /** Forgets everything, for the next transaction. */
+    /**
+     * Deletes what transactions have left behind that a crash has ended; to be called when none runs.
+     *
+     * @throws IOException if the directory cannot be used
+     */
+    public static void clearSpools(Path directory) throws IOException {
+        Spool.clear(directory);
+    }
+
+    /** Forgets everything, for the next transaction; the write set that it made before, if any, is not used any more. */
     public void clear() {
         if (bytes.length > KEPT_BYTES_MAX) {
             bytes = new byte[1024];
         }
+        cuts++;
+        spooled = 0;
+        spool.cutBack(0);
         size = headroom + HEADER_BYTES;
         Arrays.fill(tables, 0, tableCount, null);
         tableCount = 0;
@@ -86,16 +127,25 @@ public final class WriteSetWriter {
     }
 
     public boolean isEmpty() {
-        return size == headroom + HEADER_BYTES;
+        return changes() == 0;
+    }
+
+    private long changes() {
+        return spooled + size - headroom - HEADER_BYTES;
     }
 
     public Mark mark() {
-        return new Mark(size, tableCount, keyCount);
+        return new Mark(changes(), tableCount, keyCount);
     }
 
     /** Forgets everything since the mark was made. */
     public void cutBack(Mark mark) {
-        size = mark.size();
+        cuts++;
+        if (mark.changes() < spooled) {
+            spooled = mark.changes();
+            spool.cutBack(spooled);
+        }
+        size = (int) (headroom + HEADER_BYTES + mark.changes() - spooled);
         Arrays.fill(tables, mark.tables(), Math.max(mark.tables(), tableCount), null);
         tableCount = mark.tables();
         keyCount = mark.keys();
@@ -226,13 +276,111 @@ public final class WriteSetWriter {
 
     /** A CHAR, VARCHAR, LONGVARCHAR, CLOB or XML. */
     public void putString(SqlType type, String value) {
+        if (value.length() > PIECE_CHARS) {
+            try {
+                putText(type, new StringReader(value));
+            } catch (IOException e) {
+                throw new IllegalStateException(e);
+            }
+            return;
+        }
         putByte(type.code());
         putText(value);
     }
 
+    /**
+     * A text of any length, read to its end.
+     *
+     * @return the same text, to be read again until it is cut off or the write set is finished
+     * @throws IOException if it cannot be read
+     */
+    public LongValue putText(SqlType type, Reader value) throws IOException {
+        putByte((byte) (type.code() | PIECES));
+        long start = changes();
+        long characters = 0;
+        char[] piece = new char[PIECE_CHARS];
+        int filled;
+        do {
+            filled = fill(value, piece);
+            characters += filled;
+            if (filled > 0) {
+                putEncoded(piece, 0, filled);
+            }
+        } while (filled == PIECE_CHARS);
+        putNumber(0);
+        return longValue(start, 0, characters);
+    }
+
+    private LongValue longValue(long start, long length, long characters) {
+        long now = cuts;
+        return new LongValue(this::read, start, length, characters, () -> cuts == now);
+    }
+
+    private static int fill(Reader source, char[] target) throws IOException {
+        int filled = 0;
+        while (filled < target.length) {
+            int read = source.read(target, filled, target.length - filled);
+            if (read < 0) {
+                break;
+            }
+            filled += read;
+        }
+        return filled;
+    }
+
+    private static int fill(InputStream source, byte[] target) throws IOException {
+        int filled = 0;
+        while (filled < target.length) {
+            int read = source.read(target, filled, target.length - filled);
+            if (read < 0) {
+                break;
+            }
+            filled += read;
+        }
+        return filled;
+    }
+
+    /** As {@link #putText(SqlType, Reader)}, for a binary. */
+    public LongValue putBinary(SqlType type, InputStream value) throws IOException {
+        putByte((byte) (type.code() | PIECES));
+        long start = changes();
+        long length = 0;
+        byte[] piece = new byte[PIECE_BYTES];
+        int filled;
+        do {
+            filled = fill(value, piece);
+            length += filled;
+            if (filled > 0) {
+                putBlock(piece, 0, filled);
+            }
+        } while (filled == PIECE_BYTES);
+        putNumber(0);
+        return longValue(start, length, 0);
+    }
+
+    private int read(long position, byte[] target, int offset, int length) {
+        if (position < spooled) {
+            return spool.read(position, target, offset, length);
+        }
+        int count = (int) Math.min(length, changes() - position);
+        if (count > 0) {
+            int start = (int) (headroom + HEADER_BYTES + position - spooled);
+            System.arraycopy(bytes, start, target, offset, count);
+        }
+        return Math.max(0, count);
+    }
+
     /** As {@link #putString}, from an array. */
     public void putChars(SqlType type, char[] value, int offset, int length) {
+        if (length > PIECE_CHARS) {
+            putString(type, new String(value, offset, length));
+            return;
+        }
         putByte(type.code());
+        putEncoded(value, offset, length);
+    }
+
+    private void putEncoded(char[] value, int offset, int length) {
         int encoded = 0;
         for (int i = offset; i < offset + length; i++) {
             encoded += encodedLength(value[i]);
@@ -246,8 +394,16 @@ public final class WriteSetWriter {
 
     /** A BINARY, VARBINARY, LONGVARBINARY or BLOB. */
     public void putBytes(SqlType type, byte[] value, int offset, int length) {
-        putByte(type.code());
-        putBlock(value, offset, length);
+        if (length <= PIECE_BYTES) {
+            putByte(type.code());
+            putBlock(value, offset, length);
+            return;
+        }
+        putByte((byte) (type.code() | PIECES));
+        for (int done = 0; done < length; done += PIECE_BYTES) {
+            putBlock(value, offset + done, Math.min(PIECE_BYTES, length - done));
+        }
+        putNumber(0);
     }
 
     /** A date of the calendar, without a time zone. */
@@ -287,16 +443,33 @@ public final class WriteSetWriter {
     }
 
     private void grow(int needed) {
-        long wanted = (long) size + needed;
-        if (wanted - headroom > bytesMax) {
-            throw new RefusedException(new Refusal(
-                    Refusal.Cause.TOO_LARGE,
-                    "the transaction changes more than the " + bytesMax
-                            + " bytes that a write set may have: commit more often, or raise write-set-bytes-max on all "
-                            + "replicas"));
+        checkLimit(needed);
+        int start = headroom + HEADER_BYTES;
+        if (size - start + needed > MEMORY_BYTES && size > start) {
+            spool.append(bytes, start, size - start);
+            spooled += size - start;
+            size = start;
         }
-        long larger = Math.min(Math.max(wanted, bytes.length * 2L), Math.max(wanted, (long) bytesMax + headroom));
-        bytes = Arrays.copyOf(bytes, Math.toIntExact(larger));
+        enlarge(needed, start + (int) Math.min(MEMORY_BYTES, bytesMax));
+    }
+
+    private void checkLimit(int needed) {
+        if (changes() + needed > bytesMax) {
+            throw tooLarge("the transaction changes more than the " + bytesMax
+                    + " bytes that a write set may have: commit more often, or raise write-set-bytes-max on all "
+                    + "replicas");
+        }
+    }
+
+    private void enlarge(int needed, int usual) {
+        if (bytes.length - size < needed) {
+            int larger = Math.max(size + needed, Math.min(bytes.length * 2, usual));
+            bytes = Arrays.copyOf(bytes, larger);
+        }
+    }
+
+    private static RefusedException tooLarge(String message) {
+        return new RefusedException(new Refusal(Refusal.Cause.TOO_LARGE, message));
     }
 
     private void putByte(byte value) {
@@ -359,24 +532,33 @@ public final class WriteSetWriter {
     }
 
     /**
-     * Completes the write set. The writer must be cleared before it is used again, and its array is not used by it any more.
+     * Completes the write set, which is there until the writer is cleared; that must be before the writer is used again.
      *
      * @return the write set, with the headroom before it in the same array
+     * @throws RefusedException if it names more tables or keys than {@link WriteSet#ENCODED_BYTES_MAX} lets it
      */
     public WriteSet finish() {
-        int changes = size - headroom - HEADER_BYTES;
-        int tablesStart = size;
+        checkLimit(0);
+        long room = 10 + 9L * keyCount;
+        for (int i = 0; i < tableCount; i++) {
+            room += 28 + 3L * (tables[i].schema().length() + tables[i].name().length());
+        }
+        if (size - headroom + room > WriteSet.ENCODED_BYTES_MAX) {
+            throw tooLarge("the transaction touches " + keyCount + " keys in " + tableCount
+                    + " tables, more than a write set can name: commit more often");
+        }
+        // Tables and keys stay with the end of the changes.
+        enlarge((int) room, 0);
+        int changesEnd = size;
         putNumber(tableCount);
         for (int i = 0; i < tableCount; i++) {
             TableShape table = tables[i];
             putText(table.schema());
             putText(table.name());
-            room(8);
             LONGS.set(bytes, size, table.fingerprint());
             size += 8;
         }
-        int tablesLength = size - tablesStart;
-        room(9 * keyCount);
+        int tablesEnd = size;
         for (int i = 0; i < keyCount; i++) {
             bytes[size] = keyModes[i];
             LONGS.set(bytes, size + 1, keyHashes[i]);
@@ -384,13 +566,17 @@ public final class WriteSetWriter {
         }
         ByteBuffer header = ByteBuffer.wrap(bytes, headroom, HEADER_BYTES);
         header.put(MAGIC).put(VERSION).putShort((short) 0).putInt(0);
-        header.putInt(changes).putInt(tablesLength).putInt(keyCount);
+        header.putInt(changesEnd - headroom - HEADER_BYTES)
+                .putInt(tablesEnd - changesEnd)
+                .putInt(keyCount)
+                .putLong(spooled);
         CRC32C crc = new CRC32C();
         crc.update(bytes, headroom + 8, size - headroom - 8);
         header.putInt(headroom + 4, (int) crc.getValue());
+        cuts++;
         byte[] finished = bytes;
         int length = size - headroom;
         bytes = new byte[Math.max(1024, Math.min(Integer.highestOneBit(length) * 2, KEPT_BYTES_MAX))];
-        return new WriteSet(finished, headroom, length);
+        return new WriteSet(finished, headroom, length, spool);
     }
 }

@@ -4,9 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.management.ThreadMXBean;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.StringReader;
+import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -21,8 +26,8 @@ class WriteSetFuzzTest {
 
     private static final int RUNS = 60_000;
 
-    /** The write sets here are far shorter; an exception and its trace take some. */
-    private static final long ALLOCATED_BYTES_MAX = 40 << 10;
+    /** The write sets here are far shorter; an exception and its trace take some, and buffers for long values. */
+    private static final long ALLOCATED_BYTES_MAX = 200 << 10;
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final TableShape ACCOUNT = new TableShape(
@@ -35,9 +40,9 @@ class WriteSetFuzzTest {
             List.of(1));
 
     private static byte[] valid() {
-        WriteSetWriter writer = new WriteSetWriter(0, 1 << 20);
+        WriteSetWriter writer = new WriteSetWriter(0, 1 << 20, Path.of("unused"));
         writer.statement("ALICE", "", "APP", "CREATE TABLE T(I INT)", List.of("SQL1", "SQL2"));
-        writer.insert(ACCOUNT, 14);
+        writer.insert(ACCOUNT, 16);
         writer.putInteger(SqlType.BIGINT, -7_000_000_000L);
         writer.putString(SqlType.VARCHAR, "note \u00e9 \u20ac \ud800");
         writer.putDecimal(new BigDecimal("-123456789.0123456789"));
@@ -52,6 +57,7 @@ class WriteSetFuzzTest {
         writer.putString(SqlType.CLOB, "");
         writer.putInteger(SqlType.SMALLINT, 12);
         writer.putString(SqlType.XML, "<a/>");
+        putLongValues(writer);
         writer.update(ACCOUNT);
         writer.putInteger(SqlType.BIGINT, 4);
         writer.changed(1);
@@ -70,6 +76,15 @@ class WriteSetFuzzTest {
         return encoded;
     }
 
+    private static void putLongValues(WriteSetWriter writer) {
+        try {
+            writer.putText(SqlType.CLOB, new StringReader("long \u00e9 \u20ac"));
+            writer.putBinary(SqlType.BLOB, new ByteArrayInputStream(new byte[] {4, 5}));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     private static void seal(byte[] bytes) {
         if (bytes.length >= 8) {
             CRC32C crc = new CRC32C();
@@ -80,7 +95,7 @@ class WriteSetFuzzTest {
 
     /** Reads everything there is, as an applier does whose table has a key of one column; how many changes that are. */
     private static int read(byte[] bytes) {
-        WriteSet writeSet = WriteSet.decode(ByteBuffer.wrap(bytes));
+        WriteSet writeSet = WriteSet.decode(ByteBuffer.wrap(bytes), Content.EMPTY);
         for (int i = 0; i < writeSet.keys(); i++) {
             writeSet.keyMode(i);
             writeSet.keyHash(i);
@@ -204,7 +219,8 @@ class WriteSetFuzzTest {
                         .put(WriteSetWriter.VERSION)
                         .putInt(8, bytes.length - WriteSetWriter.HEADER_BYTES - tables)
                         .putInt(12, tables)
-                        .putInt(16, 0);
+                        .putInt(16, 0)
+                        .putLong(20, 0);
             }
             seal(bytes);
             reads(bytes, "seed " + seed);

@@ -3,7 +3,12 @@ package org.gorda.gapi.tck;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.Reader;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -11,6 +16,7 @@ import java.sql.Statement;
 import java.sql.Types;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.ExecutorService;
@@ -216,13 +222,57 @@ public abstract class BindingTck {
         return column.type() == SqlType.XML ? "XMLSERIALIZE(" + name + " AS CLOB)" : name;
     }
 
-    private static Object comparable(ResultSet found, int column) throws SQLException {
+    protected static Object comparable(ResultSet found, int column) throws SQLException {
         int type = found.getMetaData().getColumnType(column);
-        if (type == Types.BLOB || type == Types.BINARY || type == Types.VARBINARY || type == Types.LONGVARBINARY) {
+        if (type == Types.BLOB || type == Types.CLOB) {
+            return digest(found, column, type == Types.CLOB);
+        }
+        if (type == Types.BINARY || type == Types.VARBINARY || type == Types.LONGVARBINARY) {
             byte[] bytes = found.getBytes(column);
             return bytes == null ? null : Arrays.toString(bytes);
         }
         return found.getString(column);
+    }
+
+    /** Length and digest, through a buffer: a large object may be larger than the heap. */
+    private static Object digest(ResultSet found, int column, boolean text) throws SQLException {
+        try (InputStream bytes = text ? characters(found.getCharacterStream(column)) : found.getBinaryStream(column)) {
+            if (bytes == null) {
+                return null;
+            }
+            MessageDigest digest = MessageDigest.getInstance("SHA-256");
+            byte[] buffer = new byte[32 << 10];
+            long length = 0;
+            for (int read = bytes.read(buffer); read >= 0; read = bytes.read(buffer)) {
+                digest.update(buffer, 0, read);
+                length += read;
+            }
+            return length + " bytes " + HexFormat.of().formatHex(digest.digest());
+        } catch (IOException | NoSuchAlgorithmException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Each char as two bytes. */
+    @SuppressWarnings("InputStreamSlowMultibyteRead") // the reader has a buffer
+    private static InputStream characters(Reader reader) {
+        return reader == null
+                ? null
+                : new InputStream() {
+                    private int low = -1;
+
+                    @Override
+                    public int read() throws IOException {
+                        int next = low;
+                        low = -1;
+                        if (next < 0) {
+                            int c = reader.read();
+                            next = c < 0 ? -1 : c >> 8;
+                            low = c < 0 ? -1 : c & 0xff;
+                        }
+                        return next;
+                    }
+                };
     }
 
     // ---------------------------------------------------------------------------------------------------------- more

@@ -1,6 +1,12 @@
 package org.gorda.gapi.tck;
 
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -8,6 +14,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.gorda.gapi.ConnectionContext;
+import org.gorda.gapi.Content;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.StoredPosition;
@@ -23,7 +30,7 @@ import org.gorda.gapi.WriteSet;
 public final class MetaLevel implements TransactionListener {
 
     private final Object committer = new Object();
-    private final List<byte[]> writeSets = new ArrayList<>();
+    private final List<WriteSet> writeSets = new ArrayList<>();
     private final List<TransactionContext> begun = new ArrayList<>();
     private final Set<TransactionContext> ended = new HashSet<>();
     private final List<TransactionContext> rolledBack = new ArrayList<>();
@@ -82,10 +89,7 @@ public final class MetaLevel implements TransactionListener {
         Consumer<SuspendedCommit> how;
         long nanos;
         synchronized (this) {
-            ByteBuffer bytes = commit.writeSet().bytes();
-            byte[] copy = new byte[bytes.remaining()];
-            bytes.get(copy);
-            writeSets.add(copy);
+            writeSets.add(travel(commit.writeSet()));
             how = answer;
             nanos = patience.toNanos();
         }
@@ -120,10 +124,35 @@ public final class MetaLevel implements TransactionListener {
         return false;
     }
 
+    /** A write set as another replica gets it, from files as far as it does not fit into memory. */
+    private static WriteSet travel(WriteSet origin) {
+        ByteBuffer bytes = origin.bytes();
+        byte[] copy = new byte[bytes.remaining()];
+        bytes.get(copy);
+        if (origin.precedingLength() == 0) {
+            return WriteSet.decode(ByteBuffer.wrap(copy), Content.EMPTY);
+        }
+        try {
+            Path file = Files.createTempFile("preceding", ".tck");
+            file.toFile().deleteOnExit();
+            Files.copy(origin.preceding().stream(0), file, StandardCopyOption.REPLACE_EXISTING);
+            RandomAccessFile preceding = new RandomAccessFile(file.toFile(), "r");
+            return WriteSet.decode(ByteBuffer.wrap(copy), (position, target, offset, length) -> {
+                try {
+                    preceding.seek(position);
+                    return Math.max(0, preceding.read(target, offset, length));
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            });
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     /** The write sets of all commits asked for since the last call, decoded as another replica would. */
     public synchronized List<WriteSet> takeWriteSets() {
-        List<WriteSet> taken =
-                writeSets.stream().map(ByteBuffer::wrap).map(WriteSet::decode).toList();
+        List<WriteSet> taken = List.copyOf(writeSets);
         writeSets.clear();
         return taken;
     }

@@ -30,6 +30,7 @@ public final class TckTable implements AfterEachCallback {
             RowChangesTck.class,
             ConstraintsTck.class,
             ValuesTck.class,
+            LargeObjectsTck.class,
             GeneratedKeysTck.class,
             SchemaChangesTck.class,
             UsersTck.class,

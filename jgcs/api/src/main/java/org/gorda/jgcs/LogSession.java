@@ -22,6 +22,14 @@ public interface LogSession {
     List<Message> read(Position after, int bytesMax);
 
     /**
+     * Reads one decided message again.
+     *
+     * @param index its place
+     * @throws GroupException if the log holds no message there, or does not hold it any more
+     */
+    Message at(long index);
+
+    /**
      * Tells that this member's user will not ask for anything up to {@code position} again, not even after a crash, and that
      * other members need not get it from here. The log may then forget it.
      */

@@ -25,6 +25,7 @@ import org.apache.derby.iapi.types.RowLocation;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.WriteSetReader;
+import org.gorda.gapi.WriteSetWriter;
 import org.jspecify.annotations.Nullable;
 
 /** A table that write sets are applied to, below SQL. Confined to the applier's thread, in its context. */
@@ -49,7 +50,11 @@ final class AppliedTable {
     private final DataValueDescriptor[] keyValues;
     private final DataValueDescriptor[] indexRow;
     private final FormatableBitSet allColumns;
+    private final FormatableBitSet indexedColumns;
     private final List<ExecRow> postponed = new ArrayList<>();
+
+    /** Holds the long values of what is postponed, until it is cleared by its owner. */
+    private final WriteSetWriter scratch;
 
     // Open until the next commit.
     private @Nullable ScanController scan;
@@ -62,8 +67,10 @@ final class AppliedTable {
             DerbyValues values,
             long heapId,
             List<Index> indexes,
-            @Nullable Index primaryIndex)
+            @Nullable Index primaryIndex,
+            WriteSetWriter scratch)
             throws StandardException {
+        this.scratch = scratch;
         this.context = context;
         this.transaction = context.getTransactionExecute();
         this.table = table;
@@ -86,11 +93,21 @@ final class AppliedTable {
         for (int i = 0; i < table.types().size(); i++) {
             allColumns.set(i);
         }
+        this.indexedColumns = new FormatableBitSet(table.types().size());
+        for (Index index : indexes) {
+            for (int position : index.generator().baseColumnPositions()) {
+                indexedColumns.set(position - 1);
+            }
+        }
     }
 
     /** Looks the table up; null if there is none. */
     static @Nullable AppliedTable open(
-            LanguageConnectionContext context, String schemaName, String name, DerbyValues values)
+            LanguageConnectionContext context,
+            String schemaName,
+            String name,
+            DerbyValues values,
+            WriteSetWriter scratch)
             throws StandardException {
         TransactionController transaction = context.getTransactionExecute();
         DataDictionary dictionary = context.getDataDictionary();
@@ -126,7 +143,7 @@ final class AppliedTable {
         if (key != null && primary == null) {
             throw new DivergenceException("table " + table.shape() + " has no index for its primary key");
         }
-        return new AppliedTable(context, table, values, descriptor.getHeapConglomerateId(), indexes, primary);
+        return new AppliedTable(context, table, values, descriptor.getHeapConglomerateId(), indexes, primary, scratch);
     }
 
     /**
@@ -171,7 +188,7 @@ final class AppliedTable {
 
     void delete(WriteSetReader in) throws StandardException {
         RowLocation location = find(in, "delete");
-        delete(fetch(location), location);
+        delete(fetch(location, indexedColumns), location);
     }
 
     private void delete(ExecRow row, RowLocation location) throws StandardException {
@@ -201,15 +218,15 @@ final class AppliedTable {
             heap().replace(location, changed, changedColumns);
             return;
         }
-        ExecRow before = fetch(location);
+        boolean unique = indexes.stream()
+                .anyMatch(index ->
+                        CapturingRowChanger.isUnique(index.generator()) && touches(changedColumns, List.of(index)));
+        ExecRow before = fetch(location, unique ? allColumns : indexedColumns);
         ExecRow after =
                 context.getLanguageConnectionFactory().getExecutionFactory().getValueRow(columns);
         for (int i = 0; i < columns; i++) {
             after.setColumn(i + 1, changed[i] == null ? before.getColumn(i + 1) : changed[i]);
         }
-        boolean unique = indexes.stream()
-                .anyMatch(index ->
-                        CapturingRowChanger.isUnique(index.generator()) && touches(changedColumns, List.of(index)));
         if (unique) {
             // Keys may be exchanged between the rows of a statement: first all old ones go, then the new ones come.
             delete(before, location);
@@ -248,17 +265,20 @@ final class AppliedTable {
         return row;
     }
 
-    private ExecRow fetch(RowLocation location) throws StandardException {
+    /** The row's values in those columns, NULL in the others. */
+    private ExecRow fetch(RowLocation location, FormatableBitSet columns) throws StandardException {
         ExecRow row = newRow();
-        if (!heap().fetch(location, row.getRowArray(), null)) {
+        if (!heap().fetch(location, row.getRowArray(), columns)) {
             throw new DivergenceException("a row of table " + table.shape() + " is in its index but not in the table");
         }
-        for (DataValueDescriptor value : row.getRowArray()) {
+        for (int i = 0; i < table.types().size(); i++) {
             // A value that is a stream of the row would not outlive the row's change.
-            if (value instanceof org.apache.derby.iapi.services.io.StreamStorable stream) {
-                stream.loadStream();
+            DataValueDescriptor value = row.getColumn(i + 1);
+            if (value.hasStream()) {
+                values.write(table.types().get(i), value, scratch);
             }
         }
+        values.rewind();
         return row;
     }
 

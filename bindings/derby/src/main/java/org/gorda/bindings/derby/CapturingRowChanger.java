@@ -152,10 +152,12 @@ final class CapturingRowChanger implements RowChanger {
                     addKey(out, KeyMode.REFERENCED, key, values);
                 }
             }
+            return derby.insertRow(row, getLocation);
         } catch (RefusedException e) {
             throw new DerbyRefusal(e.refusal());
+        } finally {
+            connection.values().rewind();
         }
-        return derby.insertRow(row, getLocation);
     }
 
     @Override
@@ -195,10 +197,12 @@ final class CapturingRowChanger implements RowChanger {
             if (withKeys) {
                 addKeysOfUpdate(out, oldValues, newValues, location);
             }
+            derby.updateRow(oldRow, newRow, location);
         } catch (RefusedException e) {
             throw new DerbyRefusal(e.refusal());
+        } finally {
+            connection.values().rewind();
         }
-        derby.updateRow(oldRow, newRow, location);
     }
 
     private void addKeysOfUpdate(

@@ -17,6 +17,7 @@ import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetReader;
+import org.gorda.gapi.WriteSetWriter;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +32,7 @@ final class DerbyApplier implements Applier {
     private final ReflectedConnection context;
     private final DerbyValues values = new DerbyValues();
     private final GeneratorTable generators;
+    private final WriteSetWriter scratch;
 
     /** By schema and name; forgotten with every schema change, after which Derby may have moved them. */
     private final Map<String, AppliedTable> tables = new HashMap<>();
@@ -43,6 +45,7 @@ final class DerbyApplier implements Applier {
         this.connection = connection;
         this.context = context;
         this.generators = new GeneratorTable(connection);
+        this.scratch = database.newScratch();
         connection.commit();
     }
 
@@ -94,7 +97,7 @@ final class DerbyApplier implements Applier {
         WriteSetReader.Table named = in.tables().get(in.tableIndex());
         AppliedTable table = tables.get(named.toString());
         if (table == null) {
-            table = AppliedTable.open(context, named.schema(), named.name(), values);
+            table = AppliedTable.open(context, named.schema(), named.name(), values, scratch);
             if (table == null) {
                 throw new DivergenceException("a write set changes table " + named + ", which does not exist here");
             }
@@ -112,6 +115,7 @@ final class DerbyApplier implements Applier {
         for (AppliedTable table : tables.values()) {
             table.insertPostponed();
         }
+        scratch.clear();
     }
 
     private void execute(WriteSetReader in) throws SQLException, StandardException {
@@ -186,6 +190,7 @@ final class DerbyApplier implements Applier {
             try {
                 connection.rollback();
                 tables.clear();
+                scratch.clear();
                 schemaChanged = false;
                 generators.rolledBack();
                 connection.commit();

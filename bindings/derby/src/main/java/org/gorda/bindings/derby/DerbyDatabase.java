@@ -1,5 +1,6 @@
 package org.gorda.bindings.derby;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
 import java.net.InetAddress;
@@ -104,7 +105,11 @@ final class DerbyDatabase implements ReflectedDatabase {
             positions = within(connection, () -> PositionTable.open(connection));
             committed = PositionTable.load(internal);
             internal.commit();
+            WriteSetWriter.clearSpools(configuration.spoolDirectory());
             factory.reflect(this);
+        } catch (IOException e) {
+            throw new ReflectionException(
+                    "the directory " + configuration.spoolDirectory() + " cannot be used: " + e, e);
         } catch (SQLException e) {
             throw new ReflectionException(
                     "the Derby database " + configuration.location() + " cannot be opened: " + messages(e)
@@ -189,7 +194,12 @@ final class DerbyDatabase implements ReflectedDatabase {
     }
 
     WriteSetWriter newWriter() {
-        return new WriteSetWriter(HEADROOM_BYTES, configuration.writeSetBytesMax());
+        return new WriteSetWriter(HEADROOM_BYTES, configuration.writeSetBytesMax(), configuration.spoolDirectory());
+    }
+
+    /** For long values of rows that must be out of their place for a while. */
+    WriteSetWriter newScratch() {
+        return new WriteSetWriter(0, Long.MAX_VALUE, configuration.spoolDirectory());
     }
 
     /** What runs within a connection's context. */

@@ -3,6 +3,8 @@ package org.gorda.bindings.derby;
 import java.math.BigDecimal;
 import java.time.LocalDate;
 import java.time.LocalTime;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.derby.iapi.types.DataTypeDescriptor;
 import org.apache.derby.iapi.types.DataValueDescriptor;
 import org.apache.derby.iapi.types.DateTimeDataValue;
@@ -14,6 +16,7 @@ import org.apache.derby.iapi.types.TypeId;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.LongValue;
 import org.gorda.gapi.SqlType;
 import org.gorda.gapi.WriteSetReader;
 import org.gorda.gapi.WriteSetWriter;
@@ -24,6 +27,11 @@ final class DerbyValues {
 
     private final SQLInteger scratch = new SQLInteger();
     private final SQLDouble scratchSeconds = new SQLDouble();
+
+    /** What was written of the current row and is a stream of what was written. */
+    private final List<Stream> streams = new ArrayList<>();
+
+    private record Stream(SqlType type, DataValueDescriptor value, LongValue written) {}
 
     /** The type of a column; null if it cannot be replicated. */
     static @Nullable SqlType typeOf(DataTypeDescriptor type) {
@@ -55,11 +63,23 @@ final class DerbyValues {
         };
     }
 
-    /** Encodes a value. A value that is a stream is read into memory, from where Derby then stores it too. */
+    /**
+     * Encodes a value. One that is a stream is read to its end, and is afterwards what it was, to be read once more while the write
+     * set is there.
+     */
     void write(SqlType type, DataValueDescriptor value, WriteSetWriter out) throws StandardException {
         if (value.isNull()) {
             out.putNull();
             return;
+        }
+        if (type == SqlType.BLOB || type == SqlType.CLOB) {
+            if (value.hasStream()) {
+                LongValue written = StoredStreams.write(type, value, out);
+                if (value.hasStream()) {
+                    streams.add(new Stream(type, value, written));
+                }
+                return;
+            }
         }
         switch (type) {
             case BOOLEAN -> out.putBoolean(value.getBoolean());
@@ -82,6 +102,16 @@ final class DerbyValues {
                 DateTimeDataValue moment = (DateTimeDataValue) value;
                 out.putTimestamp(year(moment), month(moment), day(moment), secondOfDay(moment), nanos(moment));
             }
+        }
+    }
+
+    /** The row is done with: whoever looks at it again, for instance a trigger, finds its streams unread, or gone with what failed. */
+    void rewind() throws StandardException {
+        if (!streams.isEmpty()) {
+            for (Stream stream : streams) {
+                StoredStreams.set(stream.type(), stream.value(), stream.written());
+            }
+            streams.clear();
         }
     }
 
@@ -114,7 +144,10 @@ final class DerbyValues {
         return seconds.getDouble();
     }
 
-    /** Decodes the next value of the write set into {@code target}, which has the column's type. */
+    /**
+     * Decodes the next value of the write set into {@code target}, which has the column's type. A long one becomes a stream, to be
+     * read while the write set is there.
+     */
     void read(WriteSetReader in, SqlType expected, DataValueDescriptor target) throws StandardException {
         SqlType type = in.type();
         if (type == null) {
@@ -124,6 +157,10 @@ final class DerbyValues {
         if (type != expected) {
             throw new DivergenceException(
                     "a write set has a value of type " + type + " for a column of type " + expected);
+        }
+        if (in.isLong() && (type == SqlType.BLOB || type == SqlType.CLOB)) {
+            StoredStreams.set(type, target, in.readLongValue());
+            return;
         }
         switch (type) {
             case BOOLEAN -> target.setValue(in.readBoolean());

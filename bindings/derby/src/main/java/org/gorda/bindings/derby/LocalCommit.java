@@ -74,7 +74,9 @@ final class LocalCommit implements SuspendedCommit {
         database.suspended(this);
         boolean interrupted = false;
         try {
-            long deadline = System.nanoTime() + committing(listener);
+            long patience = committing(listener);
+            // From now on: a large transaction has taken its time to be sent.
+            long deadline = System.nanoTime() + patience;
             boolean overdue = false;
             while (!isAnswered()) {
                 long left = deadline - System.nanoTime();

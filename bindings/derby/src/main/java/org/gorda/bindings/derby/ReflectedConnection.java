@@ -33,6 +33,7 @@ import org.gorda.gapi.SessionId;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetWriter;
 import org.jspecify.annotations.Nullable;
 
@@ -388,18 +389,26 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         open.checkNotAborted();
         WriteSetWriter out = java.util.Objects.requireNonNull(writer);
         DerbyDatabase database = database();
-        database.putGenerated(this, generated, out);
-        if (out.isEmpty()) {
+        WriteSet writeSet = finish(database, out);
+        if (writeSet == null) {
             // Everything was rolled back to savepoints.
             super.doCommit(true, sync, flag, byUser);
         } else {
-            LocalCommit commit = new LocalCommit(open, this, out.finish(), byUser);
-            out.clear();
+            LocalCommit commit = new LocalCommit(open, this, writeSet, byUser);
             suspend(open, commit);
             commit.awaitAnswer(database);
         }
         ended(open, true);
         locks.ended(this);
+    }
+
+    private @Nullable WriteSet finish(DerbyDatabase database, WriteSetWriter out) throws StandardException {
+        try {
+            database.putGenerated(this, generated, out);
+            return out.isEmpty() ? null : out.finish();
+        } catch (RefusedException e) {
+            throw new DerbyRefusal(e.refusal());
+        }
     }
 
     private boolean isWithinAtomicStatement(boolean byUser) {

@@ -29,7 +29,12 @@ class CapturedTablesTest {
         database = (DerbyDatabase) new DerbyBinding()
                 .open(
                         new DatabaseConfiguration(
-                                directory.resolve("db").toString(), Map.of(), Duration.ofMillis(200), 32 << 20, true),
+                                directory.resolve("db").toString(),
+                                Map.of(),
+                                Duration.ofMillis(200),
+                                32 << 20,
+                                directory.resolve("spool"),
+                                true),
                         new MetaLevel());
     }
 

@@ -7,6 +7,7 @@ import org.gorda.gapi.tck.CertificationKeysTck;
 import org.gorda.gapi.tck.CommitAnswersTck;
 import org.gorda.gapi.tck.ConstraintsTck;
 import org.gorda.gapi.tck.GeneratedKeysTck;
+import org.gorda.gapi.tck.LargeObjectsTck;
 import org.gorda.gapi.tck.RowChangesTck;
 import org.gorda.gapi.tck.SchemaChangesTck;
 import org.gorda.gapi.tck.TckBinding;
@@ -44,6 +45,14 @@ class DerbyTckTest {
 
     @Nested
     class Values extends ValuesTck {
+        @Override
+        protected TckBinding tested() {
+            return DERBY;
+        }
+    }
+
+    @Nested
+    class LargeObjects extends LargeObjectsTck {
         @Override
         protected TckBinding tested() {
             return DERBY;

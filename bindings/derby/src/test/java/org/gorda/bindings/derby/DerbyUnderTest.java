@@ -105,7 +105,12 @@ final class DerbyUnderTest implements TckBinding {
     @Override
     public DatabaseConfiguration configuration(Path directory, String name) {
         return new DatabaseConfiguration(
-                directory.resolve(name).toString(), Map.of(), Duration.ofMillis(200), 32 << 20, true);
+                directory.resolve(name).toString(),
+                Map.of(),
+                Duration.ofMillis(200),
+                64 << 20,
+                directory.resolve(name + ".spool"),
+                true);
     }
 
     /** What a killed process leaves is what is in its files: a copy of them, made while nothing is going on. */

@@ -401,6 +401,9 @@ public abstract class GroupTck {
                 .isEqualTo(cluster.recorder(1).messages().get(50).position());
         assertThat(read).hasSize(cluster.recorder(1).count() - 50);
         assertThat(log.read(log.lastCommitted(), 1000)).isEmpty();
+        Message one = cluster.recorder(1).messages().get(30);
+        assertThat(log.at(one.position().index())).isEqualTo(one);
+        assertThatThrownBy(() -> log.at(log.lastCommitted().index() + 1)).isInstanceOf(GroupException.class);
         log.release(middle);
         send(2, "after release");
         settle(allBut());

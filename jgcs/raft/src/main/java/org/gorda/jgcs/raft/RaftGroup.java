@@ -542,6 +542,11 @@ final class RaftGroup
     }
 
     @Override
+    public Message at(long index) {
+        return delivery.at(index, decidedIndex);
+    }
+
+    @Override
     public void release(Position position) {
         synchronized (this) {
             if (position.index() <= releasedIndex) {

@@ -353,6 +353,11 @@ public final class SimulatedGroup
     }
 
     @Override
+    public Message at(long index) {
+        return delivery.at(index, decidedIndex);
+    }
+
+    @Override
     public void release(Position position) {
         releasedIndex = Math.max(releasedIndex, position.index());
         simulation.schedule(1_000_000, "compact", this::compact);

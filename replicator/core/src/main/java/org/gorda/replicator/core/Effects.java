@@ -11,8 +11,13 @@ public interface Effects {
 
     /**
      * The transaction is committed: its database transaction if it waits here, else its write set is to be applied, in its turn.
+     *
+     * @param chunks the indexes of the messages, {@link ReplicaMessage.Chunk}s, whose contents precede the write set
      */
-    void commit(Position position, TransactionId id, ByteBuffer writeSet);
+    void commit(Position position, TransactionId id, long[] chunks, ByteBuffer writeSet);
+
+    /** A chunk of the transaction is ordered, which may be of no use any more. */
+    void chunk(TransactionId id);
 
     /** The transaction is not committed; if it waits here, its client is to be told. */
     void discard(TransactionId id, Refusal refusal);

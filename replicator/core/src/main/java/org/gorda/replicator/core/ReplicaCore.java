@@ -14,16 +14,18 @@ import org.jspecify.annotations.Nullable;
 /**
  * One replica's decisions under synchronous primary-backup replication (Budhiraja, Marzullo, Schneider, Toueg 1993; with epochs from
  * the order itself). A transaction carries the epoch of the primary it ran on; one whose epoch is not current at its own place in the
- * order is discarded by all. Pure; confined to one caller at a time.
+ * order is discarded by all. A large transaction comes in chunks, of which only the places are kept: they are read again from the
+ * log when the transaction is committed, and are of no use once it cannot be, because it was closed or its epoch is over. Pure; confined to one caller at a time.
  */
 public final class ReplicaCore {
 
-    private static final byte STATE_VERSION = 1;
+    private static final byte STATE_VERSION = 2;
 
     private final MemberId self;
     private final long run;
     private final Effects effects;
     private final Outcomes outcomes = new Outcomes();
+    private final Chunks chunks = new Chunks();
     private final TreeMap<MemberId, Long> durable = new TreeMap<>();
 
     private @Nullable MemberId primary;
@@ -66,6 +68,16 @@ public final class ReplicaCore {
         return lastIndex;
     }
 
+    /** The lowest index whose message is needed to go on from here, {@link Long#MAX_VALUE} if none is. */
+    public long firstNeeded() {
+        return chunks.first();
+    }
+
+    /** Of how many transactions there are chunks, and no decision yet. */
+    public int openTransactions() {
+        return chunks.transactions();
+    }
+
     // ------------------------------------------------------------------------------------------------------ events
 
     /** A message is delivered, in its order. */
@@ -78,16 +90,27 @@ public final class ReplicaCore {
         ReplicaMessage content = ReplicaMessage.decode(message.payload());
         if (content instanceof ReplicaMessage.Commit commit) {
             decide(message, commit);
+        } else if (content instanceof ReplicaMessage.Chunk chunk) {
+            boolean current = chunk.epoch() == epoch && message.id().member().equals(primary);
+            // Those behind the first are only taken up if the first one was, and as long as it counts.
+            boolean mayBegin = Outcomes.covers(chunk.base(), index) && !outcomes.isDecided(chunk.id());
+            if (current && (chunk.number() > 0 || mayBegin)) {
+                chunks.add(chunk.id(), chunk.number(), index);
+            }
+            effects.chunk(chunk.id());
         } else if (content instanceof ReplicaMessage.Primary proclaimed) {
             primary = proclaimed.member();
             primaryRun = proclaimed.run();
             epoch = index;
+            chunks.clear();
             candidacySent = false;
             renewalSent = false;
             effects.primary(proclaimed.member(), epoch, isPrimaryHere());
             seekPrimacy();
         } else if (content instanceof ReplicaMessage.Close close) {
-            Outcome outcome = outcomes.close(close.id(), close.since(), index);
+            // If there are chunks of it, it is not decided, however long ago it asked to be committed.
+            boolean open = chunks.take(close.id()).length > 0;
+            Outcome outcome = outcomes.close(close.id(), open ? index : close.since(), index);
             effects.outcome(close.request(), message.id().member(), close.id(), outcome);
         } else if (content instanceof ReplicaMessage.Verify verify) {
             effects.verify(verify.request(), message.position());
@@ -101,7 +124,9 @@ public final class ReplicaCore {
         long index = message.position().index();
         MemberId sender = message.id().member();
         Refusal refusal = null;
-        if (commit.epoch() != epoch || !sender.equals(primary)) {
+        boolean current = commit.epoch() == epoch && sender.equals(primary);
+        long[] preceding = current ? chunks.take(commit.id()) : Chunks.NONE;
+        if (!current) {
             refusal = new Refusal(
                     Refusal.Cause.PRIMARY_CHANGED,
                     "the primary changed from " + sender + " (epoch " + commit.epoch() + ") to " + primary + " (epoch "
@@ -117,10 +142,15 @@ public final class ReplicaCore {
                     Refusal.Cause.OVERDUE,
                     "transaction " + commit.id()
                             + " was given up by its client before it was ordered; it did not happen");
+        } else if (preceding.length != commit.chunks()) {
+            refusal = new Refusal(
+                    Refusal.Cause.OVERDUE,
+                    "transaction " + commit.id() + " has " + commit.chunks() + " chunks, of which " + preceding.length
+                            + " were ordered before " + message.position() + "; it did not happen: run it again");
         }
         if (refusal == null) {
             outcomes.put(commit.id(), true, index);
-            effects.commit(message.position(), commit.id(), commit.writeSet());
+            effects.commit(message.position(), commit.id(), preceding, commit.writeSet());
         } else {
             effects.discard(commit.id(), refusal);
         }
@@ -170,7 +200,7 @@ public final class ReplicaCore {
     /** Everything that was decided up to {@link #lastIndex} and must be known to go on. */
     public ByteBuffer checkpoint() {
         byte[] name = primary == null ? new byte[0] : primary.name().getBytes(StandardCharsets.UTF_8);
-        int size = 1 + 8 * 3 + 2 + name.length + 4 + outcomes.encodedBytes();
+        int size = 1 + 8 * 3 + 2 + name.length + 4 + outcomes.encodedBytes() + chunks.encodedBytes();
         for (MemberId member : durable.keySet()) {
             size += 10 + member.name().getBytes(StandardCharsets.UTF_8).length;
         }
@@ -183,6 +213,7 @@ public final class ReplicaCore {
             state.putLong(entry.getValue()).putShort((short) member.length).put(member);
         }
         outcomes.encode(state);
+        chunks.encode(state);
         return state.flip();
     }
 
@@ -209,6 +240,7 @@ public final class ReplicaCore {
                 durable.put(new MemberId(text(in)), index);
             }
             outcomes.decode(in);
+            chunks.decode(in);
         } catch (java.nio.BufferUnderflowException | IllegalArgumentException e) {
             throw new MalformedMessageException("a checkpoint is cut short or malformed: " + e.getMessage());
         }

@@ -11,16 +11,31 @@ import org.gorda.jgcs.MemberId;
 public sealed interface ReplicaMessage {
 
     /** Bytes that {@link #putWriteSetHeader} takes before a write set. */
-    int WRITE_SET_HEADER_BYTES = 42;
+    int WRITE_SET_HEADER_BYTES = 46;
+
+    /** Bytes that {@link #putChunkHeader} takes before a chunk. */
+    int CHUNK_HEADER_BYTES = 50;
 
     /**
      * A transaction asks to be committed.
      *
      * @param epoch of the primary it ran on, when it began
-     * @param base the index up to which its replica had everything when it asked
+     * @param base the index up to which its replica had everything when it asked, after its chunks if there are any
+     * @param chunks how many chunks precede the write set
      * @param writeSet encoded
      */
-    record Commit(TransactionId id, long epoch, long base, ByteBuffer writeSet) implements ReplicaMessage {}
+    record Commit(TransactionId id, long epoch, long base, int chunks, ByteBuffer writeSet) implements ReplicaMessage {}
+
+    /**
+     * Part of what precedes the write set of a large transaction, which may ask to be committed later.
+     *
+     * @param epoch as in {@link Commit}
+     * @param base the index up to which its replica had everything before the first chunk
+     * @param number counts the transaction's chunks from 0
+     * @param checksum CRC32C of the content
+     */
+    record Chunk(TransactionId id, long epoch, long base, int number, int checksum, ByteBuffer content)
+            implements ReplicaMessage {}
 
     /**
      * A member makes itself the primary. The place of this message in the order is the new epoch.
@@ -44,13 +59,24 @@ public sealed interface ReplicaMessage {
     record Durable(MemberId member, long index) implements ReplicaMessage {}
 
     /** Writes the header of a {@link Commit} in front of its write set. */
-    static void putWriteSetHeader(ByteBuffer target, TransactionId id, long epoch, long base) {
+    static void putWriteSetHeader(ByteBuffer target, TransactionId id, long epoch, long base, int chunks) {
         target.put(Kind.COMMIT).put(Kind.VERSION);
-        target.putLong(id.session().high()).putLong(id.session().low()).putLong(id.number());
-        target.putLong(epoch).putLong(base);
+        putTransaction(target, id);
+        target.putLong(epoch).putLong(base).putInt(chunks);
     }
 
-    /** Encodes any message but a {@link Commit}. */
+    /** Writes the header of a {@link Chunk} in front of its content. */
+    static void putChunkHeader(ByteBuffer target, TransactionId id, long epoch, long base, int number, int checksum) {
+        target.put(Kind.CHUNK).put(Kind.VERSION);
+        putTransaction(target, id);
+        target.putLong(epoch).putLong(base).putInt(number).putInt(checksum);
+    }
+
+    private static void putTransaction(ByteBuffer target, TransactionId id) {
+        target.putLong(id.session().high()).putLong(id.session().low()).putLong(id.number());
+    }
+
+    /** Encodes any message but a {@link Commit} or a {@link Chunk}. */
     static ByteBuffer encode(ReplicaMessage message) {
         if (message instanceof Primary primary) {
             byte[] name = primary.member().name().getBytes(StandardCharsets.UTF_8);
@@ -87,7 +113,7 @@ public sealed interface ReplicaMessage {
                     .put(name)
                     .flip();
         }
-        throw new IllegalArgumentException("a commit is encoded in place");
+        throw new IllegalArgumentException("a commit or chunk is encoded in place");
     }
 
     /**
@@ -105,7 +131,9 @@ public sealed interface ReplicaMessage {
                         + Kind.VERSION + ": run the same release on all replicas");
             }
             return switch (kind) {
-                case Kind.COMMIT -> new Commit(transaction(in), in.getLong(), in.getLong(), in.slice());
+                case Kind.COMMIT -> new Commit(transaction(in), in.getLong(), in.getLong(), in.getInt(), in.slice());
+                case Kind.CHUNK ->
+                    new Chunk(transaction(in), in.getLong(), in.getLong(), in.getInt(), in.getInt(), in.slice());
                 case Kind.PRIMARY -> {
                     long run = in.getLong();
                     yield new Primary(member(in), run);
@@ -139,12 +167,13 @@ public sealed interface ReplicaMessage {
 
     /** Codes on the wire. */
     final class Kind {
-        static final byte VERSION = 1;
+        static final byte VERSION = 2;
         static final byte COMMIT = 1;
         static final byte PRIMARY = 2;
         static final byte CLOSE = 3;
         static final byte VERIFY = 4;
         static final byte DURABLE = 5;
+        static final byte CHUNK = 6;
 
         private Kind() {}
     }

@@ -30,6 +30,7 @@ class MessagesFuzzTest {
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final MemberId SELF = new MemberId("db1:7800");
+    private static final TransactionId LARGE = new TransactionId(new SessionId(4, 5), 6);
     private static final TransactionId TRANSACTION = new TransactionId(new SessionId(1, 2), 3);
 
     private static List<byte[]> messages() {
@@ -42,8 +43,13 @@ class MessagesFuzzTest {
             messages.add(array(ReplicaMessage.encode(message)));
         }
         ByteBuffer commit = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES + 30);
-        ReplicaMessage.putWriteSetHeader(commit, TRANSACTION, 4, 5);
+        ReplicaMessage.putWriteSetHeader(commit, TRANSACTION, 4, 5, 0);
         messages.add(commit.array());
+        for (int number = 0; number < 3; number++) {
+            ByteBuffer chunk = ByteBuffer.allocate(ReplicaMessage.CHUNK_HEADER_BYTES + 30);
+            ReplicaMessage.putChunkHeader(chunk, LARGE, 10, 5, number, 6);
+            messages.add(chunk.array());
+        }
         return messages;
     }
 
@@ -145,6 +151,11 @@ class MessagesFuzzTest {
         byte[] commit = messages().get(4);
         for (int length = 0; length < ReplicaMessage.WRITE_SET_HEADER_BYTES; length++) {
             assertThat(decodes(Arrays.copyOf(commit, length), ReplicaMessage::decode, "cut at " + length))
+                    .isFalse();
+        }
+        byte[] chunk = messages().get(5);
+        for (int length = 0; length < ReplicaMessage.CHUNK_HEADER_BYTES; length++) {
+            assertThat(decodes(Arrays.copyOf(chunk, length), ReplicaMessage::decode, "cut at " + length))
                     .isFalse();
         }
     }

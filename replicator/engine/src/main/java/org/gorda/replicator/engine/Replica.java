@@ -28,6 +28,7 @@ import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
@@ -68,6 +69,7 @@ public final class Replica implements AutoCloseable {
                 configuration.attributes(),
                 configuration.readGrace(),
                 configuration.writeSetBytesMax(),
+                configuration.directory().resolve("spool"),
                 false);
         try {
             if (configuration.protocol() == ReplicationProtocol.LOOPBACK) {
@@ -114,7 +116,8 @@ public final class Replica implements AutoCloseable {
                 .members(configuration.members())
                 .durability(configuration.durability().log())
                 .electionTimeout(configuration.electionTimeout())
-                .messageBytesMax(configuration.writeSetBytesMax() + 4096)
+                .messageBytesMax(WriteSet.ENCODED_BYTES_MAX + 4096)
+                .sendBytesMax(sendBytesMax())
                 .build();
         return protocol.open(
                 group,
@@ -123,6 +126,11 @@ public final class Replica implements AutoCloseable {
                         Service.Uniformity.UNIFORM,
                         configuration.durability().log()),
                 listener);
+    }
+
+    /** What is on its way is in memory; a small heap can only spare a part. */
+    private static int sendBytesMax() {
+        return (int) Math.min(64L << 20, Runtime.getRuntime().maxMemory() / 16);
     }
 
     private static <T> T named(Class<T> kind, String name, java.util.function.Function<T, String> nameOf) {
@@ -275,7 +283,7 @@ public final class Replica implements AutoCloseable {
         private Duration commitTimeout = Duration.ofSeconds(30);
         private Duration readGrace = Duration.ofSeconds(1);
         private Duration electionTimeout = Duration.ofSeconds(1);
-        private int writeSetBytesMax = 16 << 20;
+        private long writeSetBytesMax = 1L << 30;
         private long logRetainBytes = 1L << 30;
         private boolean insecure;
 
@@ -358,7 +366,7 @@ public final class Replica implements AutoCloseable {
             return this;
         }
 
-        public Builder writeSetBytesMax(int value) {
+        public Builder writeSetBytesMax(long value) {
             writeSetBytesMax = value;
             return this;
         }

@@ -23,7 +23,7 @@ import org.gorda.jgcs.MemberId;
  *     10 minutes
  * @param readGrace how long transactions that only read may hold up ordered changes, 0 to 10 minutes
  * @param electionTimeout how long a silent leader is believed in
- * @param writeSetBytesMax the largest transaction, 64 KiB to 64 MiB
+ * @param writeSetBytesMax the largest transaction, 64 KiB to 64 GiB
  * @param logRetainBytes how much of the log is kept for members that are away, beyond what is needed, 1 MiB to 1 TiB
  */
 public record ReplicaConfiguration(
@@ -40,7 +40,7 @@ public record ReplicaConfiguration(
         Duration commitTimeout,
         Duration readGrace,
         Duration electionTimeout,
-        int writeSetBytesMax,
+        long writeSetBytesMax,
         long logRetainBytes) {
 
     public ReplicaConfiguration {
@@ -48,7 +48,7 @@ public record ReplicaConfiguration(
         members = List.copyOf(members);
         range("commit-timeout", commitTimeout.toMillis(), 100, 600_000, "ms");
         range("read-grace", readGrace.toMillis(), 0, 600_000, "ms");
-        range("write-set-bytes-max", writeSetBytesMax, 64 << 10, 64 << 20, "bytes");
+        range("write-set-bytes-max", writeSetBytesMax, 64 << 10, 64L << 30, "bytes");
         range("log-retain-bytes", logRetainBytes, 1 << 20, 1L << 40, "bytes");
     }
 

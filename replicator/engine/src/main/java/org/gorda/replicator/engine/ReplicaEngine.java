@@ -85,6 +85,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** Others need know seldom how much of the log is not needed any more. */
     private static final long TELL_DURABLE_EVERY = 10_000;
 
+    private static final long TELL_DURABLE_EVERY_BYTES = 64L << 20;
+
     private record Applied(WriteSet writeSet, Position position) {}
 
     private record LogMark(long index, long bytes) {}
@@ -98,7 +100,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final Map<TransactionId, SuspendedCommit> inFlight = new ConcurrentHashMap<>();
     private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
     private final Map<Long, CompletableFuture<Verification>> verifying = new ConcurrentHashMap<>();
+
+    /** Guarded by itself: who asks does not wait while a large one is being made. */
     private final Map<Long, Verification> verifications = new LinkedHashMap<>();
+
     private final List<Applied> segment = new ArrayList<>();
     private final List<SuspendedCommit> toRelease = new ArrayList<>();
     private final Deque<LogMark> logMarks = new ArrayDeque<>();
@@ -109,6 +114,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final LongAdder applied = new LongAdder();
     private final Map<Refusal.Cause, LongAdder> refused = new EnumMap<>(Refusal.Cause.class);
     private final ScheduledExecutorService maintenance;
+    private final ChunkSender chunkSender;
 
     private @Nullable ReflectedDatabase database;
     private @Nullable Applier applier;
@@ -121,7 +127,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private long segmentBytes;
     private long logBytes;
     private long checkpointedIndex;
+
+    /** A restart needs the log behind this. */
+    private long restartIndex;
+
     private long toldDurable;
+    private long toldDurableBytes;
 
     private volatile ReplicaState state = ReplicaState.STARTING;
     private volatile String explanation = "starting";
@@ -138,6 +149,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         this.configuration = configuration;
         this.checkpoints = new CheckpointFile(configuration.directory());
         this.core = new ReplicaCore(configuration.self(), run, this);
+        this.chunkSender = new ChunkSender(configuration.commitTimeout());
         for (Refusal.Cause cause : Refusal.Cause.values()) {
             refused.put(cause, new LongAdder());
         }
@@ -178,6 +190,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             after = checkpoint.position();
             storedFound |= checkpoint.stored().equals(stored);
             checkpointedIndex = after.index();
+            restartIndex = Math.min(after.index(), core.firstNeeded() - 1);
             last = after;
             visibleIndex = after.index();
             primary = core.primary();
@@ -386,13 +399,21 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     "the primary changed while transaction " + id + " ran; it did not happen: run it again");
         }
         checkWritable();
-        ByteBuffer message = commit.writeSet().precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
-        ReplicaMessage.putWriteSetHeader(message, id, begunIn, visibleIndex);
-        message.rewind();
-        // Before it is sent, because the answer may be quicker than this thread.
-        inFlight.put(id, commit);
+        WriteSet writeSet = commit.writeSet();
+        long base = visibleIndex;
+        boolean asked = false;
         try {
-            group().data().multicast(message, configuration.commitTimeout());
+            int chunks = chunkSender.send(
+                    group().data(), id, begunIn, base, writeSet, () -> primaryHere && begunIn == epoch);
+            ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
+            ReplicaMessage.putWriteSetHeader(message, id, begunIn, visibleIndex, chunks);
+            // Before it is sent, because the answer may be quicker than this thread.
+            inFlight.put(id, commit);
+            group().data().multicast(message.rewind(), configuration.commitTimeout());
+            asked = true;
+        } catch (RefusedException e) {
+            count(e.refusal().cause());
+            throw e;
         } catch (GroupException e) {
             inFlight.remove(id);
             throw refuse(
@@ -402,6 +423,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                                     ? Refusal.Cause.TOO_LARGE
                                     : Refusal.Cause.STOPPED,
                     String.valueOf(e.getMessage()));
+        } finally {
+            if (!asked && writeSet.precedingLength() > 0) {
+                // Chunks that are ordered already would be kept for a commit that does not come.
+                send(new ReplicaMessage.Close(id, base, 0));
+            }
         }
         return configuration.commitTimeout().toNanos();
     }
@@ -610,7 +636,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     // ------------------------------------------------------------------------------------------------ the core wants
 
     @Override
-    public void commit(Position position, TransactionId id, ByteBuffer writeSet) {
+    public void commit(Position position, TransactionId id, long[] chunks, ByteBuffer writeSet) {
         if (position.index() <= stored.index()) {
             return; // the database has it
         }
@@ -628,7 +654,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 return;
             }
         }
-        WriteSet decoded = WriteSet.decode(writeSet);
+        WriteSet decoded = WriteSet.decode(writeSet, new LogContent(log(), chunks));
+        if (chunks.length > 0) {
+            commitSegment();
+        }
         segment.add(new Applied(decoded, position));
         segmentBytes += decoded.length();
         applied.increment();
@@ -636,6 +665,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (segmentBytes > SEGMENT_BYTES_MAX || segment.size() >= SEGMENT_SETS_MAX) {
             commitSegment();
         }
+    }
+
+    @Override
+    public void chunk(TransactionId id) {
+        chunkSender.delivered(id);
     }
 
     private static StoredPosition storedAt(Position position) {
@@ -728,6 +762,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void outcome(long request, MemberId asker, TransactionId id, Outcome outcome) {
+        chunkSender.giveUp(id);
         CompletableFuture<Outcome> waiting = asker.equals(configuration.self()) ? closing.remove(request) : null;
         if (waiting != null) {
             waiting.complete(outcome);
@@ -742,9 +777,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         CompletableFuture<Verification> waiting = verifying.remove(request);
         try {
             Verification result = new Verification(request, configuration.self(), position.toString(), checksums());
-            verifications.put(request, result);
-            if (verifications.size() > VERIFICATIONS_KEPT) {
-                verifications.remove(verifications.keySet().iterator().next());
+            synchronized (verifications) {
+                verifications.put(request, result);
+                if (verifications.size() > VERIFICATIONS_KEPT) {
+                    verifications.remove(verifications.keySet().iterator().next());
+                }
             }
             progress.signalAll();
             if (waiting != null) {
@@ -770,7 +807,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void durableEverywhere(long index) {
-        long needed = Math.min(index, checkpointedIndex);
+        long needed = Math.min(index, restartIndex);
         LogMark removed = null;
         while (!logMarks.isEmpty()
                 && logMarks.getFirst().index() <= needed
@@ -810,6 +847,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             ByteBuffer snapshot;
             Position position;
             StoredPosition held;
+            long needed;
+            long bytes;
             order.lock();
             try {
                 position = last;
@@ -818,6 +857,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     return;
                 }
                 snapshot = core.checkpoint();
+                needed = core.firstNeeded();
+                bytes = logBytes;
                 held = database().storedPosition().orElse(NOTHING_STORED);
             } finally {
                 order.unlock();
@@ -826,9 +867,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             database().flush().ifPresent(forced -> durableIndex = forced.index());
             checkpoints.save(new CheckpointFile.Checkpoint(position, held, snapshot));
             checkpointedIndex = position.index();
-            if (position.index() - toldDurable >= TELL_DURABLE_EVERY) {
-                toldDurable = position.index();
-                multicast(new ReplicaMessage.Durable(configuration.self(), position.index()));
+            restartIndex = Math.min(position.index(), needed - 1);
+            if (restartIndex - toldDurable >= TELL_DURABLE_EVERY
+                    || bytes - toldDurableBytes >= TELL_DURABLE_EVERY_BYTES) {
+                toldDurable = restartIndex;
+                toldDurableBytes = bytes;
+                multicast(new ReplicaMessage.Durable(configuration.self(), restartIndex));
             }
         } catch (RuntimeException e) {
             fail("the database or the checkpoint could not be forced to disk: " + e.getMessage(), e);
@@ -910,11 +954,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** What this replica found for a verification, empty if it has not got there. */
     Optional<Verification> verification(long request) {
-        order.lock();
-        try {
+        synchronized (verifications) {
             return Optional.ofNullable(verifications.get(request));
-        } finally {
-            order.unlock();
         }
     }
 

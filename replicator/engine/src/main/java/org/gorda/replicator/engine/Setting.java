@@ -81,10 +81,9 @@ public enum Setting {
     WRITE_SET_BYTES_MAX(
             "write-set-bytes-max",
             "size",
-            "16MB",
+            "1GB",
             "the largest transaction",
-            (builder, text) ->
-                    builder.writeSetBytesMax((int) Math.min(Integer.MAX_VALUE, size("write-set-bytes-max", text)))),
+            (builder, text) -> builder.writeSetBytesMax(size("write-set-bytes-max", text))),
     LOG_RETAIN_BYTES(
             "log-retain-bytes",
             "size",

@@ -14,5 +14,9 @@ enum Flaw {
     /** The log is released up to the checkpoint although the database is not on disk that far. */
     CHECKPOINTS_WITHOUT_FLUSH,
     /** A client in doubt takes "not known here" for "not committed". */
-    TAKES_UNKNOWN_FOR_ABORTED
+    TAKES_UNKNOWN_FOR_ABORTED,
+    /** The log is released up to the checkpoint although chunks of a transaction that is not decided lie before it. */
+    RELEASES_OPEN_CHUNKS,
+    /** A large transaction that is given up half-sent leaves its chunks to be kept for ever. */
+    LEAVES_CHUNKS_OPEN
 }

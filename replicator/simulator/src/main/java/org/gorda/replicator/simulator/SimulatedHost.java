@@ -14,8 +14,9 @@ final class SimulatedHost {
      *
      * @param position up to which the core had everything
      * @param stored up to which the database had everything, at the same place in the order
+     * @param neededBehind the log from here on is needed to go on
      */
-    record Checkpoint(Position position, Position stored, ByteBuffer state) {}
+    record Checkpoint(Position position, Position stored, ByteBuffer state, long neededBehind) {}
 
     private static final long RESTART_NANOS_MAX = 1_500_000_000L;
 

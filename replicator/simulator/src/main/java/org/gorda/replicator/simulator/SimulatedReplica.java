@@ -72,6 +72,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     private static final int SEGMENT_SETS_MAX = 5;
     private static final long MAINTENANCE_NANOS = 700_000_000L;
     private static final long STATEMENT_NANOS_MAX = 4_000_000L;
+    private static final long CHUNK_NANOS_MAX = 300_000_000L;
     private static final long RETRY_NANOS = 50_000_000L;
 
     private final SimulatedCluster cluster;
@@ -95,6 +96,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     private boolean paused;
     private long visibleIndex;
     private long checkpointedIndex;
+    private long restartIndex;
     private long toldDurable;
     private long lastRequest;
 
@@ -124,6 +126,7 @@ final class SimulatedReplica implements GroupListener, Effects {
             after = checkpoint.position();
             storedFound |= checkpoint.stored().equals(stored);
             checkpointedIndex = after.index();
+            restartIndex = neededBehind(after.index());
             last = after;
             visibleIndex = after.index();
         }
@@ -180,7 +183,7 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     /** Whether everything is done that was asked of this replica. */
     boolean isQuiet() {
-        return open.isEmpty() && bank.uncommitted() == 0;
+        return open.isEmpty() && bank.uncommitted() == 0 && core.openTransactions() == 0;
     }
 
     // ------------------------------------------------------------------------------------------- local transactions
@@ -229,19 +232,53 @@ final class SimulatedReplica implements GroupListener, Effects {
             answer(local, Answer.ABORTED);
             return;
         }
-        local.sent = true;
-        inFlight.put(local.id, local);
+        int chunks = random.nextInt(4) == 0 ? 1 + random.nextInt(Transfer.CHUNKS_MAX) : 0;
+        long epoch = early ? core.epoch() : local.epoch;
+        send(local, epoch, visibleIndex, local.transfer.messages(epoch, visibleIndex, chunks), 0);
+    }
+
+    /** Sends the next of a transaction's messages; others' come between. */
+    private void send(Local local, long epoch, long base, List<ByteBuffer> messages, int next) {
+        boolean last = next == messages.size() - 1;
+        boolean given = local.answered
+                || epoch != core.epoch()
+                || !(primaryHere || cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY)
+                || random.nextInt(40) == 0;
+        if (next > 0 && given) {
+            giveUp(local, base);
+            return;
+        }
+        if (last) {
+            local.sent = true;
+            inFlight.put(local.id, local);
+        }
         try {
-            group.multicast(local.transfer.message(early ? core.epoch() : local.epoch, visibleIndex), Duration.ZERO);
+            group.multicast(messages.get(next), Duration.ZERO);
         } catch (GroupException e) {
             inFlight.remove(local.id);
-            answer(local, Answer.ABORTED);
+            if (next > 0) {
+                giveUp(local, base);
+            } else {
+                answer(local, Answer.ABORTED);
+            }
+            return;
+        }
+        if (!last) {
+            later(random.nextLong(CHUNK_NANOS_MAX), "chunk", () -> send(local, epoch, base, messages, next + 1));
             return;
         }
         if (cluster.flaw == Flaw.ACKNOWLEDGES_BEFORE_ORDERED) {
             local.client.accept(Answer.COMMITTED);
         }
         later(cluster.commitTimeoutNanos, "overdue", () -> overdue(local));
+    }
+
+    /** What was sent of a transaction will not be followed by its end. */
+    private void giveUp(Local local, long base) {
+        if (cluster.flaw != Flaw.LEAVES_CHUNKS_OPEN) {
+            send(new ReplicaMessage.Close(local.id, base, 0));
+        }
+        answer(local, Answer.ABORTED);
     }
 
     /** The client goes away without knowing, and the transaction's locks with it: what runs from now on may have read too little. */
@@ -336,8 +373,12 @@ final class SimulatedReplica implements GroupListener, Effects {
     // ------------------------------------------------------------------------------------------------ the core wants
 
     @Override
-    public void commit(Position position, TransactionId id, ByteBuffer writeSet) {
-        Transfer transfer = Transfer.decode(id, writeSet);
+    public void commit(Position position, TransactionId id, long[] chunks, ByteBuffer writeSet) {
+        if (position.index() <= stored.index() && chunks.length > 0 && cluster.flaw != Flaw.APPLIES_WHAT_IS_STORED) {
+            cluster.witness.decided(host.name, position.index(), id, true);
+            return;
+        }
+        Transfer transfer = Transfer.decode(id, read(chunks), writeSet);
         cluster.witness.ordered(host.name, position, transfer);
         if (position.index() <= stored.index() && cluster.flaw != Flaw.APPLIES_WHAT_IS_STORED) {
             return;
@@ -367,6 +408,25 @@ final class SimulatedReplica implements GroupListener, Effects {
             commitSegment();
         }
     }
+
+    /** Reads chunks from the log again, as an applier does. */
+    private List<ByteBuffer> read(long[] chunks) {
+        List<ByteBuffer> contents = new ArrayList<>();
+        for (long index : chunks) {
+            try {
+                Message message = group.at(index);
+                if (ReplicaMessage.decode(message.payload()) instanceof ReplicaMessage.Chunk chunk) {
+                    contents.add(chunk.content());
+                }
+            } catch (GroupException e) {
+                cluster.simulation.broken(host.name + " lacks a chunk of a committed transaction: " + e.getMessage());
+            }
+        }
+        return contents;
+    }
+
+    @Override
+    public void chunk(TransactionId id) {}
 
     private void apply(Position position, Transfer transfer) {
         try {
@@ -426,7 +486,7 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void durableEverywhere(long index) {
-        long needed = Math.min(index, checkpointedIndex) - cluster.logRetained;
+        long needed = Math.min(index, restartIndex) - cluster.logRetained;
         if (needed > 0) {
             group.release(new Position(last.group(), 0, needed));
         }
@@ -465,7 +525,12 @@ final class SimulatedReplica implements GroupListener, Effects {
     private SimulatedHost.@Nullable Checkpoint checkpoint() {
         return bank.uncommitted() > 0 || !storedFound
                 ? null
-                : new SimulatedHost.Checkpoint(last, bank.stored(), core.checkpoint());
+                : new SimulatedHost.Checkpoint(last, bank.stored(), core.checkpoint(), neededBehind(last.index()));
+    }
+
+    /** Where the log begins that a restart at {@code index} needs. */
+    private long neededBehind(long index) {
+        return cluster.flaw == Flaw.RELEASES_OPEN_CHUNKS ? index : Math.min(index, core.firstNeeded() - 1);
     }
 
     private boolean save(SimulatedHost.Checkpoint taken) {
@@ -478,9 +543,10 @@ final class SimulatedReplica implements GroupListener, Effects {
         }
         host.checkpoint = taken;
         checkpointedIndex = taken.position().index();
-        if (checkpointedIndex - toldDurable >= cluster.tellDurableEvery) {
-            toldDurable = checkpointedIndex;
-            send(new ReplicaMessage.Durable(host.name, checkpointedIndex));
+        restartIndex = taken.neededBehind();
+        if (restartIndex - toldDurable >= cluster.tellDurableEvery) {
+            toldDurable = restartIndex;
+            send(new ReplicaMessage.Durable(host.name, restartIndex));
         }
         return true;
     }

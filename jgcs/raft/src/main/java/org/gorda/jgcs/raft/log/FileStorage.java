@@ -43,7 +43,10 @@ import org.slf4j.LoggerFactory;
 public final class FileStorage implements Storage {
 
     private static final Logger LOG = LoggerFactory.getLogger(FileStorage.class);
-    private static final long CACHE_BYTES = 64L << 20;
+
+    /** Of the newest entries; a small heap can only spare a part. */
+    private static final long CACHE_BYTES =
+            Math.min(64L << 20, Runtime.getRuntime().maxMemory() / 16);
 
     private final Path directory;
     private final int segmentBytes;

@@ -158,6 +158,23 @@ public final class Delivery {
         throw new GroupException(GroupException.Disposition.CORRECT, "cannot read: " + obstacle);
     }
 
+    /**
+     * Reads one message as {@link org.gorda.jgcs.LogSession#at} does.
+     *
+     * @throws GroupException if the log does not hold it
+     */
+    public Message at(long index, long decidedIndex) {
+        List<Entry> found = index > decidedIndex ? List.of() : storage.read(index, index, 0);
+        List<Message> messages = messages(found);
+        if (messages.isEmpty()) {
+            throw new GroupException(
+                    GroupException.Disposition.CORRECT,
+                    "cannot read: the log, which is decided up to " + decidedIndex + " and begins after "
+                            + firstHeld().index() + ", holds no message at " + index);
+        }
+        return messages.get(0);
+    }
+
     /** The position before the first entry held. */
     public Position firstHeld() {
         Checkpoint checkpoint = storage.checkpoint();

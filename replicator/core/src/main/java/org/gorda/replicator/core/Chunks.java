@@ -1,0 +1,104 @@
+package org.gorda.replicator.core;
+
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionId;
+
+/**
+ * Where the chunks of transactions lie that are not decided yet. The chunks themselves stay in the log. Confined to the core's
+ * caller.
+ */
+final class Chunks {
+
+    static final long[] NONE = {};
+
+    /** By the place of the first chunk. */
+    private final LinkedHashMap<TransactionId, Places> open = new LinkedHashMap<>();
+
+    private static final class Places {
+        long[] indexes = new long[4];
+        int count;
+
+        void add(long index) {
+            if (count == indexes.length) {
+                indexes = Arrays.copyOf(indexes, count * 2);
+            }
+            indexes[count++] = index;
+        }
+    }
+
+    /** The next chunk of a transaction; any other than the next one is passed over. */
+    void add(TransactionId id, int number, long index) {
+        Places places = open.get(id);
+        if (places == null && number == 0) {
+            places = new Places();
+            open.put(id, places);
+        }
+        if (places != null && places.count == number) {
+            places.add(index);
+        }
+    }
+
+    /** The transaction is decided: where its chunks lie. */
+    long[] take(TransactionId id) {
+        Places places = open.remove(id);
+        return places == null ? NONE : Arrays.copyOf(places.indexes, places.count);
+    }
+
+    /** None of the transactions can be committed any more. */
+    void clear() {
+        open.clear();
+    }
+
+    int transactions() {
+        return open.size();
+    }
+
+    /** The lowest index of a chunk; {@link Long#MAX_VALUE} if there is none. */
+    long first() {
+        return open.isEmpty() ? Long.MAX_VALUE : open.values().iterator().next().indexes[0];
+    }
+
+    int encodedBytes() {
+        int bytes = 4;
+        for (Places places : open.values()) {
+            bytes += 28 + Long.BYTES * places.count;
+        }
+        return bytes;
+    }
+
+    void encode(ByteBuffer target) {
+        target.putInt(open.size());
+        for (Map.Entry<TransactionId, Places> each : open.entrySet()) {
+            SessionId session = each.getKey().session();
+            Places places = each.getValue();
+            target.putLong(session.high()).putLong(session.low());
+            target.putLong(each.getKey().number()).putInt(places.count);
+            for (int i = 0; i < places.count; i++) {
+                target.putLong(places.indexes[i]);
+            }
+        }
+    }
+
+    void decode(ByteBuffer source) {
+        open.clear();
+        int transactions = source.getInt();
+        for (int i = 0; i < transactions; i++) {
+            SessionId session = new SessionId(source.getLong(), source.getLong());
+            TransactionId id = new TransactionId(session, source.getLong());
+            int count = source.getInt();
+            if (count < 1 || count > source.remaining() / Long.BYTES) {
+                throw new BufferUnderflowException();
+            }
+            Places places = new Places();
+            for (int n = 0; n < count; n++) {
+                places.add(source.getLong());
+            }
+            open.put(id, places);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+package org.gorda.replicator.core;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Message;
+import org.gorda.jgcs.MessageId;
+import org.gorda.jgcs.Position;
+import org.junit.jupiter.api.Test;
+
+/** A large transaction is committed with all its chunks or not at all, and what cannot be committed any more is forgotten. */
+class ChunksTest implements Effects {
+
+    private static final MemberId PRIMARY = new MemberId("db1:7800");
+    private static final MemberId OTHER = new MemberId("db2:7800");
+    private static final TransactionId FIRST = new TransactionId(new SessionId(1, 1), 1);
+    private static final TransactionId SECOND = new TransactionId(new SessionId(2, 2), 1);
+
+    private final List<String> done = new ArrayList<>();
+    private ReplicaCore core = new ReplicaCore(OTHER, 1, this);
+    private long index;
+    private Outcome outcome;
+
+    private void deliver(MemberId from, ByteBuffer payload) {
+        index++;
+        core.delivered(new Message(new Position(new GroupId(1, 2), 1, index), new MessageId(from, 1, index), payload));
+    }
+
+    private void proclaim(MemberId member) {
+        deliver(member, ReplicaMessage.encode(new ReplicaMessage.Primary(member, 1)));
+    }
+
+    private void chunk(MemberId from, TransactionId id, long epoch, int number) {
+        ByteBuffer chunk = ByteBuffer.allocate(ReplicaMessage.CHUNK_HEADER_BYTES + 1);
+        ReplicaMessage.putChunkHeader(chunk, id, epoch, 0, number, 0);
+        deliver(from, chunk.rewind());
+    }
+
+    private void commit(MemberId from, TransactionId id, long epoch, int chunks) {
+        ByteBuffer commit = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES);
+        ReplicaMessage.putWriteSetHeader(commit, id, epoch, 0, chunks);
+        deliver(from, commit.rewind());
+    }
+
+    private void close(TransactionId id) {
+        deliver(OTHER, ReplicaMessage.encode(new ReplicaMessage.Close(id, 0, 9)));
+    }
+
+    private void restart() {
+        ByteBuffer state = core.checkpoint();
+        core = new ReplicaCore(OTHER, 2, this);
+        core.restore(state);
+    }
+
+    @Test
+    void chunksOfSeveralTransactionsTakeTurns() {
+        proclaim(PRIMARY);
+        chunk(PRIMARY, FIRST, 1, 0);
+        chunk(PRIMARY, SECOND, 1, 0);
+        chunk(PRIMARY, FIRST, 1, 1);
+        assertThat(core.firstNeeded()).isEqualTo(2);
+        commit(PRIMARY, SECOND, 1, 1);
+        assertThat(core.firstNeeded()).isEqualTo(2);
+        commit(PRIMARY, FIRST, 1, 2);
+        assertThat(core.firstNeeded()).isEqualTo(Long.MAX_VALUE);
+        assertThat(done).containsExactly("commit " + SECOND + " [3]", "commit " + FIRST + " [2, 4]");
+    }
+
+    @Test
+    void aRestartGoesOnBehindTheChunksThatWereThere() {
+        proclaim(PRIMARY);
+        chunk(PRIMARY, FIRST, 1, 0);
+        restart();
+        assertThat(core.firstNeeded()).isEqualTo(2);
+        chunk(PRIMARY, FIRST, 1, 1);
+        restart();
+        commit(PRIMARY, FIRST, 1, 2);
+        assertThat(done).containsExactly("commit " + FIRST + " [2, 3]");
+    }
+
+    @Test
+    void anEpochsEndForgetsWhatWasBegunInIt() {
+        proclaim(PRIMARY);
+        chunk(PRIMARY, FIRST, 1, 0);
+        proclaim(OTHER);
+        assertThat(core.openTransactions()).isZero();
+        chunk(PRIMARY, FIRST, 1, 1);
+        commit(PRIMARY, FIRST, 1, 2);
+        assertThat(core.openTransactions()).isZero();
+        assertThat(done).containsExactly("discard " + FIRST);
+    }
+
+    @Test
+    void aClosedTransactionIsForgottenWhateverOfItFollows() {
+        proclaim(PRIMARY);
+        chunk(PRIMARY, FIRST, 1, 0);
+        close(FIRST);
+        assertThat(core.openTransactions()).isZero();
+        chunk(PRIMARY, FIRST, 1, 1);
+        close(SECOND);
+        chunk(PRIMARY, SECOND, 1, 0);
+        assertThat(core.openTransactions()).isZero();
+        commit(PRIMARY, FIRST, 1, 2);
+        commit(PRIMARY, SECOND, 1, 1);
+        assertThat(done).containsExactly("discard " + FIRST, "discard " + SECOND);
+    }
+
+    @Test
+    void manyOthersBetweenItsChunksDoNotMakeATransactionTooOld() {
+        proclaim(PRIMARY);
+        chunk(PRIMARY, FIRST, 1, 0);
+        chunk(PRIMARY, SECOND, 1, 0);
+        index += 3 * Outcomes.KEPT;
+        chunk(PRIMARY, FIRST, 1, 1);
+        long base = index;
+        ByteBuffer commit = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES);
+        ReplicaMessage.putWriteSetHeader(commit, FIRST, 1, base, 2);
+        deliver(PRIMARY, commit.rewind());
+        assertThat(done).containsExactly("commit " + FIRST + " [2, " + base + "]");
+        close(SECOND);
+        assertThat(outcome).isEqualTo(Outcome.ABORTED);
+        chunk(PRIMARY, SECOND, 1, 1);
+        chunk(PRIMARY, SECOND, 1, 0);
+        assertThat(core.openTransactions()).isZero();
+    }
+
+    @Test
+    void whatIsNotWholeIsDiscarded() {
+        proclaim(PRIMARY);
+        chunk(PRIMARY, FIRST, 1, 0);
+        chunk(PRIMARY, FIRST, 1, 2);
+        chunk(OTHER, FIRST, 1, 1);
+        commit(PRIMARY, FIRST, 1, 2);
+        commit(PRIMARY, SECOND, 1, 1);
+        assertThat(done).containsExactly("discard " + FIRST, "discard " + SECOND);
+        assertThat(core.openTransactions()).isZero();
+    }
+
+    @Override
+    public void commit(Position position, TransactionId id, long[] chunks, ByteBuffer writeSet) {
+        done.add("commit " + id + " " + java.util.Arrays.toString(chunks));
+    }
+
+    @Override
+    public void chunk(TransactionId id) {}
+
+    @Override
+    public void discard(TransactionId id, Refusal refusal) {
+        done.add("discard " + id);
+    }
+
+    @Override
+    public void primary(MemberId member, long epoch, boolean here) {}
+
+    @Override
+    public void outcome(long request, MemberId asker, TransactionId id, Outcome found) {
+        outcome = found;
+    }
+
+    @Override
+    public void verify(long request, Position position) {}
+
+    @Override
+    public void durableEverywhere(long everywhere) {}
+
+    @Override
+    public void send(ReplicaMessage message) {}
+}
