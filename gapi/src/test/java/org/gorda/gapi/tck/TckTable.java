@@ -12,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
@@ -107,8 +108,8 @@ public final class TckTable implements AfterEachCallback {
                 "there is no " + FILE.getParent() + " above " + Path.of("").toAbsolutePath());
     }
 
-    private static TreeSet<String> cases(Class<?> suite) {
-        TreeSet<String> names = new TreeSet<>();
+    private static Set<String> cases(Class<?> suite) {
+        Set<String> names = new TreeSet<>();
         Arrays.stream(suite.getDeclaredMethods())
                 .filter(method -> method.isAnnotationPresent(Test.class))
                 .forEach(method -> names.add(method.getName()));

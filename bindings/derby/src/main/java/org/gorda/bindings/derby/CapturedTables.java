@@ -1,6 +1,5 @@
 package org.gorda.bindings.derby;
 
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -31,16 +30,6 @@ final class CapturedTables {
             byHeap = new ConcurrentHashMap<>();
             schemaChanges.remove(connection);
         }
-    }
-
-    /** The connections, but for this one, whose transactions have changed the schema. */
-    List<ReflectedConnection> changedByOthers(ReflectedConnection connection) {
-        return schemaChanges.isEmpty()
-                ? List.of()
-                : schemaChanges.stream()
-                        .filter(changing -> !changing.equals(connection))
-                        .map(ReflectedConnection.class::cast)
-                        .toList();
     }
 
     /** For tests. */

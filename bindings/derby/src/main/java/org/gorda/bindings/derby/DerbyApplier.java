@@ -53,7 +53,7 @@ final class DerbyApplier implements Applier {
     public void apply(WriteSet writeSet) {
         synchronized (connection) {
             try {
-                database.makeWay(context);
+                database.makeWay();
                 DerbyDatabase.within(context, () -> {
                     applyWithin(new WriteSetReader(writeSet));
                     return true;

@@ -230,8 +230,11 @@ final class DerbyDatabase implements ReflectedDatabase {
     }
 
     /** Rolls back schema changes that are in the applier's way. */
-    void makeWay(ReflectedConnection forApplier) throws StandardException {
-        locks.rollBackForApplier(() -> captured.changedByOthers(forApplier));
+    void makeWay() throws StandardException {
+        locks.rollBackForApplier(() -> open.stream()
+                .map(LocalTransaction::connection)
+                .filter(ReflectedConnection::changesSchema)
+                .toList());
     }
 
     /** For tests. */

@@ -1,7 +1,6 @@
 package org.gorda.bindings.derby;
 
 import org.apache.derby.shared.common.error.StandardException;
-import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.TransactionContext;
 import org.gorda.gapi.TransactionId;
@@ -21,7 +20,7 @@ final class LocalTransaction implements TransactionContext {
     }
 
     @Override
-    public ConnectionContext connection() {
+    public ReflectedConnection connection() {
         return connection;
     }
 

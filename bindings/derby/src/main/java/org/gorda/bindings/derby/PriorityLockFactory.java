@@ -51,6 +51,12 @@ public final class PriorityLockFactory implements LockFactory {
     private static final int SLICE_MILLIS = 20;
     private static final int HELPERS = 8;
 
+    /**
+     * How long Derby's own transactions wait. By one a commit removes what its transaction has dropped, and who still has a lock there
+     * may wait for a commit himself, behind this one.
+     */
+    private static final int OWN_WAIT_MILLIS = 100;
+
     /** How long the applier waits for a lock that nobody it could roll back holds. */
     private static final Duration APPLIER_WAIT_MAX = Duration.ofMinutes(1);
 
@@ -239,7 +245,7 @@ public final class PriorityLockFactory implements LockFactory {
         }
         ReflectedConnection connection = connections.get(space);
         if (connection == null) {
-            return attempt.lock(timeout);
+            return attempt.lock(OWN_WAIT_MILLIS);
         }
         connection.beginWait();
         try {

@@ -70,7 +70,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private @Nullable String nameForExecution;
 
     /** Whether the transaction has changed the schema, and the tables it put rows into before they had a primary key. */
-    private boolean schemaChanged;
+    private volatile boolean schemaChanged;
 
     private final Set<TableShape> keyless = new HashSet<>();
 
@@ -170,6 +170,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     @Nullable
     LocalTransaction localTransaction() {
         return transaction;
+    }
+
+    /** Whether the transaction that is open has changed the schema. For any thread. */
+    boolean changesSchema() {
+        return schemaChanged;
     }
 
     /** The client names its transaction, which it is about to commit, so that it can ask for its outcome. */

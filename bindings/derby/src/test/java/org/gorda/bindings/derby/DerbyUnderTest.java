@@ -171,22 +171,25 @@ final class DerbyUnderTest implements TckBinding {
         DatabaseConfiguration configuration = configuration(
                 database.toAbsolutePath().getParent(), database.getFileName().toString());
         DerbyEngine.start();
-        if (privileges) {
-            String url = "jdbc:derby:" + configuration.location();
-            try (Connection connection = DriverManager.getConnection(url + ";create=true");
-                    Statement statement = connection.createStatement()) {
-                statement.execute(
-                        "CALL SYSCS_UTIL.SYSCS_SET_DATABASE_PROPERTY('derby.database.sqlAuthorization', 'true')");
-            }
-            try {
-                DriverManager.getConnection(url + ";shutdown=true").close();
-            } catch (SQLException e) {
-                if (!"08006".equals(e.getSQLState())) {
-                    throw e;
-                }
+        String url = "jdbc:derby:" + configuration.location();
+        try (Connection connection = DriverManager.getConnection(url + ";create=true");
+                Statement statement = connection.createStatement()) {
+            set(statement, "derby.locks.deadlockTimeout", "2");
+            set(statement, "derby.locks.waitTimeout", "10");
+            set(statement, "derby.database.sqlAuthorization", String.valueOf(privileges));
+        }
+        try {
+            DriverManager.getConnection(url + ";shutdown=true").close();
+        } catch (SQLException e) {
+            if (!"08006".equals(e.getSQLState())) {
+                throw e;
             }
         }
         binding().open(configuration, new MetaLevel()).close();
+    }
+
+    private static void set(Statement statement, String property, String value) throws SQLException {
+        statement.execute("CALL SYSCS_UTIL.SYSCS_SET_DATABASE_PROPERTY('" + property + "', '" + value + "')");
     }
 
     @Override
