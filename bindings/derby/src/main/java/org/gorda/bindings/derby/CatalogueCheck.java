@@ -34,8 +34,8 @@ final class CatalogueCheck {
     /** An index, with the constraint that it is for, if it is for one. */
     private record Index(@Nullable String constraint, String type, boolean referenced, String descriptor) {
 
-        boolean isKey() {
-            return type.equals("P") || type.equals("U");
+        boolean isPrimaryKey() {
+            return type.equals("P");
         }
 
         boolean isDeferrable() {
@@ -144,21 +144,20 @@ final class CatalogueCheck {
             if (DerbyValues.typeOf(column.jdbcType()) == null) {
                 obstacle(
                         "table " + table,
-                        "its column " + TableShape.quoted(column.name()) + " is XML or of a user-defined type",
+                        "its column " + TableShape.quoted(column.name()) + " is of a user-defined type",
                         "store it as a CLOB or BLOB");
             }
         }
         for (Index index : indexes) {
-            if (index.isKey() && index.isDeferrable()) {
+            if (index.isPrimaryKey() && index.isDeferrable()) {
                 String constraint = TableShape.quoted(String.valueOf(index.constraint()));
                 obstacle(
                         "table " + table,
-                        "its constraint " + constraint + " is deferrable",
-                        drop(table, constraint) + "; "
-                                + addKey(table, constraint, index.type(), names(index, columns)));
+                        "its primary key " + constraint + " is deferrable, so that it does not always tell rows apart",
+                        drop(table, constraint) + "; " + addKey(table, constraint, names(index, columns)));
             }
         }
-        if (indexes.stream().noneMatch(index -> index.type().equals("P"))) {
+        if (indexes.stream().noneMatch(Index::isPrimaryKey)) {
             String fix = key(table, columns, indexes);
             obstacle(
                     "table " + table,
@@ -183,7 +182,7 @@ final class CatalogueCheck {
             return constraint == null
                     ? add
                     : drop(table, TableShape.quoted(constraint)) + "; "
-                            + addKey(table, TableShape.quoted(constraint), "P", names(index, columns));
+                            + addKey(table, TableShape.quoted(constraint), names(index, columns));
         }
         String identity = columns.stream()
                 .filter(Column::identity)
@@ -200,9 +199,8 @@ final class CatalogueCheck {
         return "ALTER TABLE " + table + " DROP CONSTRAINT " + constraint;
     }
 
-    private static String addKey(String table, String constraint, String type, String columns) {
-        return "ALTER TABLE " + table + " ADD CONSTRAINT " + constraint
-                + (type.equals("P") ? " PRIMARY KEY (" : " UNIQUE (") + columns + ")";
+    private static String addKey(String table, String constraint, String columns) {
+        return "ALTER TABLE " + table + " ADD CONSTRAINT " + constraint + " PRIMARY KEY (" + columns + ")";
     }
 
     private static String names(Index index, List<Column> columns) {
