@@ -46,6 +46,7 @@ class CatalogueCheckTest {
     @TempDir
     Path directory;
 
+    private final MetaLevel metaLevel = new MetaLevel();
     private String url;
 
     @BeforeEach
@@ -112,7 +113,7 @@ class CatalogueCheckTest {
                 .open(
                         new DatabaseConfiguration(
                                 directory.resolve("db").toString(), Map.of(), Duration.ofMillis(200), 32 << 20, true),
-                        new MetaLevel());
+                        metaLevel);
         try (Connection connection = database.connect(new Properties());
                 Statement statement = connection.createStatement()) {
             for (String table : KEYLESS.keySet()) {
