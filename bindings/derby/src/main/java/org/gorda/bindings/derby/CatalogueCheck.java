@@ -49,7 +49,7 @@ final class CatalogueCheck {
         /** From {@code UNIQUE BTREE (1, 3 DESC)}. */
         List<Integer> positions() {
             String list = descriptor.substring(descriptor.indexOf('(') + 1, descriptor.indexOf(')'));
-            return Arrays.stream(list.split(","))
+            return Arrays.stream(list.split(",", -1))
                     .map(column -> Integer.valueOf(column.replace("DESC", "").strip()))
                     .toList();
         }

@@ -100,7 +100,7 @@ class CatalogueCheckTest {
         assertThat(found.stream().map(Finding::fix)).containsExactlyInAnyOrderElementsOf(KEYLESS.values());
         refusedIs(true);
         for (Finding finding : found) {
-            execute(finding.fix().split("; "));
+            execute(finding.fix().split("; ", -1));
         }
         assertThat(obstacles()).isEmpty();
         refusedIs(false);
@@ -155,7 +155,7 @@ class CatalogueCheckTest {
                         "schema \"GORDA\": GORDA keeps its own tables in a schema of that name");
         for (Finding finding : obstacles()) {
             if (finding.problem().contains("deferrable")) {
-                execute(finding.fix().split("; "));
+                execute(finding.fix().split("; ", -1));
             }
         }
         execute("DROP TABLE X", "DROP TABLE GORDA.T", "DROP SCHEMA GORDA RESTRICT");
