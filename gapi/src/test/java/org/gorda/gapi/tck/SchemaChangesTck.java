@@ -75,7 +75,7 @@ public abstract class SchemaChangesTck extends BindingTck {
     private List<String> constraintNames(ReflectedDatabase database) throws SQLException {
         return catalogue(database).stream()
                 .filter(line -> line.startsWith("constraint "))
-                .map(line -> line.split(" ")[1])
+                .map(line -> line.split(" ", -1)[1])
                 .toList();
     }
 
