@@ -46,14 +46,25 @@ public final class ReplicaProcess {
 
     /** Starts it; its output goes to a file in its directory. */
     public void start() {
+        start(command);
+    }
+
+    /** As {@link #start}, on a disk that has no room for files of more than so many bytes. */
+    public void startWithFilesUpTo(long bytes) {
+        List<String> limited = new ArrayList<>(List.of("sh", "-c", "ulimit -f " + bytes / 512 + "; exec \"$@\"", "sh"));
+        limited.addAll(command);
+        start(limited);
+    }
+
+    private void start(List<String> line) {
         try {
             Files.createDirectories(directory);
-            process = new ProcessBuilder(command)
+            process = new ProcessBuilder(line)
                     .redirectErrorStream(true)
                     .redirectOutput(ProcessBuilder.Redirect.appendTo(log().toFile()))
                     .start();
         } catch (IOException e) {
-            throw new BenchException(name + " cannot be started with " + command + ": " + e, e);
+            throw new BenchException(name + " cannot be started with " + line + ": " + e, e);
         }
     }
 
@@ -135,6 +146,15 @@ public final class ReplicaProcess {
         if (!isAlive()) {
             throw new BenchException(
                     name + " has ended with status " + process().exitValue() + ":\n" + lastLines());
+        }
+    }
+
+    /** What it wrote, of all its runs. */
+    public String output() {
+        try {
+            return Files.readString(log());
+        } catch (IOException e) {
+            throw new BenchException(log() + " cannot be read: " + e, e);
         }
     }
 

@@ -1,5 +1,9 @@
 package org.gorda.gapi;
 
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /** Makes a kind of database reflective; found by {@link java.util.ServiceLoader} and its name. Thread-safe. */
@@ -17,4 +21,12 @@ public interface DatabaseBinding {
      *     the message says why and what to do
      */
     ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener);
+
+    /**
+     * Looks for what in a database cannot be replicated, before it is; as far as its catalogue shows it. Changes nothing.
+     *
+     * @param connection to the database, by whatever driver, whose transaction is used
+     * @return empty if the database is not of this kind
+     */
+    Optional<List<Finding>> examine(Connection connection) throws SQLException;
 }

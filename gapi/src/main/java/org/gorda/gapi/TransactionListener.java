@@ -38,4 +38,10 @@ public interface TransactionListener {
 
     /** Whether {@link #reading} is to be called; asked once, when the database is opened. */
     boolean wantsReads();
+
+    /**
+     * The database has stopped by itself, for instance because its disk is full: nothing can be committed or applied any more. Called
+     * once, by whatever thread met it.
+     */
+    default void databaseFailed(ReflectionException cause) {}
 }

@@ -67,6 +67,7 @@ record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, 
         boolean ofReplicas = Setting.of(key).isPresent();
         return ofReplicas
                 ? new ReplicaException("'" + key + "' is a setting of the replica processes, not of their clients")
-                : new ReplicaException("there is no setting '" + key + "' for clients; there are " + KEYS);
+                : new ReplicaException("there is no setting '" + key + "' for clients, which have " + KEYS
+                        + "; did you mean '" + Setting.nearest(key, KEYS.stream()) + "'?");
     }
 }

@@ -56,9 +56,18 @@ final class EmbeddedReplicas {
                 REPLICAS.put(url.location(), started);
                 return started;
             } catch (ReplicaException e) {
-                throw new SQLNonTransientConnectionException(e.getMessage(), "08001", e);
+                throw new SQLNonTransientConnectionException(e.getMessage(), isRejection(e) ? "08004" : "08001", e);
             }
         }
+    }
+
+    /** Whether it is the engine that lets this user not in. */
+    private static boolean isRejection(ReplicaException failure) {
+        Throwable at = failure;
+        while (at.getCause() != null && !(at instanceof SQLException)) {
+            at = at.getCause();
+        }
+        return at instanceof SQLException engine && "08004".equals(engine.getSQLState());
     }
 
     /** The replica's own connections are made as the first user's. */

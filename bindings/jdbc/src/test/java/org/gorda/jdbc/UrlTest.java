@@ -25,7 +25,7 @@ class UrlTest {
                 "jdbc:gorda://a/db -> 'a' in the URL is not host:port",
                 "jdbc:gorda://a:1,/db -> '' in the URL is not host:port",
                 "jdbc:gorda://a:99999/db -> 'a:99999' in the URL",
-                "jdbc:gorda://a:1/db;conect-timeout=5s -> 'conect-timeout' for clients; there are [connect-timeout",
+                "jdbc:gorda://a:1/db;conect-timeout=5s -> did you mean 'connect-timeout'",
                 "jdbc:gorda://a:1/db;members=b:2 -> 'members' is a setting of the replica processes",
                 "jdbc:gorda://a:1/db;connect-timeout=soon -> connect-timeout",
                 "jdbc:gorda://a:1/db;nonsense -> 'nonsense' in the URL is not key=value",

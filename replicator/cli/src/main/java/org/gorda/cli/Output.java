@@ -18,6 +18,8 @@ final class Output {
             .disableHtmlEscaping()
             .create();
 
+    private static final int CHAIN_MAX = 5;
+
     @Spec(Spec.Target.MIXEE)
     @SuppressWarnings("NullAway.Init") // by picocli
     private CommandSpec command;
@@ -53,9 +55,18 @@ final class Output {
         }
     }
 
-    /** One line for what went wrong. */
+    /** One line for what went wrong. An engine may tell the cause in the exceptions chained to the first. */
     static String explain(Throwable failure) {
-        String message = failure.getMessage() == null ? failure.toString() : failure.getMessage();
-        return failure instanceof SQLException sql ? "SQLSTATE " + sql.getSQLState() + ": " + message : message;
+        StringBuilder line = new StringBuilder();
+        Throwable at = failure;
+        for (int i = 0; at != null && i < CHAIN_MAX; i++) {
+            String message = at.getMessage() == null ? at.toString() : at.getMessage();
+            SQLException sql = at instanceof SQLException one ? one : null;
+            line.append(i == 0 ? "" : "; ");
+            line.append(sql == null ? "" : "SQLSTATE " + sql.getSQLState() + ": ")
+                    .append(message);
+            at = sql == null ? null : sql.getNextException();
+        }
+        return line.toString().replaceAll("\\s*\\R\\s*", " ");
     }
 }

@@ -31,6 +31,10 @@ final class ArchitectureTest {
     static final ArchRule RAFT_KNOWS_JGCS = only("org.gorda.jgcs.raft..", "org.gorda.jgcs", "org.gorda.jgcs.raft..");
 
     @ArchTest
+    static final ArchRule JGROUPS_KNOWS_JGCS =
+            only("org.gorda.jgcs.jgroups", "org.gorda.jgcs", "org.gorda.jgcs.jgroups");
+
+    @ArchTest
     static final ArchRule RAFTS_CORE_STANDS_ALONE =
             only("org.gorda.jgcs.raft.core", "org.gorda.jgcs", "org.gorda.jgcs.raft.core");
 
@@ -55,9 +59,9 @@ final class ArchitectureTest {
             only("org.gorda.jdbc..", "org.gorda.jdbc..", "org.gorda.replicator.engine", "org.gorda.gapi");
 
     @ArchTest
-    static final ArchRule ONLY_RAFTS_TRANSPORT_KNOWS_JGROUPS = noClasses()
+    static final ArchRule ONLY_A_TRANSPORT_AND_A_TOOLKIT_KNOW_JGROUPS = noClasses()
             .that()
-            .resideOutsideOfPackage("org.gorda.jgcs.raft.transport")
+            .resideOutsideOfPackages("org.gorda.jgcs.raft.transport", "org.gorda.jgcs.jgroups")
             .should()
             .dependOnClassesThat()
             .resideInAPackage("org.jgroups..")

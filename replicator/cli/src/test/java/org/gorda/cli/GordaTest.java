@@ -3,13 +3,10 @@ package org.gorda.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
-import com.google.gson.JsonParser;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.gorda.bench.ReplicaGroup;
@@ -22,40 +19,16 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** The command as its users see it: a process, its exit status, what it prints. */
 final class GordaTest {
 
-    private record Run(int status, String out, String err) {
-
-        JsonObject lastLine() {
-            List<String> lines = out.lines().toList();
-            return JsonParser.parseString(lines.get(lines.size() - 1)).getAsJsonObject();
-        }
-    }
-
     @TempDir
     private Path directory;
 
-    private Run gorda(String... arguments) throws IOException, InterruptedException {
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-ea",
-                "-cp",
-                System.getProperty("java.class.path"),
-                "org.gorda.cli.Gorda"));
-        command.addAll(List.of(arguments));
-        Path out = directory.resolve("out");
-        Path err = directory.resolve("err");
-        Process process = new ProcessBuilder(command)
-                .directory(directory.toFile())
-                .redirectOutput(out.toFile())
-                .redirectError(err.toFile())
-                .start();
-        int status = process.waitFor();
-        return new Run(
-                status, Files.readString(out, StandardCharsets.UTF_8), Files.readString(err, StandardCharsets.UTF_8));
+    private GordaRun gorda(String... arguments) throws IOException, InterruptedException {
+        return GordaRun.in(directory, arguments);
     }
 
     @Test
     void theDemoLosesNothingWhenItKillsThePrimary() throws Exception {
-        Run demo = gorda("demo", "--duration", "8s", "--kill", "primary", "--json");
+        GordaRun demo = gorda("demo", "--duration", "8s", "--kill", "primary", "--json");
         assertThat(demo.status()).as(demo.err()).isZero();
         JsonObject result = demo.lastLine();
         assertThat(result.get("protocol").getAsString()).isEqualTo("primary-backup");
@@ -76,18 +49,19 @@ final class GordaTest {
             group.awaitOnline(Duration.ofSeconds(60), line -> {});
             String any = group.replicas().get(0).service();
 
-            Run created =
+            GordaRun created =
                     gorda("sql", "--url", group.url(), "CREATE TABLE t (id INTEGER PRIMARY KEY, note VARCHAR(9))");
             assertThat(created.status()).as(created.err()).isZero();
-            Run inserted = gorda("sql", "--url", group.url(), "--json", "INSERT INTO t VALUES (1, 'one'), (2, NULL)");
+            GordaRun inserted =
+                    gorda("sql", "--url", group.url(), "--json", "INSERT INTO t VALUES (1, 'one'), (2, NULL)");
             assertThat(inserted.lastLine().get("updated").getAsInt()).isEqualTo(2);
-            Run read = gorda("sql", "--url", group.url(), "--json", "SELECT note, id FROM t ORDER BY id");
+            GordaRun read = gorda("sql", "--url", group.url(), "--json", "SELECT note, id FROM t ORDER BY id");
             assertThat(read.lastLine().get("rows").toString()).isEqualTo("[[\"one\",\"1\"],[null,\"2\"]]");
-            Run wrong = gorda("sql", "--url", group.url(), "SELECT nothing FROM t");
+            GordaRun wrong = gorda("sql", "--url", group.url(), "SELECT nothing FROM t");
             assertThat(wrong.status()).isEqualTo(1);
             assertThat(wrong.err()).contains("SQLSTATE 42X04").hasLineCount(1);
 
-            Run bench = gorda(
+            GordaRun bench = gorda(
                     "bench",
                     "tpcb",
                     "--url",
@@ -103,22 +77,39 @@ final class GordaTest {
             assertThat(bench.lastLine().get("committed").getAsLong()).isPositive();
             assertThat(bench.err()).contains("p99").contains("consistent");
 
-            Run status = gorda("status", "--at", any, "--json");
+            GordaRun status = gorda("status", "--at", any, "--json");
             assertThat(status.status()).as(status.err()).isZero();
             assertThat(status.lastLine().get("replicas").getAsJsonObject().size())
                     .isEqualTo(3);
-            Run verify = gorda("verify", "--at", any, "--json");
+            GordaRun verify = gorda("verify", "--at", any, "--json");
             assertThat(verify.status()).as(verify.err()).isZero();
             assertThat(verify.lastLine().get("identical").getAsBoolean()).isTrue();
             assertThat(verify.err()).contains("\"APP\".\"ACCOUNTS\"").contains("100,000 rows");
 
+            GordaRun clean = gorda("check", group.url());
+            assertThat(clean.status()).as(clean.err()).isZero();
+            assertThat(clean.out()).contains("nothing stands in the way");
+            assertThat(gorda("sql", "--url", group.url(), "CREATE TABLE u (a INTEGER NOT NULL UNIQUE)")
+                            .status())
+                    .isZero();
+            String primary =
+                    group.status(group.primary().orElseThrow()).orElseThrow().clients();
+            for (String url : List.of(group.url(), primary)) {
+                GordaRun check = gorda("check", url, "--json");
+                assertThat(check.status()).as(check.err()).isEqualTo(1);
+                assertThat(check.lastLine().get("replicable").getAsBoolean()).isFalse();
+                assertThat(check.err())
+                        .contains("OBSTACLE  table \"APP\".\"U\"")
+                        .contains("PRIMARY KEY (\"A\")");
+            }
+
             ReplicaProcess gone = group.backup().orElseThrow();
             gone.kill();
             ReplicaProcess left = group.primary().orElseThrow();
-            Run missing = gorda("verify", "--at", left.service(), "--wait", "5s");
+            GordaRun missing = gorda("verify", "--at", left.service(), "--wait", "5s");
             assertThat(missing.status()).isEqualTo(1);
             assertThat(missing.out()).contains("is missing").contains("INCOMPLETE: those that answered hold the same");
-            Run unwell = gorda("status", "--at", left.service());
+            GordaRun unwell = gorda("status", "--at", left.service());
             assertThat(unwell.status()).isEqualTo(1);
             assertThat(unwell.out()).contains("no answer");
         }
@@ -126,8 +117,8 @@ final class GordaTest {
 
     @Test
     void allCommandsHaveHelp() throws Exception {
-        for (String command : List.of("demo", "node", "status", "verify", "sql", "bench", "simulate")) {
-            Run help = gorda(command, "--help");
+        for (String command : List.of("demo", "node", "status", "verify", "check", "sql", "bench", "simulate")) {
+            GordaRun help = gorda(command, "--help");
             assertThat(help.status()).isZero();
             assertThat(help.out()).contains("Usage: gorda " + command);
         }
@@ -135,7 +126,7 @@ final class GordaTest {
 
     @Test
     void theSimulationOfASeedIsTheSameEachTime() throws Exception {
-        Run first = gorda("simulate", "--seeds", "3", "--from", "7", "--json");
+        GordaRun first = gorda("simulate", "--seeds", "3", "--from", "7", "--json");
         assertThat(first.status()).as(first.err()).isZero();
         assertThat(first.lastLine().get("seeds").getAsInt()).isEqualTo(3);
         assertThat(first.lastLine().get("acknowledged").getAsLong()).isPositive();
@@ -159,9 +150,15 @@ final class GordaTest {
                 "node --config nosuch.yaml | 1 | nosuch.yaml",
                 "sql --url jdbc:gorda:derby:x;durabilty=group SELECT | 1 | did you mean 'durability'",
                 "bench tpcb --url jdbc:none --scale 0 | 1 | scale is 0",
+                "node --databse x | 2 | --database",
+                "node --database x --self 127.0.0.1:1 --members 127.0.0.1:1,127.0.0.1:2 | 1 | 127.0.0.1:2 is given twice",
+                "node --database x --self 127.0.0.1:65535 | 1 | set services and clients",
+                "node --database x --self 127.0.0.1:1 --log-retain-bytes 999999999999GB | 1 | log-retain-bytes is",
+                "check jdbc:derby:nosuch | 1 | 'nosuch' not found",
+                "check jdbc:nothing:x | 1 | No suitable driver",
             })
     void wrongInputGetsOneLineThatSaysWhatToDo(String arguments, int status, String expected) throws Exception {
-        Run run = gorda(arguments.strip().split(" "));
+        GordaRun run = gorda(arguments.strip().split(" "));
         assertThat(run.status()).as(run.err()).isEqualTo(status);
         assertThat(run.err()).contains(expected).doesNotContain("\tat ");
     }
@@ -171,7 +168,7 @@ final class GordaTest {
         Path file = directory.resolve("node.yaml");
         Files.writeString(
                 file, "database: bank\nself: 127.0.0.1:7\nmembers: [127.0.0.1:7, 127.0.0.1:17]\ndurablity: group\n");
-        Run run = gorda("node", "--config", file.toString());
+        GordaRun run = gorda("node", "--config", file.toString());
         assertThat(run.status()).isEqualTo(1);
         assertThat(run.err()).contains("no setting 'durablity'; did you mean 'durability'");
     }

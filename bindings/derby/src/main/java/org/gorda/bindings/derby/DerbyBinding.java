@@ -1,10 +1,15 @@
 package org.gorda.bindings.derby;
 
+import java.sql.Connection;
+import java.sql.SQLException;
 import java.util.EnumSet;
+import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.Finding;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.TransactionListener;
 
@@ -29,5 +34,11 @@ public final class DerbyBinding implements DatabaseBinding {
     @Override
     public ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener) {
         return new DerbyDatabase(configuration, listener);
+    }
+
+    @Override
+    public Optional<List<Finding>> examine(Connection connection) throws SQLException {
+        boolean isDerby = connection.getMetaData().getDatabaseProductName().equals("Apache Derby");
+        return isDerby ? Optional.of(new CatalogueCheck(connection).findings()) : Optional.empty();
     }
 }

@@ -5,7 +5,7 @@ import java.io.PrintWriter;
 import java.io.Writer;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.file.Files;
+import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -21,6 +21,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.derby.drda.NetworkServerControl;
 import org.apache.derby.iapi.services.context.ContextManager;
 import org.apache.derby.iapi.services.context.ContextService;
@@ -70,6 +71,7 @@ final class DerbyDatabase implements ReflectedDatabase {
     private final CapturedTables captured = new CapturedTables();
     private final Map<PreparedStatement, List<String>> generatedNames =
             Collections.synchronizedMap(new WeakHashMap<>());
+    private final AtomicBoolean failed = new AtomicBoolean();
     private volatile @Nullable StoredPosition committed;
     private @Nullable NetworkServerControl server;
     private @Nullable DerbyApplier applier;
@@ -80,9 +82,9 @@ final class DerbyDatabase implements ReflectedDatabase {
         this.wantsReads = listener.wantsReads();
         this.url = "jdbc:derby:" + configuration.location();
         DerbyEngine.start();
+        InterruptedCreation.setAside(Path.of(configuration.location()));
         try {
-            internal =
-                    (EmbedConnection) DriverManager.getConnection(url + ";create=true", properties(new Properties()));
+            internal = (EmbedConnection) DriverManager.getConnection(url + ";create=true", attributes());
             if (!(internal.getLanguageConnection() instanceof ReflectedConnection connection)) {
                 internal.close();
                 throw DerbyEngine.notReflected(configuration.location());
@@ -111,35 +113,16 @@ final class DerbyDatabase implements ReflectedDatabase {
             throw new ReflectionException(
                     "the directory " + configuration.spoolDirectory() + " cannot be used: " + e, e);
         } catch (SQLException e) {
-            throw new ReflectionException(
-                    "the Derby database " + configuration.location() + " cannot be opened: " + messages(e)
-                            + (isHalfMade()
-                                    ? ". Its creation was interrupted: delete " + configuration.location()
-                                            + ", which holds nothing yet, and start again"
-                                    : ""),
-                    e);
+            throw DerbyEngine.cannotOpen(configuration.location(), e);
         } catch (StandardException e) {
             throw new ReflectionException("the Derby database " + configuration.location() + " cannot be opened", e);
         }
     }
 
-    private boolean isHalfMade() {
-        Path directory = Path.of(configuration.location());
-        return Files.isDirectory(directory) && Files.notExists(directory.resolve("service.properties"));
-    }
-
-    private static String messages(SQLException failure) {
-        StringBuilder text = new StringBuilder();
-        for (SQLException e = failure; e != null; e = e.getNextException()) {
-            text.append(text.isEmpty() ? "" : "; ").append(e.getMessage());
-        }
-        return text.toString();
-    }
-
-    private Properties properties(Properties given) {
+    /** For connections of our own: they are made as whoever opened the database. */
+    private Properties attributes() {
         Properties all = new Properties();
         all.putAll(configuration.attributes());
-        all.putAll(given);
         return all;
     }
 
@@ -237,6 +220,14 @@ final class DerbyDatabase implements ReflectedDatabase {
                 .toList());
     }
 
+    /** Derby has shut the database down. Each connection meets it, and the first of them the cause. */
+    void failed(StandardException cause) {
+        if (failed.compareAndSet(false, true)) {
+            listener.databaseFailed(new ReflectionException(
+                    "the Derby database " + configuration.location() + " has stopped: " + cause.getMessage(), cause));
+        }
+    }
+
     /** For tests. */
     CapturedTables capturedTables() {
         return captured;
@@ -313,7 +304,7 @@ final class DerbyDatabase implements ReflectedDatabase {
     }
 
     EmbedConnection connectInternally() throws SQLException {
-        return (EmbedConnection) DriverManager.getConnection(url, properties(new Properties()));
+        return (EmbedConnection) DriverManager.getConnection(url, attributes());
     }
 
     // --------------------------------------------------------------------------------------------------- public side
@@ -330,7 +321,12 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     @Override
     public Connection connect(Properties given) throws SQLException {
-        return DriverManager.getConnection(url, properties(given));
+        Properties all = attributes();
+        // A client says itself who it is, or is nobody.
+        all.remove("user");
+        all.remove("password");
+        all.putAll(given);
+        return DriverManager.getConnection(url, all);
     }
 
     @Override
@@ -396,7 +392,9 @@ final class DerbyDatabase implements ReflectedDatabase {
                 PositionTable.flush(internal);
             } catch (SQLException e) {
                 throw new ReflectionException(
-                        "the Derby database " + configuration.location() + " could not be forced to disk", e);
+                        "the Derby database " + configuration.location() + " could not be forced to disk: "
+                                + DerbyEngine.messages(e),
+                        e);
             }
         }
         return Optional.ofNullable(before);
@@ -423,12 +421,12 @@ final class DerbyDatabase implements ReflectedDatabase {
     public synchronized String listen(InetSocketAddress address) {
         try {
             InetAddress host = address.getAddress();
+            requireFree(address);
             NetworkServerControl control = new NetworkServerControl(host, address.getPort());
             control.start(new PrintWriter(Writer.nullWriter()));
             for (int tries = 0; !answers(control); tries++) {
                 if (tries == SERVER_START_TRIES) {
-                    throw new ReflectionException("Derby's network server does not start on " + address
-                            + ": is another process using that port?");
+                    throw new ReflectionException("Derby's network server does not answer on " + address);
                 }
                 Thread.sleep(20);
             }
@@ -437,8 +435,24 @@ final class DerbyDatabase implements ReflectedDatabase {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new ReflectionException("interrupted while Derby's network server was starting", e);
+        } catch (ReflectionException e) {
+            throw e;
         } catch (Exception e) { // what Derby declares
-            throw new ReflectionException("Derby's network server does not start on " + address, e);
+            throw new ReflectionException("Derby's network server does not start on " + address + ": " + e, e);
+        }
+    }
+
+    /** Derby's server does not tell, and whether one answers says nothing: it may be another's. */
+    private static void requireFree(InetSocketAddress address) {
+        try (ServerSocket socket = new ServerSocket()) {
+            socket.bind(address);
+        } catch (IOException e) {
+            throw new ReflectionException(
+                    "Derby's network server cannot listen on " + address.getHostString() + ":" + address.getPort()
+                            + " ("
+                            + e.getMessage()
+                            + "): is another process using that port, and is the host an address of this machine?",
+                    e);
         }
     }
 
@@ -474,11 +488,13 @@ final class DerbyDatabase implements ReflectedDatabase {
         }
         factory.reflect(null);
         try {
-            DriverManager.getConnection(url + ";shutdown=true", properties(new Properties()))
-                    .close();
+            DriverManager.getConnection(url + ";shutdown=true", attributes()).close();
         } catch (SQLException e) {
             if (!"08006".equals(e.getSQLState())) {
-                LOG.warn("the Derby database {} was not shut down in order: {}", configuration.location(), messages(e));
+                LOG.warn(
+                        "the Derby database {} was not shut down in order: {}",
+                        configuration.location(),
+                        DerbyEngine.messages(e));
             }
         }
     }

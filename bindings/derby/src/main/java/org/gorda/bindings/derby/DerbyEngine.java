@@ -2,6 +2,8 @@ package org.gorda.bindings.derby;
 
 import java.io.PrintWriter;
 import java.io.Writer;
+import java.sql.SQLException;
+import java.util.Map;
 import java.util.Properties;
 import org.apache.derby.iapi.services.monitor.Monitor;
 import org.gorda.gapi.ReflectionException;
@@ -12,6 +14,13 @@ import org.slf4j.LoggerFactory;
 final class DerbyEngine {
 
     private static final Logger LOG = LoggerFactory.getLogger(DerbyEngine.class);
+
+    /** What to do, by Derby's SQLSTATE. */
+    private static final Map<String, String> ADVICE = Map.of(
+            "XSDB6", " Stop the process that has it open, or give each replica a database of its own.",
+            "08004", " Give the user and the password of somebody whom the database lets in.",
+            "XBM0J", " Give a path that does not exist yet, or that of a Derby database.",
+            "X0Y68", " GORDA keeps its own tables in a schema of that name: rename yours.");
 
     private DerbyEngine() {}
 
@@ -32,6 +41,28 @@ final class DerbyEngine {
         modules.put("derby.service.authentication", "org.apache.derby.iapi.jdbc.AuthenticationService");
         Monitor.startMonitor(modules, new PrintWriter(Writer.nullWriter()));
         LOG.debug("Derby was started with the modules of GORDA");
+    }
+
+    /** Thrown when a database cannot be opened, with what Derby says and what to do. */
+    static ReflectionException cannotOpen(String location, SQLException failure) {
+        String advice = "";
+        for (SQLException e = failure; e != null; e = e.getNextException()) {
+            advice = ADVICE.getOrDefault(String.valueOf(e.getSQLState()), advice);
+        }
+        return new ReflectionException(
+                "the Derby database " + location + " cannot be opened: " + messages(failure) + advice, failure);
+    }
+
+    /** All that Derby says; its first word may only be that there is more. */
+    static String messages(SQLException failure) {
+        SQLException first = failure.getNextException() != null && "XJ040".equals(failure.getSQLState())
+                ? failure.getNextException()
+                : failure;
+        StringBuilder text = new StringBuilder(String.valueOf(first.getMessage()));
+        for (SQLException e = first.getNextException(); e != null; e = e.getNextException()) {
+            text.append("; ").append(e.getMessage());
+        }
+        return text.toString();
     }
 
     /** Thrown when Derby runs but our modules do not: what changes then would not be seen. */

@@ -36,10 +36,12 @@ final class DerbyValues {
     /** The type of a column; null if it cannot be replicated. */
     static @Nullable SqlType typeOf(DataTypeDescriptor type) {
         TypeId id = type.getTypeId();
-        if (id.userType()) {
-            return null;
-        }
-        return switch (id.getJDBCTypeId()) {
+        return id.userType() ? null : typeOf(id.getJDBCTypeId());
+    }
+
+    /** As {@link #typeOf(DataTypeDescriptor)}, for what Derby tells as {@link java.sql.Types}. */
+    static @Nullable SqlType typeOf(int jdbcType) {
+        return switch (jdbcType) {
             case java.sql.Types.BOOLEAN -> SqlType.BOOLEAN;
             case java.sql.Types.SMALLINT -> SqlType.SMALLINT;
             case java.sql.Types.INTEGER -> SqlType.INTEGER;

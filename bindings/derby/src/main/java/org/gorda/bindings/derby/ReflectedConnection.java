@@ -223,6 +223,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             return out;
         }
         DerbyDatabase database = database();
+        if (getTransactionExecute().isGlobal()) {
+            throw noDistributedTransactions();
+        }
         if (out == null) {
             out = database.newWriter();
             writer = out;
@@ -503,13 +506,17 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         } finally {
             rollingBack = false;
         }
-        boolean endsSession = !(error instanceof StandardException derby)
-                || derby.getSeverity() >= ExceptionSeverity.SESSION_SEVERITY;
+        boolean endsSession = !(error instanceof StandardException known)
+                || known.getSeverity() >= ExceptionSeverity.SESSION_SEVERITY;
         if (endsSession) {
             rolledBack();
             DerbyDatabase database = factory.reflected();
             if (database != null) {
                 database.sessionEnded(this);
+                if (error instanceof StandardException derby
+                        && derby.getSeverity() >= ExceptionSeverity.DATABASE_SEVERITY) {
+                    database.failed(derby);
+                }
             }
             locks.forget(this);
         }

@@ -13,10 +13,6 @@ import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import javax.sql.XAConnection;
-import javax.transaction.xa.XAResource;
-import javax.transaction.xa.Xid;
-import org.apache.derby.jdbc.EmbeddedXADataSource;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionContext;
@@ -173,43 +169,6 @@ class DerbyOwnTest extends BindingTck {
         assertEqual();
         execute("CALL SYSCS_UTIL.SYSCS_REGISTER_TOOL('databaseMetaData', FALSE)");
         assertEqual();
-    }
-
-    @Test
-    void distributedTransactionsAreRefused() throws Exception {
-        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
-        EmbeddedXADataSource source = new EmbeddedXADataSource();
-        source.setDatabaseName(configuration("origin").location());
-        XAConnection connection = source.getXAConnection();
-        try (Connection client = connection.getConnection();
-                Statement statement = client.createStatement()) {
-            Xid xid = new Branch();
-            connection.getXAResource().start(xid, XAResource.TMNOFLAGS);
-            statement.executeUpdate("INSERT INTO T VALUES (1)");
-            connection.getXAResource().end(xid, XAResource.TMSUCCESS);
-            assertThatThrownBy(() -> connection.getXAResource().prepare(xid)).hasStackTraceContaining("XA");
-            connection.getXAResource().rollback(xid);
-        } finally {
-            connection.close();
-        }
-        assertThat(count(origin, "T")).isZero();
-    }
-
-    private record Branch() implements Xid {
-        @Override
-        public int getFormatId() {
-            return 1;
-        }
-
-        @Override
-        public byte[] getGlobalTransactionId() {
-            return new byte[] {1};
-        }
-
-        @Override
-        public byte[] getBranchQualifier() {
-            return new byte[] {1};
-        }
     }
 
     @Test

@@ -57,6 +57,10 @@ final class RaftGroup
     private static final Logger LOG = LoggerFactory.getLogger(RaftGroup.class);
     private static final int READ_BYTES = 1 << 20;
     private static final int ASKED_MAX = 10_000;
+    private static final long IGNORED_TELL_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    /** A frame that could not be used: the newest, and when the log was last told of one. */
+    private record Ignored(String frame, long seenNanos, long toldNanos) {}
 
     private final GroupConfiguration configuration;
     private final Storage storage;
@@ -80,6 +84,7 @@ final class RaftGroup
     private volatile long releasedIndex;
     private volatile boolean delivererWaits;
     private volatile String explanation = "starting";
+    private volatile @Nullable Ignored ignored;
     private volatile @Nullable GroupException stopped;
     private boolean started;
 
@@ -122,7 +127,10 @@ final class RaftGroup
 
     @Override
     public String explanation() {
-        return explanation;
+        Ignored frame = ignored;
+        return frame == null || now() - frame.seenNanos() > IGNORED_TELL_NANOS
+                ? explanation
+                : explanation + "; ignores " + frame.frame();
     }
 
     @Override
@@ -248,10 +256,21 @@ final class RaftGroup
     }
 
     private void fail(Throwable cause) {
-        String what = cause instanceof UncheckedIOException ? "the disk failed" : "an invariant is broken";
-        LOG.error("{}: stops because {}", self(), what, cause);
-        GroupException reason = new GroupException(
-                GroupException.Disposition.STOP, self() + " has stopped because " + what + ": " + cause, cause);
+        if (cause instanceof UncheckedIOException disk) {
+            fail(
+                    "the disk of " + configuration.directory() + " failed ("
+                            + disk.getCause().getMessage() + "): make room or mend it, then start this member again",
+                    cause);
+        } else {
+            LOG.error("{}: an invariant is broken", self(), cause);
+            fail("an invariant is broken: " + cause, cause);
+        }
+    }
+
+    private void fail(String why, Throwable cause) {
+        GroupException reason =
+                new GroupException(GroupException.Disposition.STOP, self() + " has stopped because " + why, cause);
+        LOG.error(reason.getMessage());
         // Not on this thread, which may hold the reactor or be the delivery.
         Thread stopper = thread(() -> stop(reason, false), "stop");
         stopper.start();
@@ -344,7 +363,7 @@ final class RaftGroup
                 }
             }
         } catch (Throwable e) { // a message that could not be processed must not be skipped
-            fail(e);
+            fail("what was delivered could not be processed: " + e, e);
         }
     }
 
@@ -383,9 +402,19 @@ final class RaftGroup
             try {
                 member.receive(now(), frame);
             } catch (CorruptEntryException e) {
-                LOG.warn("{}: ignored a frame: {}", self(), e.getMessage());
+                ignored(String.valueOf(e.getMessage()));
             }
         });
+    }
+
+    /** Who sends what cannot be used does so again and again. */
+    private void ignored(String frame) {
+        Ignored before = ignored;
+        boolean tell = before == null || now() - before.toldNanos() > IGNORED_TELL_NANOS;
+        if (tell) {
+            LOG.warn("{}: ignored {}", self(), frame);
+        }
+        ignored = new Ignored(frame, now(), tell ? now() : before.toldNanos());
     }
 
     @Override

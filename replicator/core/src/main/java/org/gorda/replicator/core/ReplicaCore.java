@@ -225,8 +225,11 @@ public final class ReplicaCore {
     public void restore(ByteBuffer state) {
         try {
             ByteBuffer in = state.duplicate();
-            if (in.get() != STATE_VERSION) {
-                throw new MalformedMessageException("a checkpoint of another version than " + STATE_VERSION);
+            byte version = in.get();
+            if (version != STATE_VERSION) {
+                throw new MalformedMessageException(
+                        "a checkpoint of version " + version + ", this replica reads version " + STATE_VERSION
+                                + ": start it with the release that wrote the checkpoint, nothing was changed");
             }
             lastIndex = in.getLong();
             epoch = in.getLong();

@@ -241,11 +241,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             }
             failure = cause;
         }
-        LOG.error("{}: the replica stops: {}", configuration.self(), what, cause);
-        explain(ReplicaState.STOPPED, what);
+        boolean disk = isOfADisk(cause);
+        String why = disk ? what + " Make room or mend the disk, then start this replica again." : what;
+        if (disk || cause instanceof ReplicaException || cause instanceof GroupException) {
+            LOG.error("{}: the replica stops: {}", configuration.self(), why);
+        } else {
+            LOG.error("{}: the replica stops: {}", configuration.self(), why, cause);
+        }
+        explain(ReplicaState.STOPPED, why);
         Thread stopper = new Thread(
                 () -> {
-                    refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica has stopped: " + what));
+                    refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica has stopped: " + why));
                     endMaintenance();
                     Group joined = group;
                     if (joined != null) {
@@ -255,6 +261,15 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 },
                 "gorda-stop-" + configuration.self());
         stopper.start();
+    }
+
+    /** The group tells so itself. */
+    private static boolean isOfADisk(Throwable failure) {
+        Throwable at = failure;
+        while (at.getCause() != null && !(at instanceof GroupException)) {
+            at = at.getCause();
+        }
+        return at instanceof IOException;
     }
 
     private void endMaintenance() {
@@ -478,6 +493,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (isCommitted) {
             committed.increment();
         }
+    }
+
+    @Override
+    public void databaseFailed(ReflectionException cause) {
+        fail(String.valueOf(cause.getMessage()), cause);
     }
 
     // ----------------------------------------------------------------------------------------------- strong reads
@@ -797,7 +817,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private List<TableChecksum> checksums() throws SQLException, IOException {
         List<TableChecksum> checksums = new ArrayList<>();
-        try (Connection connection = database().connect(new Properties())) {
+        Properties credentials = new Properties();
+        credentials.putAll(configuration.attributes());
+        try (Connection connection = database().connect(credentials)) {
             for (TableShape table : database().tables()) {
                 checksums.add(TableChecksum.of(connection, table));
             }

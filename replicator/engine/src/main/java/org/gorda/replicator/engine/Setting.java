@@ -3,6 +3,7 @@ package org.gorda.replicator.engine;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.function.BiConsumer;
@@ -156,10 +157,15 @@ public enum Setting {
 
     /** Says that there is no such key and which is nearest. */
     public static ReplicaException unknown(String key, Stream<String> others) {
-        String nearest = Stream.concat(Arrays.stream(values()).map(Setting::key), others)
-                .min(java.util.Comparator.comparingInt(known -> distance(known, key.toLowerCase(Locale.ROOT))))
+        Stream<String> known = Stream.concat(Arrays.stream(values()).map(Setting::key), others);
+        return new ReplicaException("there is no setting '" + key + "'; did you mean '" + nearest(key, known) + "'?");
+    }
+
+    /** The key that was probably meant. */
+    public static String nearest(String key, Stream<String> known) {
+        String lower = key.toLowerCase(Locale.ROOT);
+        return known.min(Comparator.comparingInt(one -> distance(one.toLowerCase(Locale.ROOT), lower)))
                 .orElse("");
-        return new ReplicaException("there is no setting '" + key + "'; did you mean '" + nearest + "'?");
     }
 
     /** How many letters must be changed, added or left out (Levenshtein 1965). */
@@ -237,7 +243,7 @@ public enum Setting {
         return switch (unit) {
             case "KB" -> amount << 10;
             case "MB" -> amount << 20;
-            case "GB" -> amount << 30;
+            case "GB" -> amount > Long.MAX_VALUE >> 30 ? Long.MAX_VALUE : amount << 30;
             default -> amount;
         };
     }

@@ -7,10 +7,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.gorda.jgcs.MemberId;
@@ -31,6 +33,7 @@ import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
  * @param members the addresses of all replicas
  * @param services where each member tells of itself and is asked for outcomes, in the order of the members
  * @param clients where the engine's own clients connect to this replica
+ * @param credentials {@code user} and {@code password} as which the replica opens the database, if it wants any
  * @param settings of the replica
  */
 public record NodeConfiguration(
@@ -40,6 +43,7 @@ public record NodeConfiguration(
         List<MemberId> members,
         List<MemberId> services,
         MemberId clients,
+        Map<String, String> credentials,
         Map<Setting, String> settings) {
 
     /** What is not a {@link Setting} of the replica, with a line of text for each. */
@@ -50,6 +54,7 @@ public record NodeConfiguration(
     public NodeConfiguration {
         members = List.copyOf(members);
         services = List.copyOf(services);
+        credentials = Map.copyOf(credentials);
         settings = Map.copyOf(settings);
     }
 
@@ -61,6 +66,10 @@ public record NodeConfiguration(
                 "services",
                 "where each member is asked by clients and people, host:port,... (default each member's port + 1)");
         keys.put("clients", "where the database's own protocol is spoken, host:port (default this member's port + 2)");
+        keys.put("user", "as whom the replica opens the database, if the database asks");
+        keys.put(
+                "password",
+                "of that user; others can read a command line, but need not be able to read the file of --config");
         return keys;
     }
 
@@ -86,7 +95,8 @@ public record NodeConfiguration(
         } catch (IOException e) {
             throw new ReplicaException(file + " cannot be read: " + e, e);
         } catch (YamlEngineException e) {
-            throw new ReplicaException(file + " is not YAML: " + e.getMessage(), e);
+            throw new ReplicaException(
+                    file + " is not YAML: " + String.valueOf(e.getMessage()).replaceAll("\\s*\\R\\s*", ", "), e);
         }
     }
 
@@ -144,12 +154,36 @@ public record NodeConfiguration(
         MemberId clients = givenClients == null
                 ? beside(self, 2)
                 : addresses("clients", givenClients).get(0);
+        requireDistinct(members, services, clients);
         if (!"true".equals(settings.get(Setting.INSECURE))) {
             requireLoopback("services", services.get(members.indexOf(self)));
             requireLoopback("clients", clients);
         }
+        Map<String, String> credentials = new LinkedHashMap<>(values);
+        credentials.keySet().retainAll(Set.of("user", "password"));
         return new NodeConfiguration(
-                values.getOrDefault("engine", "derby"), database, self, members, services, clients, settings);
+                values.getOrDefault("engine", "derby"),
+                database,
+                self,
+                members,
+                services,
+                clients,
+                credentials,
+                settings);
+    }
+
+    /** The first to start would take another's port, and another member be told that it is taken. */
+    private static void requireDistinct(List<MemberId> members, List<MemberId> services, MemberId clients) {
+        Set<MemberId> taken = new HashSet<>();
+        for (MemberId address : Stream.of(members, services, List.of(clients))
+                .flatMap(List::stream)
+                .toList()) {
+            if (!taken.add(address)) {
+                throw new ReplicaException("the address " + address
+                        + " is given twice: each member needs one for the others, one for its service (default its port"
+                        + " + 1) and one for clients (default its port + 2); leave room, or set services and clients");
+            }
+        }
     }
 
     /** What is said there is neither encrypted nor authenticated yet. */
@@ -167,6 +201,10 @@ public record NodeConfiguration(
     }
 
     private static MemberId beside(MemberId member, int ports) {
+        if (member.port() + ports > 65535) {
+            throw new ReplicaException("there is no port " + member.port() + " + " + ports
+                    + " for the service and the clients of member " + member + ": set services and clients");
+        }
         return new MemberId(member.host() + ":" + (member.port() + ports));
     }
 
@@ -200,6 +238,7 @@ public record NodeConfiguration(
         Path path = Path.of(database).toAbsolutePath();
         Replica.Builder builder = Replica.builder().database(engine, path.toString());
         settings.forEach((setting, value) -> setting.apply(builder, value));
+        credentials.forEach(builder::attribute);
         return builder;
     }
 }

@@ -86,7 +86,11 @@ final class NodeService implements AutoCloseable {
         try {
             server = HttpServer.create(new InetSocketAddress(InetAddress.getByName(at.host()), at.port()), 0);
         } catch (IOException e) {
-            throw new ReplicaException("the service address " + at + " cannot be used: " + e.getMessage(), e);
+            throw new ReplicaException(
+                    "the service address " + at + " cannot be used (" + e.getMessage()
+                            + "): does this replica run already, does another process use that port, and is the host an "
+                            + "address of this machine?",
+                    e);
         }
         AtomicInteger count = new AtomicInteger();
         threads = new ThreadPoolExecutor(

@@ -53,8 +53,8 @@ record Identity(String group, MemberId member, long admission, boolean admitted,
             if (!FORMAT.equals(properties.getProperty("format"))) {
                 throw new GroupException(
                         GroupException.Disposition.CORRECT,
-                        path + " has format " + properties.getProperty("format") + ", this version reads format "
-                                + FORMAT);
+                        path + " has format " + properties.getProperty("format") + ", this release reads format "
+                                + FORMAT + ": start this replica with the release that wrote it, nothing was changed");
             }
             if (!required(properties, "checksum").equals(checksum(properties))) {
                 throw new IllegalArgumentException("its checksum does not match");

@@ -16,7 +16,8 @@ import org.gorda.jgcs.raft.core.RaftMessage;
 
 /**
  * Frames as bytes. Entries travel in their encoded form, which has checksums of its own; all else is covered by one checksum in
- * the header. Lengths are checked against the frame before anything is allocated. Thread-safe.
+ * the header. Lengths are checked against the frame before anything is allocated. The first four bytes and the place of the
+ * sender's name are the same in all versions, so that a member can tell who speaks another one. Thread-safe.
  *
  * <pre>
  *   byte 'G'  byte version  byte type  byte length of sender's name  int CRC32C from here to the entries
@@ -234,8 +235,9 @@ final class FrameCodec {
                 throw new CorruptEntryException("not a frame of this protocol");
             }
             if (version != VERSION) {
-                throw new CorruptEntryException("a frame of protocol version " + version
-                        + ", this member speaks version " + VERSION + ": run the same release on all members");
+                throw new CorruptEntryException("a frame of " + unverifiedSender(bytes) + " in protocol version "
+                        + version + ", this member speaks version " + VERSION
+                        + ": run the same release on all members");
             }
             byte type = buffer.get();
             buffer.position(AT_CRC);
@@ -244,14 +246,17 @@ final class FrameCodec {
             if (covered < HEADER_BYTES || covered > bytes.length || checksum(bytes, covered) != crc) {
                 throw new CorruptEntryException("a frame's checksum does not match");
             }
-            if (buffer.getLong() != groupName) {
-                throw new CorruptEntryException("a frame of a group of another name");
-            }
+            long sendersGroupName = buffer.getLong();
             GroupId sendersGroup = new GroupId(buffer.getLong(), buffer.getLong());
             long sendersAdmission = buffer.getLong();
             long sendersRun = buffer.getLong();
             byte[] name = MessageHeader.readName(buffer, bytes[3] & 0xff);
             MemberId from = new MemberId(new String(name, StandardCharsets.UTF_8));
+            if (sendersGroupName != groupName) {
+                throw new CorruptEntryException("a frame of " + from
+                        + ", whose group has another name: set group to the same on all members, or take it off the list "
+                        + "of members");
+            }
             if (sendersGroup.isKnown() && group.isKnown() && !sendersGroup.equals(group)) {
                 throw new CorruptEntryException("a frame of " + from + ", whose group of the same name has another "
                         + "history (" + sendersGroup + ", here " + group + "): it was formed separately");
@@ -260,6 +265,15 @@ final class FrameCodec {
         } catch (BufferUnderflowException | IllegalArgumentException e) {
             throw new CorruptEntryException("a frame is cut short or malformed: " + e.getMessage());
         }
+    }
+
+    /** Whom a frame that cannot be checked says it is of. */
+    private static String unverifiedSender(byte[] bytes) {
+        int length = bytes.length > HEADER_BYTES ? bytes[3] & 0xff : 0;
+        String name = length > bytes.length - HEADER_BYTES
+                ? ""
+                : new String(bytes, HEADER_BYTES, length, StandardCharsets.UTF_8);
+        return name.matches("[\\w.:\\[\\]-]+") ? name : "another process";
     }
 
     private static Frame body(byte type, ByteBuffer in) {

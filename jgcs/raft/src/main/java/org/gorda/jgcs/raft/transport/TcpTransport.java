@@ -191,7 +191,19 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         watch.shutdownNow();
         links.values().forEach(Link::wake);
         server.forAllConnections((address, connection) -> closeNow(connection));
+        if (listener == null) {
+            startToStop();
+        }
         server.stop();
+    }
+
+    /** A server that was never started would keep its port when it is stopped. */
+    private void startToStop() {
+        try {
+            server.start();
+        } catch (Exception e) { // what JGroups declares
+            LOG.debug("{}: giving the port back", self, e);
+        }
     }
 
     private static void closeNow(Connection connection) {

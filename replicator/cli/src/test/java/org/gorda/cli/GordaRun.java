@@ -1,0 +1,41 @@
+package org.gorda.cli;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A run of the command {@code gorda}, as its users see it: a process that has ended, and what it printed. */
+record GordaRun(int status, String out, String err) {
+
+    /** Runs it to its end, in the directory. */
+    static GordaRun in(Path directory, String... arguments) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-ea",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                "org.gorda.cli.Gorda"));
+        command.addAll(List.of(arguments));
+        Path out = directory.resolve("out");
+        Path err = directory.resolve("err");
+        Process process = new ProcessBuilder(command)
+                .directory(directory.toFile())
+                .redirectOutput(out.toFile())
+                .redirectError(err.toFile())
+                .start();
+        int status = process.waitFor();
+        return new GordaRun(
+                status, Files.readString(out, StandardCharsets.UTF_8), Files.readString(err, StandardCharsets.UTF_8));
+    }
+
+    JsonObject lastLine() {
+        List<String> lines = out.lines().toList();
+        return JsonParser.parseString(lines.get(lines.size() - 1)).getAsJsonObject();
+    }
+}
