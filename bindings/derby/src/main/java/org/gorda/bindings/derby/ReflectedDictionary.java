@@ -36,6 +36,7 @@ final class ReflectedDictionary implements InvocationHandler {
         String name = method.getName();
         if (name.equals("addDescriptor") && arguments != null && isApartFromItsTransaction(arguments)) {
             throw StandardException.newException(SQLState.LOCK_TIMEOUT);
+        }
         if (name.equals("getCurrentValueAndAdvance")) {
             ReflectedConnection connection = ReflectedConnection.current();
             if (connection != null) {
