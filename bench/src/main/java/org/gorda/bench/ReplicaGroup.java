@@ -56,14 +56,21 @@ public final class ReplicaGroup implements AutoCloseable {
         List<ReplicaProcess> replicas = new ArrayList<>();
         for (int i = 0; i < size; i++) {
             Path own = directory.toAbsolutePath().resolve("replica" + (i + 1));
+            String database = own.resolve(DATABASE).toString();
+            String self = "127.0.0.1:" + ports.get(i);
             List<String> command = new ArrayList<>(java(heap));
             command.addAll(List.of("org.gorda.cli.Gorda", "node"));
-            command.addAll(List.of("--database", own.resolve(DATABASE).toString()));
-            command.addAll(List.of("--self", "127.0.0.1:" + ports.get(i)));
+            command.addAll(List.of("--database", database, "--self", self));
             command.addAll(List.of("--members", members, "--services", services));
             command.addAll(List.of("--clients", "127.0.0.1:" + ports.get(2 * size + i)));
-            settings.forEach((key, value) -> command.addAll(List.of("--" + key, value)));
-            replicas.add(new ReplicaProcess("replica " + (i + 1), own, "127.0.0.1:" + ports.get(size + i), command));
+            StringBuilder url =
+                    new StringBuilder("jdbc:gorda:derby:" + database + ";self=" + self + ";members=" + members);
+            settings.forEach((key, value) -> {
+                command.addAll(List.of("--" + key, value));
+                url.append(';').append(key).append('=').append(value);
+            });
+            String service = "127.0.0.1:" + ports.get(size + i);
+            replicas.add(new ReplicaProcess("replica " + (i + 1), own, service, url.toString(), command));
         }
         return new ReplicaGroup(replicas);
     }

@@ -19,13 +19,15 @@ public final class ReplicaProcess {
     private final String name;
     private final Path directory;
     private final String service;
+    private final String embeddedUrl;
     private final List<String> command;
     private @Nullable Process process;
 
-    ReplicaProcess(String name, Path directory, String service, List<String> command) {
+    ReplicaProcess(String name, Path directory, String service, String embeddedUrl, List<String> command) {
         this.name = name;
         this.directory = directory;
         this.service = service;
+        this.embeddedUrl = embeddedUrl;
         this.command = List.copyOf(command);
     }
 
@@ -42,6 +44,11 @@ public final class ReplicaProcess {
     /** Its service address. */
     public String service() {
         return service;
+    }
+
+    /** By which a program's JVM is this replica, in the stead of the process. */
+    public String embeddedUrl() {
+        return embeddedUrl;
     }
 
     /** Starts it; its output goes to a file in its directory. */

@@ -41,7 +41,7 @@ final class AppliedTable {
     private final StaticCompiledOpenConglomInfo heap;
     private final List<Index> indexes;
 
-    /** Null for a table that gets its primary key later in the same write set: rows can only be added. */
+    /** Null for a table without primary key: rows can only be added. */
     private final @Nullable Index primaryIndex;
 
     /** For each part of the primary index's key, which of the write set's key values it is. */

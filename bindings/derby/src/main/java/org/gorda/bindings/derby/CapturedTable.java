@@ -52,7 +52,7 @@ record CapturedTable(
         return new CapturedTable(same, types, derbyTypes, primaryKey, uniqueKeys, foreignKeys, obstacle);
     }
 
-    /** Why a table without primary key is refused, null if it has one. */
+    /** Why rows of a table without primary key cannot be changed once they are there, null if it has one. */
     @Nullable
     String keyObstacle() {
         return primaryKey.isEmpty()

@@ -37,6 +37,7 @@ final class DerbyEngine {
         modules.put("derby.module.gorda.connections", ReflectedConnectionFactory.class.getName());
         modules.put("derby.module.gorda.execution", ReflectedExecutionFactory.class.getName());
         modules.put("derby.module.gorda.locks", PriorityLockFactory.class.getName());
+        modules.put("derby.module.gorda.driver", GuardedDriver.class.getName());
         modules.put("derby.service.jdbc", "org.apache.derby.iapi.jdbc.InternalDriver");
         modules.put("derby.service.authentication", "org.apache.derby.iapi.jdbc.AuthenticationService");
         Monitor.startMonitor(modules, new PrintWriter(Writer.nullWriter()));

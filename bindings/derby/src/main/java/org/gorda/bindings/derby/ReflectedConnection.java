@@ -2,12 +2,10 @@ package org.gorda.bindings.derby;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.UUID;
 import org.apache.derby.iapi.db.Database;
 import org.apache.derby.iapi.services.context.ContextManager;
@@ -31,7 +29,6 @@ import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.StoredPosition;
-import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetWriter;
@@ -69,10 +66,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     /** The name for what Derby names not before it executes a schema change: a routine. Null while it executes none. */
     private @Nullable String nameForExecution;
 
-    /** Whether the transaction has changed the schema, and the tables it put rows into before they had a primary key. */
+    /** Whether the transaction has changed the schema. */
     private volatile boolean schemaChanged;
-
-    private final Set<TableShape> keyless = new HashSet<>();
 
     private boolean committing;
     private volatile boolean rollingBack;
@@ -187,31 +182,21 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     // ------------------------------------------------------------------------------------------------------ capture
 
-    /** Makes way for a change to a table: begins the transaction if it is the first. */
+    /** Makes way for a change to rows of a table: begins the transaction if it is the first. */
     WriteSetWriter beginChange(CapturedTable table) throws StandardException {
-        String obstacle = table.obstacle() == null ? table.keyObstacle() : table.obstacle();
-        if (obstacle != null) {
-            throw DerbyRefusal.unsupported("table " + table.shape() + " cannot be replicated: " + obstacle);
-        }
+        requireNone(table.keyObstacle(), table);
+        return beginInsert(table);
+    }
+
+    /** As {@link #beginChange(CapturedTable)}; but nobody needs a key to find a new row. */
+    WriteSetWriter beginInsert(CapturedTable table) throws StandardException {
+        requireNone(table.obstacle(), table);
         return beginChange();
     }
 
-    /** As {@link #beginChange(CapturedTable)}; but a transaction that makes tables may give one its key after its first rows. */
-    WriteSetWriter beginInsert(CapturedTable table) throws StandardException {
-        if (schemaChanged && table.obstacle() == null && table.keyObstacle() != null) {
-            keyless.add(table.shape());
-            return beginChange();
-        }
-        return beginChange(table);
-    }
-
-    private void checkKeys() throws StandardException {
-        for (TableShape table : keyless) {
-            CapturedTable now = CapturedTable.named(this, table.schema(), table.name());
-            String obstacle = now == null ? null : now.keyObstacle();
-            if (obstacle != null) {
-                throw DerbyRefusal.unsupported("table " + table + " cannot be replicated: " + obstacle);
-            }
+    private static void requireNone(@Nullable String obstacle, CapturedTable table) throws StandardException {
+        if (obstacle != null) {
+            throw DerbyRefusal.unsupported("table " + table.shape() + " cannot be replicated: " + obstacle);
         }
     }
 
@@ -292,10 +277,16 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
-    /** A value was taken from a generator. */
-    void generated(String generatorId, long value) throws StandardException {
+    /** A value is to be taken from a generator, which Derby does in a transaction of its own: who may not write must not begin it. */
+    void beginGenerated() throws StandardException {
         if (isCapturing()) {
             beginChange();
+        }
+    }
+
+    /** A value was taken from a generator. */
+    void generated(String generatorId, long value) {
+        if (isCapturing()) {
             generated.put(generatorId, value);
         }
     }
@@ -393,7 +384,6 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private void commitReflected(LocalTransaction open, boolean sync, int flag, boolean byUser)
             throws StandardException {
         checkIntegrity();
-        checkKeys();
         open.checkNotAborted();
         WriteSetWriter out = java.util.Objects.requireNonNull(writer);
         DerbyDatabase database = database();
@@ -535,7 +525,6 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             transaction = null;
         }
         schemaChanged = false;
-        keyless.clear();
         savepoints.clear();
         statementMarks.clear();
         generated.clear();

@@ -1,17 +1,24 @@
 package org.gorda.bindings.derby;
 
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.derby.iapi.db.Database;
 import org.apache.derby.iapi.services.context.ContextManager;
+import org.apache.derby.iapi.services.monitor.Monitor;
 import org.apache.derby.iapi.sql.LanguageFactory;
 import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
+import org.apache.derby.iapi.sql.conn.LanguageConnectionFactory;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.impl.sql.conn.GenericLanguageConnectionFactory;
 import org.apache.derby.shared.common.error.StandardException;
+import org.apache.derby.shared.common.reference.Property;
 import org.gorda.gapi.Refusal;
 import org.jspecify.annotations.Nullable;
 
 /** Derby's module that makes connections; one instance per database. Thread-safe. */
 public final class ReflectedConnectionFactory extends GenericLanguageConnectionFactory {
+
+    private static final Set<ReflectedConnectionFactory> REFLECTING = ConcurrentHashMap.newKeySet();
 
     private volatile @Nullable DerbyDatabase reflected;
 
@@ -20,6 +27,25 @@ public final class ReflectedConnectionFactory extends GenericLanguageConnectionF
 
     void reflect(@Nullable DerbyDatabase database) {
         reflected = database;
+        if (database == null) {
+            REFLECTING.remove(this);
+        } else {
+            REFLECTING.add(this);
+        }
+    }
+
+    /** Whether Derby has a database open that belongs to a replica. */
+    static boolean isAnyReflected() {
+        return !REFLECTING.isEmpty();
+    }
+
+    /** Whether the database of that name is open and belongs to a replica. */
+    static boolean isReflected(String databaseName) throws StandardException {
+        Object database = Monitor.findService(Property.DATABASE_MODULE, databaseName);
+        return database != null
+                && Monitor.findServiceModule(database, LanguageConnectionFactory.MODULE)
+                        instanceof ReflectedConnectionFactory factory
+                && factory.reflected != null;
     }
 
     @Nullable

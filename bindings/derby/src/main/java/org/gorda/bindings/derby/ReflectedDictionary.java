@@ -37,6 +37,12 @@ final class ReflectedDictionary implements InvocationHandler {
         if (name.equals("addDescriptor") && arguments != null && isApartFromItsTransaction(arguments)) {
             throw StandardException.newException(SQLState.LOCK_TIMEOUT);
         }
+        if (name.equals("getCurrentValueAndAdvance")) {
+            ReflectedConnection connection = ReflectedConnection.current();
+            if (connection != null) {
+                connection.beginGenerated();
+            }
+        }
         Object result;
         try {
             result = method.invoke(derby, arguments);

@@ -1,4 +1,4 @@
-package org.gorda.jdbc;
+package org.gorda.cli.applications;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -26,7 +26,7 @@ import org.jooq.impl.DSL;
 import org.jooq.impl.SQLDataType;
 
 /** A shop as one writes it with jOOQ; it knows nothing of replication. */
-final class JooqShop implements RealApplicationsTest.Shop {
+final class JooqShop implements Application {
 
     private static final Table<Record> CUSTOMER = table(name("CUSTOMER"));
     private static final Field<Integer> CUSTOMER_ID = field(name("CUSTOMER", "ID"), SQLDataType.INTEGER.identity(true));
@@ -60,24 +60,51 @@ final class JooqShop implements RealApplicationsTest.Shop {
     private static final Field<Long> TAG_PRODUCT = field(name("TAG", "PRODUCT_ID"), SQLDataType.BIGINT);
     private static final Field<String> WORD = field(name("TAG", "WORD"), SQLDataType.VARCHAR(30));
 
+    private final DataSource dataSource;
     private final DSLContext db;
 
     JooqShop(DataSource dataSource) {
+        this.dataSource = dataSource;
         db = DSL.using(dataSource, SQLDialect.DERBY);
     }
 
     @Override
-    public void run() {
-        List<Integer> customers = registersCustomers();
-        long product = addsAProductWithPicture();
-        placesOrders(customers, product);
-        violationsAreTheEnginesOwn(product);
-        nestedTransactionIsRolledBackAlone(customers.get(0));
-        deletesCascade(customers.get(1), product);
-        changesKeysAndMerges();
+    public void run(Runnable midway) throws Exception {
+        Steps steps = new Steps(dataSource);
+        FlywayMigrations.flyway(dataSource).migrate();
+        steps.once("customers", this::registersCustomers);
+        steps.once("product", this::addsAProductWithPicture);
+        steps.once("orders", () -> placesOrders(midway));
+        steps.once("violations", () -> violationsAreTheEnginesOwn(product()));
+        steps.once(
+                "nested", () -> nestedTransactionIsRolledBackAlone(customers().get(0)));
+        steps.once("deletes", () -> deletesCascade(customers().get(1), product()));
+        steps.once("keys", this::changesKeysAndMerges);
+        check();
     }
 
-    private List<Integer> registersCustomers() {
+    @Override
+    public void check() {
+        assertThat(db.fetchCount(CUSTOMER)).isEqualTo(3 + 20 - 1 + 50 + 1);
+        assertThat(db.fetchCount(ORDERS)).isEqualTo(4 + 19);
+        assertThat(db.fetchCount(LINE)).isEqualTo(6 + 3 * 19);
+        assertThat(db.fetchCount(TAG)).isEqualTo(3);
+        assertThat(db.fetchCount(TAG, WORD.eq("tea!"))).isEqualTo(2);
+    }
+
+    private List<Integer> customers() {
+        return db.select(CUSTOMER_ID)
+                .from(CUSTOMER)
+                .where(EMAIL.like("jooq%"))
+                .orderBy(CUSTOMER_ID)
+                .fetch(CUSTOMER_ID);
+    }
+
+    private long product() {
+        return db.select(PRODUCT_ID).from(PRODUCT).where(SKU.eq("JUG-0001")).fetchSingle(PRODUCT_ID);
+    }
+
+    private void registersCustomers() {
         List<Integer> ids = new ArrayList<>();
         for (int i = 0; i < 20; i++) {
             Integer id = db.insertInto(CUSTOMER, EMAIL, NAME)
@@ -93,10 +120,9 @@ final class JooqShop implements RealApplicationsTest.Shop {
             batch.add(db.insertInto(CUSTOMER, EMAIL, NAME).values("batch" + i + "@example.org", "B " + i));
         }
         assertThat(db.batch(batch).execute()).containsOnly(1);
-        return ids;
     }
 
-    private long addsAProductWithPicture() {
+    private void addsAProductWithPicture() {
         byte[] picture = new byte[200_000];
         for (int i = 0; i < picture.length; i++) {
             picture[i] = (byte) (i * 31);
@@ -116,11 +142,15 @@ final class JooqShop implements RealApplicationsTest.Shop {
                 .set(PICTURE, Arrays.copyOf(picture, 70_000))
                 .where(PRODUCT_ID.eq(id))
                 .execute();
-        return id;
     }
 
-    private void placesOrders(List<Integer> customers, long product) {
+    private void placesOrders(Runnable midway) {
+        List<Integer> customers = customers();
+        long product = product();
         for (Integer customer : customers) {
+            if (db.fetchExists(ORDERS, ORDER_CUSTOMER.eq(customer))) {
+                continue; // placed before an interruption
+            }
             db.transaction(configuration -> {
                 DSLContext in = configuration.dsl();
                 long order = in.nextval("ORDER_NUMBER").longValue();
@@ -142,6 +172,9 @@ final class JooqShop implements RealApplicationsTest.Shop {
                         .set(POINTS, POINTS.plus(total.intValue()))
                         .where(CUSTOMER_ID.eq(customer))
                         .execute();
+                if (customer.equals(customers.get(10))) {
+                    midway.run();
+                }
             });
         }
         assertThatThrownBy(() -> db.transaction(configuration -> {
@@ -175,7 +208,7 @@ final class JooqShop implements RealApplicationsTest.Shop {
                         DataAccessException.class, e -> assertThat(e.sqlState()).isEqualTo("23502"));
     }
 
-    /** jOOQ's nested transactions are savepoints. */
+    /** jOOQ's nested transactions are savepoints, of which Derby's client allows one at a time. */
     private void nestedTransactionIsRolledBackAlone(int customer) {
         db.transaction(outer -> {
             outer.dsl()
@@ -192,12 +225,10 @@ final class JooqShop implements RealApplicationsTest.Shop {
                                 .values("nested" + attempt + "@example.org", "N")
                                 .execute();
                         inner.dsl()
-                                .transaction(innermost -> innermost
-                                        .dsl()
-                                        .update(CUSTOMER)
-                                        .set(POINTS, POINTS.plus(1))
-                                        .where(CUSTOMER_ID.eq(customer))
-                                        .execute());
+                                .update(CUSTOMER)
+                                .set(POINTS, POINTS.plus(1))
+                                .where(CUSTOMER_ID.eq(customer))
+                                .execute();
                         if (attempt != 1) {
                             throw new IllegalStateException("not this one");
                         }

@@ -1,0 +1,49 @@
+package org.gorda.bindings.derby;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
+import java.util.Properties;
+import org.apache.derby.iapi.jdbc.InternalDriver;
+import org.apache.derby.shared.common.error.StandardException;
+import org.apache.derby.shared.common.reference.Attribute;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Derby's module that all connections come from. It does not let a program, a tool or a client shut down a database under its replica:
+ * Derby would open it again for the next one who comes, without the replica, and what is changed then nobody would see. Thread-safe.
+ */
+public final class GuardedDriver extends InternalDriver {
+
+    /** For Derby. */
+    public GuardedDriver() {}
+
+    @Override
+    public Connection connect(String url, @Nullable Properties info, int loginTimeoutSeconds) throws SQLException {
+        if (acceptsURL(url) && !url.equals(Attribute.SQLJ_NESTED)) {
+            Properties attributes = getAttributes(url, info);
+            if (Boolean.parseBoolean(attributes.getProperty(Attribute.SHUTDOWN_ATTR))) {
+                checkNotReplicated(getDatabaseName(url, attributes));
+            }
+        }
+        return super.connect(url, info, loginTimeoutSeconds);
+    }
+
+    /** Without a name, all of Derby is to be shut down. */
+    private static void checkNotReplicated(String name) throws SQLException {
+        boolean replicated;
+        try {
+            replicated = name.isEmpty()
+                    ? ReflectedConnectionFactory.isAnyReflected()
+                    : ReflectedConnectionFactory.isReflected(name);
+        } catch (StandardException e) {
+            throw new SQLException("whether " + name + " belongs to a replica cannot be found out", e);
+        }
+        if (replicated) {
+            throw new SQLNonTransientConnectionException(
+                    (name.isEmpty() ? "Derby" : name) + " stays open for the replica that needs it: close that, by"
+                            + " jdbc:gorda:derby:PATH;shutdown=true or by the end of its process",
+                    "08006");
+        }
+    }
+}

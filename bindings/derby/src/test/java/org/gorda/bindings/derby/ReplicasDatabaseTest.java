@@ -1,0 +1,95 @@
+package org.gorda.bindings.derby;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Properties;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.tck.MetaLevel;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What Derby does beside transactions, and must not do to the database of a replica. */
+class ReplicasDatabaseTest {
+
+    @TempDir
+    private Path directory;
+
+    private DatabaseConfiguration configuration(String name) {
+        return new DatabaseConfiguration(
+                directory.resolve(name).toString(), Map.of(), Duration.ofMillis(200), 1 << 20, false);
+    }
+
+    /** As Liquibase does when it has ended. Derby would open it again for whoever comes next, and nobody would see what that one does. */
+    @Test
+    void databaseOfAReplicaIsNotShutDownByOthers() throws SQLException {
+        MetaLevel meta = new MetaLevel();
+        String url = "jdbc:derby:" + directory.resolve("own");
+        try (ReflectedDatabase database = new DerbyBinding().open(configuration("own"), meta);
+                Connection connection = database.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (ID INTEGER PRIMARY KEY)");
+            for (String shutdown : new String[] {url + ";shutdown=true", "jdbc:derby:;shutdown=true"}) {
+                assertThatThrownBy(() -> DriverManager.getConnection(shutdown))
+                        .as(shutdown)
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("08006"))
+                        .hasMessageContaining("stays open for the replica");
+            }
+            meta.takeWriteSets();
+            statement.executeUpdate("INSERT INTO T VALUES (1)");
+            try (Connection another = DriverManager.getConnection(url)) {
+                another.createStatement().executeUpdate("INSERT INTO T VALUES (2)");
+            }
+            assertThat(meta.takeWriteSets()).hasSize(2);
+        }
+        assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
+                .hasMessageNotContaining("stays open"); // the replica has closed it
+    }
+
+    /** Derby takes a value in a transaction of its own; on a backup that would be a change, and in the applier's way. */
+    @Test
+    void writeThatIsRefusedTakesNothingFromAGenerator() throws SQLException {
+        MetaLevel meta = new MetaLevel();
+        try (ReflectedDatabase database = new DerbyBinding().open(configuration("backup"), meta);
+                Connection connection = database.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (ID INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)");
+            statement.execute("CREATE SEQUENCE S AS INTEGER START WITH 7");
+            meta.refuseChanges(new Refusal(Refusal.Cause.BACKUP, "writes belong to the primary"));
+            for (String write : new String[] {"INSERT INTO T (A) VALUES (1), (2)", "VALUES NEXT VALUE FOR S"}) {
+                assertThatThrownBy(() -> {
+                            if (statement.execute(write)) {
+                                statement.getResultSet().next();
+                            }
+                        })
+                        .as(write)
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("25006"));
+            }
+            meta.refuseChanges(null);
+            statement.executeUpdate("INSERT INTO T (A) VALUES (3)");
+            assertThat(number(statement, "SELECT ID FROM T")).isEqualTo(1);
+            assertThat(number(statement, "VALUES NEXT VALUE FOR S")).isEqualTo(7);
+        }
+    }
+
+    private static int number(Statement statement, String query) throws SQLException {
+        try (ResultSet row = statement.executeQuery(query)) {
+            row.next();
+            return row.getInt(1);
+        }
+    }
+}
