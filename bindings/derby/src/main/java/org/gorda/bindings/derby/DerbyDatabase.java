@@ -317,7 +317,13 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     @Override
     public Connection connect(Properties given) throws SQLException {
-        return DriverManager.getConnection(url, properties(given));
+        Properties all = properties(given);
+        for (String key : List.of("user", "password")) {
+            if (!given.containsKey(key)) {
+                all.remove(key); // what the replica opens the database with is its own
+            }
+        }
+        return DriverManager.getConnection(url, all);
     }
 
     @Override
