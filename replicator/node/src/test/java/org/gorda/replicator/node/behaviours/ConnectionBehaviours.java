@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Properties;
 
 /** Of connections themselves. */
+@SuppressWarnings({"SelfEquals", "EqualsNull", "IdentityBinaryExpression"}) // what drivers make of it
 final class ConnectionBehaviours {
 
     private ConnectionBehaviours() {}

@@ -10,6 +10,7 @@ import java.sql.Statement;
 import java.util.List;
 
 /** Of rows that are read. */
+@SuppressWarnings({"SelfEquals", "EqualsNull", "IdentityBinaryExpression"}) // what drivers make of it
 final class RowBehaviours {
 
     private static final String ITEMS = "SELECT ID, NAME, PRICE FROM ITEM ORDER BY ID";

@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Of statements, prepared or not. */
+@SuppressWarnings({"SelfEquals", "EqualsNull", "IdentityBinaryExpression"}) // what drivers make of it
 final class StatementBehaviours {
 
     private StatementBehaviours() {}
