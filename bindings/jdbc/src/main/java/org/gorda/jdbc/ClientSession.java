@@ -2,10 +2,17 @@ package org.gorda.jdbc;
 
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.net.Socket;
 import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** What the engine's driver knows of a connection but does not tell: the one place where it is reached by reflection. */
 final class ClientSession {
@@ -13,6 +20,7 @@ final class ClientSession {
     private record Key(Class<?> type, String name) {}
 
     private static final Map<Key, Field> FIELDS = new ConcurrentHashMap<>();
+    private static final Map<Class<?>, Method> COMMITTED = new ConcurrentHashMap<>();
 
     private ClientSession() {}
 
@@ -25,12 +33,51 @@ final class ClientSession {
         }
     }
 
-    /** Tells the engine's driver that a transaction has ended without its doing. */
-    static void transactionEnded(Connection connection) {
+    /** Tells the engine's driver that a transaction was committed without its doing: it closes rows and frees LOBs on its side. */
+    static void committed(Connection connection) {
         try {
-            field(connection.getClass(), "inUnitOfWork_").setBoolean(connection, false);
+            COMMITTED
+                    .computeIfAbsent(connection.getClass(), ClientSession::committedMethod)
+                    .invoke(connection);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static Method committedMethod(Class<?> type) {
+        try {
+            return type.getMethod("completeLocalCommit");
+        } catch (NoSuchMethodException e) {
+            throw unknownVersion(type, "completeLocalCommit", e);
+        }
+    }
+
+    /** Whether the engine's driver commits after each statement. Other than by JDBC, an open transaction stays open. */
+    static void autoCommit(Connection connection, boolean value) {
+        try {
+            field(connection.getClass(), "autoCommit_").setBoolean(connection, value);
         } catch (IllegalAccessException e) {
             throw new IllegalStateException(e);
+        }
+    }
+
+    /** Whether a statement has open rows other than these. */
+    static boolean hasRowsBeside(Statement statement, @Nullable ResultSet rows) {
+        try {
+            Object one = field(statement.getClass(), "resultSet_").get(statement);
+            Object all = field(statement.getClass(), "resultSetList_").get(statement);
+            Stream<?> open = all instanceof Object[] several ? Arrays.stream(several) : Stream.of(one);
+            return open.anyMatch(other -> other instanceof ResultSet found && found != rows && !isClosed(found));
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static boolean isClosed(ResultSet rows) {
+        try {
+            return rows.isClosed();
+        } catch (SQLException e) {
+            return true;
         }
     }
 
@@ -59,7 +106,10 @@ final class ClientSession {
                 }
             }
         }
-        throw new IllegalStateException(
-                key.type() + " has no " + key.name() + ": unknown version of the engine's driver");
+        throw unknownVersion(key.type(), key.name(), null);
+    }
+
+    private static IllegalStateException unknownVersion(Class<?> type, String name, @Nullable Exception cause) {
+        return new IllegalStateException(type + " has no " + name + ": unknown version of the engine's driver", cause);
     }
 }

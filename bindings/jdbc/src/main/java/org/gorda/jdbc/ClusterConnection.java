@@ -5,23 +5,21 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.sql.CallableStatement;
+import java.sql.BatchUpdateException;
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
-import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
+import java.sql.SQLClientInfoException;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.Properties;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +39,20 @@ final class ClusterConnection implements InvocationHandler {
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterConnection.class);
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(30);
-    private static final long LOGIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** How pools put a connection in order that they take back. */
+    private static final Set<String> RESETS = Set.of(
+            "clearWarnings",
+            "rollback",
+            "setAutoCommit",
+            "setCatalog",
+            "setHoldability",
+            "setReadOnly",
+            "setSchema",
+            "setTransactionIsolation");
+
+    private static final Set<String> OWN_WHEN_CLOSED =
+            Set.of("close", "equals", "hashCode", "isClosed", "isValid", "toString");
 
     private final ClusterMonitor monitor;
     private final ClusterUrl url;
@@ -59,6 +70,12 @@ final class ClusterConnection implements InvocationHandler {
 
     /** Whether anything was executed since the last commit or rollback: the engine's driver forgets it with a lost connection. */
     private boolean executed;
+
+    /** The statement in autocommit mode whose rows are still open, and with them its transaction. */
+    private @Nullable Statement unfinished;
+
+    /** Lost in a commit of which the application knows that it happened: a pool may put it in order and take it back. */
+    private boolean settled;
 
     private volatile boolean closed;
     private volatile @Nullable SQLException broken;
@@ -88,76 +105,17 @@ final class ClusterConnection implements InvocationHandler {
                         last);
             }
             try {
-                ClusterConnection opened = new ClusterConnection(
-                        monitor, url, primary, connect(monitor, primary, url, Duration.ofNanos(left)));
+                Connection physical =
+                        ClusterLogin.connect(primary, url, Duration.ofNanos(left), () -> isSucceeded(monitor, primary));
+                ClusterConnection opened = new ClusterConnection(monitor, url, primary, physical);
                 monitor.register(opened);
                 return opened.proxy;
             } catch (SQLException e) {
-                if (!Translation.endsConnection(e) || "08004".equals(e.getSQLState())) {
-                    throw Translation.translate(e);
+                if (Translation.isRejection(e)) {
+                    throw e;
                 }
                 last = e;
                 monitor.search();
-            }
-        }
-    }
-
-    /** Logs in; for no longer than that, nor than it takes another replica to become the primary in the stead of this one. */
-    private static Connection connect(ClusterMonitor monitor, NodeInfo to, ClusterUrl url, Duration atMost)
-            throws SQLException {
-        if (!url.database().isEmpty() && !url.database().equals(to.database())) {
-            throw new SQLNonTransientConnectionException(
-                    "replica " + to.node() + " has database '" + to.database() + "', not '" + url.database() + "'",
-                    "08004");
-        }
-        Properties properties = new Properties();
-        properties.putAll(url.properties());
-        CompletableFuture<Connection> opened = new CompletableFuture<>();
-        // The engine's driver waits for a frozen server for ever, and its bound on that is one for all of a program.
-        Thread thread = new Thread(() -> logIn(to, properties, opened), "gorda-login-" + to.node());
-        thread.setDaemon(true);
-        thread.start();
-        long end = System.nanoTime() + atMost.toNanos();
-        while (true) {
-            long left = end - System.nanoTime();
-            try {
-                return opened.get(Math.max(0, Math.min(left, LOGIN_LOOK_NANOS)), TimeUnit.NANOSECONDS);
-            } catch (TimeoutException e) {
-                if (left > LOGIN_LOOK_NANOS && !isSucceeded(monitor, to)) {
-                    continue;
-                }
-                giveUp(opened);
-                throw new SQLNonTransientConnectionException(
-                        "replica " + to.node() + " does not answer a login", "08001", e);
-            } catch (InterruptedException e) {
-                giveUp(opened);
-                Thread.currentThread().interrupt();
-                throw new SQLNonTransientConnectionException("interrupted while connecting", "08004", e);
-            } catch (ExecutionException e) {
-                throw e.getCause() instanceof SQLException failure ? failure : new SQLException(e.getCause());
-            }
-        }
-    }
-
-    private static void logIn(NodeInfo to, Properties properties, CompletableFuture<Connection> opened) {
-        try {
-            Connection connection = DriverManager.getConnection(to.url(), properties);
-            if (!opened.complete(connection)) {
-                connection.close();
-            }
-        } catch (SQLException | RuntimeException e) {
-            opened.completeExceptionally(e);
-            LOG.debug("a login to {} failed", to.node(), e);
-        }
-    }
-
-    /** The login that comes late ends itself; one that came just now is ended here. */
-    private static void giveUp(CompletableFuture<Connection> opened) {
-        if (!opened.cancel(false) && !opened.isCompletedExceptionally()) {
-            try {
-                opened.join().close();
-            } catch (SQLException e) {
-                LOG.debug("closing a connection that came late", e);
             }
         }
     }
@@ -173,10 +131,27 @@ final class ClusterConnection implements InvocationHandler {
 
     @Override
     public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
+        try {
+            return dispatch(self, method, arguments);
+        } catch (SQLException e) {
+            if (method.getName().equals("setClientInfo") && !(e instanceof SQLClientInfoException)) {
+                throw new SQLClientInfoException(e.getMessage(), e.getSQLState(), e.getErrorCode(), Map.of(), e);
+            }
+            throw e;
+        }
+    }
+
+    private @Nullable Object dispatch(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
+        if (settled && RESETS.contains(method.getName()) && !isToSavepoint(method, arguments)) {
+            return null;
+        }
+        if (isJustClosed(method)) {
+            return reflect(physical, method, arguments);
+        }
         return switch (method.getName()) {
             case "equals" -> arguments != null && self == arguments[0];
             case "hashCode" -> System.identityHashCode(self);
-            case "toString" -> "connection to " + node.node() + " of " + String.join(",", url.nodes());
+            case "toString" -> "connection to " + activeNode().node() + " of " + String.join(",", url.nodes());
             case "commit" -> commit();
             case "setAutoCommit" -> setAutoCommit(arguments != null && Boolean.TRUE.equals(arguments[0]));
             case "getAutoCommit" -> ifOpen(autoCommit);
@@ -187,28 +162,47 @@ final class ClusterConnection implements InvocationHandler {
             case "isValid" -> isValid(arguments == null ? 0 : (Integer) arguments[0]);
             case "abort" -> abort(arguments == null ? null : arguments[0]);
             case "rollback" -> rollback(method, arguments);
-            case "setTransactionIsolation", "setSchema", "setHoldability", "setNetworkTimeout" ->
-                setForBoth(method, arguments);
+            case "setTransactionIsolation" -> setIsolation(method, arguments);
+            case "setSchema", "setHoldability", "setNetworkTimeout" -> setForBoth(method, arguments);
             case "unwrap", "isWrapperFor" -> unwrap(method, arguments);
             default -> delegate(method, arguments);
         };
+    }
+
+    /** In order, as the application wanted; the engine's driver says so itself, call by call. */
+    private boolean isJustClosed(Method method) {
+        return closed && broken == null && !OWN_WHEN_CLOSED.contains(method.getName());
+    }
+
+    private static boolean isToSavepoint(Method method, Object @Nullable [] arguments) {
+        return method.getName().equals("rollback") && arguments != null;
+    }
+
+    /** What the application has of this. */
+    Connection proxy() {
+        return proxy;
     }
 
     private @Nullable Object delegate(Method method, Object @Nullable [] arguments) throws Throwable {
         checkOpen();
         Object result = call(active(), method, arguments);
         if (result instanceof Statement statement) {
-            return wrap(statement, method.getReturnType());
+            String text = arguments != null && arguments.length > 0 && arguments[0] instanceof String sql ? sql : "";
+            return new ClusterStatement(this, statement, text, active() == physical).proxy();
         }
-        if (result instanceof DatabaseMetaData) {
-            return new Guarded(result, null).as(DatabaseMetaData.class);
-        }
-        return result;
+        return result instanceof DatabaseMetaData metaData
+                ? new ClusterMetaData(this, metaData).as(DatabaseMetaData.class)
+                : result;
     }
 
     private Connection active() {
         Connection reading = reader;
         return readOnly && reading != null ? reading : physical;
+    }
+
+    private NodeInfo activeNode() {
+        NodeInfo reading = readerNode;
+        return readOnly && reading != null ? reading : node;
     }
 
     private void checkOpen() throws SQLException {
@@ -227,18 +221,28 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     /** Calls the engine's driver; what it throws is translated, and remembered if it ends the connection. */
-    private @Nullable Object call(Object target, Method method, Object @Nullable [] arguments) throws Throwable {
+    @Nullable
+    Object call(Object target, Method method, Object @Nullable [] arguments) throws Throwable {
+        try {
+            return reflect(target, method, arguments);
+        } catch (SQLException e) {
+            throw failed(e);
+        }
+    }
+
+    private static @Nullable Object reflect(Object target, Method method, Object @Nullable [] arguments)
+            throws Throwable {
         try {
             return method.invoke(target, arguments);
         } catch (InvocationTargetException e) {
-            if (e.getCause() instanceof SQLException failure) {
-                throw failed(failure);
-            }
             throw e.getCause() == null ? e : e.getCause();
         }
     }
 
     private SQLException failed(SQLException failure) {
+        if (closed && broken == null) {
+            return failure;
+        }
         SQLException translated = Translation.translate(failure);
         if (Translation.endsConnection(translated)) {
             if (translated == failure) {
@@ -289,6 +293,7 @@ final class ClusterConnection implements InvocationHandler {
 
     private @Nullable Void commit() throws SQLException {
         checkOpen();
+        finishRows();
         Connection reading = reader;
         try {
             if (reading != null && ClientSession.inTransaction(reading)) {
@@ -341,6 +346,10 @@ final class ClusterConnection implements InvocationHandler {
         }
         call(physical, method, null);
         executed = false;
+        if (unfinished != null) {
+            unfinished = null;
+            ClientSession.autoCommit(physical, true);
+        }
         return null;
     }
 
@@ -352,6 +361,19 @@ final class ClusterConnection implements InvocationHandler {
             call(reading, method, arguments);
         }
         return call(physical, method, arguments);
+    }
+
+    /** The engine commits when this is set; better by name. */
+    private @Nullable Object setIsolation(Method method, Object @Nullable [] arguments) throws Throwable {
+        checkOpen();
+        finishRows();
+        if (!autoCommit && ClientSession.inTransaction(physical)) {
+            commitNamed();
+            if (settled) {
+                return null;
+            }
+        }
+        return setForBoth(method, arguments);
     }
 
     /** Commits under a name; an answer that is lost is asked for at the other replicas. */
@@ -367,7 +389,7 @@ final class ClusterConnection implements InvocationHandler {
             call.setString(1, session.toString());
             call.setLong(2, id.number());
             call.execute();
-            ClientSession.transactionEnded(physical);
+            ClientSession.committed(physical);
             executed = false;
         } catch (SQLException e) {
             SQLException translated = failed(e);
@@ -382,13 +404,16 @@ final class ClusterConnection implements InvocationHandler {
         String outcome = monitor.outcome(id, since, OUTCOME_WAIT);
         LOG.info("the answer to the commit of {} was lost ({}); its outcome is {}", id, cause.getMessage(), outcome);
         if ("COMMITTED".equals(outcome)) {
+            settled = true;
             return;
         }
         if ("ABORTED".equals(outcome)) {
-            throw new SQLTransactionRollbackException(
+            SQLException aborted = new SQLTransactionRollbackException(
                     "the connection to the primary was lost; transaction " + id + " did not happen: run it again",
                     "40001",
                     cause);
+            aborted.setNextException(cause); // by which a pool knows that the connection is of no use
+            throw aborted;
         }
         throw new SQLNonTransientConnectionException(
                 "whether transaction " + id + " is committed could not be found out within " + OUTCOME_WAIT.toSeconds()
@@ -399,6 +424,7 @@ final class ClusterConnection implements InvocationHandler {
 
     private @Nullable Void setAutoCommit(boolean value) throws SQLException {
         checkOpen();
+        finishRows();
         if (value == autoCommit) {
             return null;
         }
@@ -406,6 +432,9 @@ final class ClusterConnection implements InvocationHandler {
             commit();
         }
         autoCommit = value;
+        if (settled) {
+            return null;
+        }
         try {
             physical.setAutoCommit(value);
             Connection reading = reader;
@@ -426,31 +455,54 @@ final class ClusterConnection implements InvocationHandler {
         if (!autoCommit && ClientSession.inTransaction(active())) {
             throw new SQLException("a connection cannot become read-only, or cease to be, in a transaction", "25001");
         }
+        finishRows();
         if (value && reader == null) {
-            NodeInfo info = monitor.reader(url.connectTimeout()).orElse(null);
-            if (info == null) {
-                throw new SQLNonTransientConnectionException("no replica to read from: " + monitor.describe(), "08001");
-            }
-            try {
-                Connection opened = connect(monitor, info, url, url.connectTimeout());
-                opened.setAutoCommit(autoCommit);
-                opened.setReadOnly(true);
-                opened.setTransactionIsolation(physical.getTransactionIsolation());
-                opened.setHoldability(physical.getHoldability());
-                opened.setSchema(physical.getSchema());
-                readerNode = info;
-                reader = opened;
-            } catch (SQLException e) {
-                throw Translation.translate(e);
-            }
+            openReader();
         }
         readOnly = value;
         return null;
     }
 
+    /** Connects to a replica to read from; should that freeze meanwhile, to another. */
+    private void openReader() throws SQLException {
+        long end = System.nanoTime() + url.connectTimeout().toNanos();
+        SQLException last = null;
+        while (true) {
+            long left = end - System.nanoTime();
+            NodeInfo info =
+                    left <= 0 ? null : monitor.reader(Duration.ofNanos(left)).orElse(null);
+            if (info == null) {
+                throw new SQLNonTransientConnectionException(
+                        "no replica to read from within " + url.connectTimeout().toSeconds() + " s: "
+                                + monitor.describe(),
+                        "08001",
+                        last);
+            }
+            try {
+                Connection opened =
+                        ClusterLogin.connect(info, url, Duration.ofNanos(left), () -> !monitor.answers(info));
+                readerNode = info;
+                reader = opened; // from here on it is ended should the replica fall silent
+                opened.setAutoCommit(autoCommit);
+                opened.setReadOnly(true);
+                opened.setTransactionIsolation(physical.getTransactionIsolation());
+                opened.setHoldability(physical.getHoldability());
+                opened.setSchema(physical.getSchema());
+                return;
+            } catch (SQLException e) {
+                reader = null;
+                if (broken != null || Translation.isRejection(e)) {
+                    throw e;
+                }
+                last = e;
+                monitor.search();
+            }
+        }
+    }
+
     private boolean isValid(int seconds) throws SQLException {
         if (seconds < 0) {
-            throw new SQLException("a time of " + seconds + " s to wait is negative", "22003");
+            throw new SQLException("a time of " + seconds + " s to wait is negative", "XJ081");
         }
         if (closed || broken != null) {
             return false;
@@ -472,6 +524,7 @@ final class ClusterConnection implements InvocationHandler {
             closeReader();
             return null;
         }
+        finishRows();
         try {
             physical.close();
         } catch (SQLException e) {
@@ -555,151 +608,145 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    // ---------------------------------------------------------------------------------------------------- statements
+    // ---------------------------------------------------------------------------------------------------- executions
 
-    private Object wrap(Statement statement, Class<?> as) {
-        boolean writes = active() == physical;
-        return new Guarded(statement, writes ? statement : null).as(as);
+    /**
+     * Executes a statement at the primary; in autocommit mode under a name, so that a lost answer can be asked for, unless it only reads.
+     *
+     * @param atomic whether nothing is left of it when it fails
+     */
+    @Nullable
+    Object execute(Statement statement, boolean query, boolean atomic, Method method, Object @Nullable [] arguments)
+            throws Throwable {
+        checkOpen();
+        if (readOnly && !query) {
+            throw new SQLException("the connection is read-only, this statement was made before it was", "25006");
+        }
+        finishRows();
+        executed |= !autoCommit;
+        return autoCommit && !query
+                ? autoCommitted(statement, atomic, method, arguments)
+                : call(statement, method, arguments);
     }
 
-    /** A statement or metadata of the engine's driver. */
-    private final class Guarded implements InvocationHandler {
-        private final Object target;
-        private final @Nullable Statement executes;
-
-        Guarded(Object target, @Nullable Statement executes) {
-            this.target = target;
-            this.executes = executes;
+    /** Refuses what may write where only the primary is left to read from: a backup refuses it itself. */
+    void checkReads(boolean surely) throws SQLException {
+        NodeInfo from = readerNode;
+        if (!surely && from != null && from.primary()) {
+            throw new SQLException("the connection is read-only", "25006");
         }
+    }
 
-        Object as(Class<?> type) {
-            Class<?> most = target instanceof CallableStatement
-                    ? CallableStatement.class
-                    : target instanceof PreparedStatement ? PreparedStatement.class : type;
-            return Proxy.newProxyInstance(ClusterConnection.class.getClassLoader(), new Class<?>[] {most}, this);
+    /** Changes the row that rows of the primary are at; in autocommit mode, too, it is committed when they are closed. */
+    @Nullable
+    Object changeRow(Statement statement, ResultSet rows, Method method) throws Throwable {
+        checkOpen();
+        if (readOnly) {
+            throw new SQLException("the connection is read-only, these rows were read before it was", "25006");
         }
-
-        @Override
-        public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
-            return switch (method.getName()) {
-                case "equals" -> arguments != null && self == arguments[0];
-                case "hashCode" -> System.identityHashCode(self);
-                case "toString" -> target.toString();
-                case "getConnection" -> ifOpen(proxy);
-                case "isWrapperFor" ->
-                    arguments != null && isOwn(self, arguments) ? true : call(target, method, arguments);
-                case "unwrap" -> arguments != null && isOwn(self, arguments) ? self : call(target, method, arguments);
-                default -> delegateStatement(self, method, arguments);
-            };
+        executed |= !autoCommit;
+        if (autoCommit && unfinished != statement) {
+            finishRows();
+            ClientSession.autoCommit(physical, false);
+            unfinished = statement;
         }
+        return call(rows, method, null);
+    }
 
-        private boolean isOwn(Object self, Object[] arguments) {
-            return arguments[0] instanceof Class<?> wanted && wanted.isInstance(self);
-        }
-
-        private @Nullable Object guarded(@Nullable Object result, Object self) {
-            return result instanceof ResultSet rows
-                    ? new GuardedRows(rows, self instanceof Statement statement ? statement : null).proxy()
-                    : result;
-        }
-
-        private @Nullable Object delegateStatement(Object self, Method method, Object @Nullable [] arguments)
-                throws Throwable {
-            if (executes == null || !method.getName().startsWith("execute")) {
-                return guarded(call(target, method, arguments), self);
+    private @Nullable Object autoCommitted(
+            Statement statement, boolean atomic, Method method, Object @Nullable [] arguments) throws Throwable {
+        ClientSession.autoCommit(physical, false);
+        boolean executing = true;
+        boolean done = false;
+        try {
+            Object result = call(statement, method, arguments);
+            executing = false;
+            if (Boolean.TRUE.equals(result) || result instanceof ResultSet) {
+                unfinished = statement; // committed when its rows are closed
+            } else {
+                commitNamed();
             }
-            checkOpen();
-            boolean query = method.getName().equals("executeQuery") || isQuery(arguments);
-            if (readOnly && !query) {
-                throw new SQLException("the connection is read-only, this statement was made before it was", "25006");
+            done = true;
+            return result;
+        } catch (BatchUpdateException e) {
+            executing = false;
+            BatchUpdateException thrown = commitRest(e);
+            done = true;
+            throw thrown;
+        } finally {
+            if (executing && atomic) {
+                endQuietly(physical::commit); // nothing is left of it, and rows of others stay open
+            } else if (!done) {
+                rollBackQuietly();
             }
-            if (!autoCommit || query) {
-                executed |= !autoCommit;
-                return guarded(call(target, method, arguments), self);
-            }
-            return guarded(executeAndCommit(method, arguments), self);
-        }
-
-        private boolean isQuery(Object @Nullable [] arguments) {
-            String text = arguments != null && arguments.length > 0 && arguments[0] instanceof String sql ? sql : "";
-            String start = text.stripLeading();
-            return start.regionMatches(true, 0, "select", 0, 6) || start.regionMatches(true, 0, "values", 0, 6);
-        }
-
-        /** In autocommit mode too a lost answer is asked for, which needs a name. */
-        private @Nullable Object executeAndCommit(Method method, Object @Nullable [] arguments) throws Throwable {
-            engineAutoCommit(false);
-            boolean done = false;
-            try {
-                Object result = call(target, method, arguments);
-                if (!Boolean.TRUE.equals(result)) { // else rows, with which the engine's driver ends the transaction
-                    commitNamed();
-                }
-                done = true;
-                return result;
-            } finally {
-                if (broken == null) {
-                    if (!done) {
-                        rollBackQuietly();
-                    }
-                    engineAutoCommit(true);
-                }
-            }
-        }
-
-        private void engineAutoCommit(boolean value) throws SQLException {
-            try {
-                physical.setAutoCommit(value);
-            } catch (SQLException e) {
-                throw failed(e);
-            }
-        }
-
-        /** What made it necessary is thrown, not what happens here. */
-        private void rollBackQuietly() {
-            try {
-                physical.rollback();
-            } catch (SQLException e) {
-                breakDown(Translation.translate(e));
+            if (broken == null && unfinished == null) {
+                ClientSession.autoCommit(physical, true);
             }
         }
     }
 
-    /** Rows of the engine's driver, which may be the first to notice that the connection is lost. */
-    private final class GuardedRows implements InvocationHandler {
-        private final ResultSet rows;
-        private final @Nullable Statement statement;
-
-        /** Without a statement, those of metadata. */
-        GuardedRows(ResultSet rows, @Nullable Statement statement) {
-            this.rows = rows;
-            this.statement = statement;
-        }
-
-        ResultSet proxy() {
-            return (ResultSet) Proxy.newProxyInstance(
-                    ClusterConnection.class.getClassLoader(), new Class<?>[] {ResultSet.class}, this);
-        }
-
-        @Override
-        public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
-            boolean own = arguments != null && arguments[0] instanceof Class<?> wanted && wanted.isInstance(self);
-            return switch (method.getName()) {
-                case "equals" -> arguments != null && self == arguments[0];
-                case "hashCode" -> System.identityHashCode(self);
-                case "toString" -> rows.toString();
-                case "isWrapperFor" -> own ? true : call(rows, method, arguments);
-                case "unwrap" -> own ? self : call(rows, method, arguments);
-                case "getStatement" -> statement(call(rows, method, arguments));
-                default -> call(rows, method, arguments);
-            };
-        }
-
-        private @Nullable Object statement(@Nullable Object raw) {
-            if (statement != null) {
-                return statement;
+    /** Of a batch, what succeeded is committed, as the engine's driver does; unless the engine has rolled back some of it. */
+    private BatchUpdateException commitRest(BatchUpdateException failure) throws SQLException {
+        for (SQLException e = failure.getNextException(); e != null; e = e.getNextException()) {
+            String state = e.getSQLState();
+            if (state != null && state.startsWith("40")) {
+                rollBackQuietly();
+                long[] counts = failure.getLargeUpdateCounts();
+                Arrays.fill(counts, Statement.EXECUTE_FAILED);
+                BatchUpdateException none = new BatchUpdateException(
+                        "nothing of the batch happened: " + e.getMessage(), state, 0, counts, failure);
+                none.setNextException(e);
+                return none;
             }
-            return raw instanceof Statement made ? wrap(made, Statement.class) : raw;
+        }
+        commitNamed();
+        return failure;
+    }
+
+    /** Rows of a statement were closed or read to the end, or all of them if null is given. */
+    void rowsEnded(Statement statement, @Nullable ResultSet rows) throws SQLException {
+        if (statement == unfinished && !ClientSession.hasRowsBeside(statement, rows)) {
+            finishRows();
+        }
+    }
+
+    /** Ends the transaction of a statement in autocommit mode that returned rows. */
+    private void finishRows() throws SQLException {
+        if (unfinished == null) {
+            return;
+        }
+        unfinished = null;
+        boolean done = false;
+        try {
+            commitNamed();
+            done = true;
+        } finally {
+            if (!done) {
+                rollBackQuietly();
+            }
+            if (broken == null) {
+                ClientSession.autoCommit(physical, true);
+            }
+        }
+    }
+
+    private void rollBackQuietly() {
+        endQuietly(physical::rollback);
+    }
+
+    private interface End {
+        void run() throws SQLException;
+    }
+
+    /** What made it necessary is thrown, not what happens here. */
+    private void endQuietly(End end) {
+        if (broken != null) {
+            return;
+        }
+        try {
+            end.run();
+        } catch (SQLException e) {
+            breakDown(Translation.translate(e));
         }
     }
 }

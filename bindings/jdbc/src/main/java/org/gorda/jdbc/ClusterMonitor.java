@@ -117,6 +117,12 @@ final class ClusterMonitor {
         return infos.values().stream().anyMatch(info -> info.readNanos() - newestNanos > 0);
     }
 
+    /** Whether this replica answered just now. */
+    boolean answers(NodeInfo replica) {
+        NodeInfo info = infos.get(replica.node());
+        return info != null && info.readNanos() - (System.nanoTime() - TimeUnit.SECONDS.toNanos(1)) > 0;
+    }
+
     void register(ClusterConnection connection) {
         connections.add(connection);
     }

@@ -1,15 +1,10 @@
 package org.gorda.jdbc;
 
 import java.sql.SQLException;
-import java.sql.SQLNonTransientConnectionException;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Properties;
-import java.util.Set;
-import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Setting;
 
 /**
@@ -23,10 +18,10 @@ import org.gorda.replicator.engine.Setting;
 record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, Properties properties) {
 
     private static final String PREFIX = "jdbc:gorda://";
-    private static final Set<String> KEYS = new LinkedHashSet<>(List.of("connect-timeout", "user", "password"));
+    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(30);
 
     static ClusterUrl parse(String url, Properties info) throws SQLException {
-        UrlSettings settings = UrlSettings.parse(url.substring(PREFIX.length()), info);
+        UrlSettings settings = UrlSettings.parse(Setting.Use.CLUSTER, url.substring(PREFIX.length()), info, List.of());
         String head = settings.head();
         int slash = head.indexOf('/');
         if (slash <= 0) {
@@ -41,33 +36,7 @@ record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, 
                 throw UrlSettings.bad("'" + node + "' in the URL is not host:port");
             }
         }
-        Properties properties = new Properties();
-        settings.values().forEach((key, value) -> properties.put(known(key), value));
-        try {
-            for (String key : properties.stringPropertyNames()) {
-                if (!KEYS.contains(key)) {
-                    throw unknown(key);
-                }
-            }
-            Object timeout = properties.remove("connect-timeout");
-            Duration connectTimeout = Setting.duration("connect-timeout", timeout == null ? "30s" : timeout.toString());
-            return new ClusterUrl(nodes, head.substring(slash + 1), connectTimeout, properties);
-        } catch (ReplicaException e) {
-            throw new SQLNonTransientConnectionException(e.getMessage(), "08001", e);
-        }
-    }
-
-    /** A key that we know in its own spelling, whatever the case it is given in. */
-    private static String known(String key) {
-        String lower = key.toLowerCase(Locale.ROOT);
-        return KEYS.contains(lower) ? lower : key;
-    }
-
-    private static ReplicaException unknown(String key) {
-        boolean ofReplicas = Setting.of(key).isPresent();
-        return ofReplicas
-                ? new ReplicaException("'" + key + "' is a setting of the replica processes, not of their clients")
-                : new ReplicaException("there is no setting '" + key + "' for clients, which have " + KEYS
-                        + "; did you mean '" + Setting.nearest(key, KEYS.stream()) + "'?");
+        return new ClusterUrl(
+                nodes, head.substring(slash + 1), settings.connectTimeout(CONNECT_TIMEOUT), settings.credentials());
     }
 }

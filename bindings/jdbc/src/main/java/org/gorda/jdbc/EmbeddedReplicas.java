@@ -3,11 +3,9 @@ package org.gorda.jdbc;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Properties;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaState;
@@ -19,8 +17,6 @@ import org.gorda.replicator.engine.Setting;
  */
 final class EmbeddedReplicas {
 
-    private static final Duration START_WAIT = Duration.ofMinutes(2);
-
     private static final Map<String, Replica> REPLICAS = new HashMap<>();
 
     private EmbeddedReplicas() {}
@@ -31,7 +27,7 @@ final class EmbeddedReplicas {
         }
         Replica replica = replica(url);
         try {
-            replica.awaitPrimary(START_WAIT);
+            replica.awaitPrimary(url.connectTimeout());
         } catch (ReplicaException e) {
             throw new SQLNonTransientConnectionException(e.getMessage(), "08006", e);
         }
@@ -48,7 +44,6 @@ final class EmbeddedReplicas {
                 Replica.Builder builder = Replica.builder().database(url.binding(), url.location());
                 url.attributes().forEach(builder::attribute);
                 url.settings().forEach((Setting setting, String value) -> setting.apply(builder, value));
-                copy(url.credentials(), builder);
                 Replica started = builder.start();
                 if (REPLICAS.isEmpty()) {
                     Runtime.getRuntime().addShutdownHook(new Thread(EmbeddedReplicas::closeAll, "gorda-shutdown"));
@@ -68,13 +63,6 @@ final class EmbeddedReplicas {
             at = at.getCause();
         }
         return at instanceof SQLException engine && "08004".equals(engine.getSQLState());
-    }
-
-    /** The replica's own connections are made as the first user's. */
-    private static void copy(Properties credentials, Replica.Builder builder) {
-        for (String name : credentials.stringPropertyNames()) {
-            builder.attribute(name, credentials.getProperty(name));
-        }
     }
 
     /** The replica of a database, if it runs. */

@@ -1,12 +1,11 @@
 package org.gorda.jdbc;
 
 import java.sql.SQLException;
-import java.sql.SQLNonTransientConnectionException;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
-import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Setting;
 
 /**
@@ -17,6 +16,8 @@ import org.gorda.replicator.engine.Setting;
  * @param settings of the replica
  * @param attributes of the database's own
  * @param credentials of this connection
+ * @param connectTimeout how long to wait for a primary
+ * @param shutdown whether the replica is to be ended
  */
 record EmbeddedUrl(
         String binding,
@@ -24,17 +25,17 @@ record EmbeddedUrl(
         Map<Setting, String> settings,
         Map<String, String> attributes,
         Properties credentials,
+        Duration connectTimeout,
         boolean shutdown) {
 
     private static final String PREFIX = "jdbc:gorda:";
+    private static final Duration CONNECT_TIMEOUT = Duration.ofMinutes(2);
 
     /** Attributes that Derby knows in a URL and that mean something for a replicated database. */
     private static final Set<String> DERBY_ATTRIBUTES = Set.of(
             "territory",
             "collation",
             "create",
-            "user",
-            "password",
             "dataEncryption",
             "bootPassword",
             "encryptionAlgorithm",
@@ -52,23 +53,12 @@ record EmbeddedUrl(
                     "'" + url + "' names no engine: write jdbc:gorda:derby:PATH;group=...;members=... for a"
                             + " replica in this JVM, or jdbc:gorda://HOST:PORT,.../DATABASE for replica processes");
         }
-        UrlSettings given = UrlSettings.parse(rest.substring(colon + 1), info);
+        UrlSettings given = UrlSettings.parse(Setting.Use.EMBEDDED, rest.substring(colon + 1), info, DERBY_ATTRIBUTES);
         Map<Setting, String> settings = new LinkedHashMap<>();
         Map<String, String> attributes = new LinkedHashMap<>();
-        Properties credentials = new Properties();
-        for (Map.Entry<String, String> entry : given.values().entrySet()) {
-            var setting = Setting.of(entry.getKey());
-            if (setting.isPresent()) {
-                settings.put(setting.get(), entry.getValue());
-            } else if (entry.getKey().equals("user") || entry.getKey().equals("password")) {
-                credentials.setProperty(entry.getKey(), entry.getValue());
-            } else if (DERBY_ATTRIBUTES.contains(entry.getKey())) {
-                attributes.put(entry.getKey(), entry.getValue());
-            } else {
-                ReplicaException unknown = Setting.unknown(entry.getKey(), DERBY_ATTRIBUTES.stream());
-                throw new SQLNonTransientConnectionException(unknown.getMessage(), "08001", unknown);
-            }
-        }
+        given.values()
+                .forEach((key, value) -> Setting.of(key)
+                        .ifPresentOrElse(setting -> settings.put(setting, value), () -> attributes.put(key, value)));
         boolean shutdown = "true".equals(attributes.remove("shutdown"));
         attributes.remove("create");
         return new EmbeddedUrl(
@@ -76,7 +66,8 @@ record EmbeddedUrl(
                 given.head(),
                 Map.copyOf(settings),
                 Map.copyOf(attributes),
-                credentials,
+                given.credentials(),
+                given.connectTimeout(CONNECT_TIMEOUT),
                 shutdown);
     }
 }

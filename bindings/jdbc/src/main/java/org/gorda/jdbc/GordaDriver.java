@@ -46,15 +46,19 @@ public final class GordaDriver implements Driver {
     }
 
     @Override
-    public DriverPropertyInfo[] getPropertyInfo(String url, Properties info) {
+    public DriverPropertyInfo[] getPropertyInfo(String url, @Nullable Properties info) {
+        Setting.Use use = url.startsWith(NETWORK) ? Setting.Use.CLUSTER : Setting.Use.EMBEDDED;
         return Arrays.stream(Setting.values())
-                .map(setting -> {
-                    DriverPropertyInfo property = new DriverPropertyInfo(setting.key(), null);
-                    property.description =
-                            setting.text() + " (" + setting.range() + "; default " + setting.standard() + ")";
-                    return property;
-                })
+                .filter(setting -> setting.isFor(use))
+                .map(setting -> propertyInfo(setting, info))
                 .toArray(DriverPropertyInfo[]::new);
+    }
+
+    private static DriverPropertyInfo propertyInfo(Setting setting, @Nullable Properties info) {
+        String given = info == null ? null : info.getProperty(setting.key());
+        DriverPropertyInfo property = new DriverPropertyInfo(setting.key(), given);
+        property.description = setting.text() + " (" + setting.range() + "; default " + setting.standard() + ")";
+        return property;
     }
 
     @Override

@@ -19,6 +19,17 @@ final class Translation {
         return state != null && (state.startsWith("08") || state.startsWith("57P") || state.equals("58009"));
     }
 
+    /** Whether a login failed for what was asked for, so that it would fail elsewhere or later, too. */
+    static boolean isRejection(SQLException failure) {
+        for (SQLException e = failure; e != null; e = e.getNextException()) {
+            if ("08004".equals(e.getSQLState())) {
+                return true;
+            }
+        }
+        // The engine's driver refuses some names itself; what it cannot reach has a cause.
+        return !endsConnection(failure) || ("08001".equals(failure.getSQLState()) && failure.getCause() == null);
+    }
+
     static SQLException translate(SQLException e) {
         String state = e.getSQLState();
         if (state == null) {

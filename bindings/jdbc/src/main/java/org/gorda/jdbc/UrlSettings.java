@@ -2,21 +2,30 @@ package org.gorda.jdbc;
 
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.Setting;
+import org.gorda.replicator.engine.Settings;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A URL's tail, {@code HEAD;key=value;...}, together with the properties given beside it. Immutable.
+ * A URL's tail, {@code HEAD;key=value;...}, together with the properties given beside it, over which it wins, and what else
+ * {@link Settings} finds. Immutable.
  *
  * @param head what stands before the first semicolon
- * @param values the properties, over which what the URL says wins
+ * @param values of settings and of the engine's own attributes, by their keys
  */
 record UrlSettings(String head, Map<String, String> values) {
 
-    static UrlSettings parse(String tail, Properties info) throws SQLException {
+    /** @param attributes the keys that the engine knows itself */
+    static UrlSettings parse(Setting.Use use, String tail, Properties info, Collection<String> attributes)
+            throws SQLException {
         List<String> parts = new ArrayList<>(List.of(tail.split(";", -1)));
         String head = parts.remove(0);
         Map<String, String> values = new LinkedHashMap<>();
@@ -31,10 +40,44 @@ record UrlSettings(String head, Map<String, String> values) {
                 throw bad("'" + part + "' in the URL is not key=value");
             }
         }
-        return new UrlSettings(head, values);
+        try {
+            return new UrlSettings(head, Settings.complete(use, values, attributes));
+        } catch (ReplicaException e) {
+            throw bad(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    @Nullable
+    String value(Setting setting) {
+        return values.get(setting.key());
+    }
+
+    /** {@code user} and {@code password}, as drivers want them. */
+    Properties credentials() {
+        Properties credentials = new Properties();
+        for (Setting setting : List.of(Setting.USER, Setting.PASSWORD)) {
+            String value = value(setting);
+            if (value != null) {
+                credentials.setProperty(setting.key(), value);
+            }
+        }
+        return credentials;
+    }
+
+    Duration connectTimeout(Duration standard) throws SQLException {
+        String value = value(Setting.CONNECT_TIMEOUT);
+        try {
+            return value == null ? standard : Setting.duration(Setting.CONNECT_TIMEOUT.key(), value);
+        } catch (ReplicaException e) {
+            throw bad(String.valueOf(e.getMessage()), e);
+        }
     }
 
     static SQLException bad(String message) {
-        return new SQLNonTransientConnectionException(message, "08001");
+        return bad(message, null);
+    }
+
+    static SQLException bad(String message, @Nullable Exception cause) {
+        return new SQLNonTransientConnectionException(message, "08001", cause);
     }
 }

@@ -25,8 +25,8 @@ class UrlTest {
                 "jdbc:gorda://a/db -> 'a' in the URL is not host:port",
                 "jdbc:gorda://a:1,/db -> '' in the URL is not host:port",
                 "jdbc:gorda://a:99999/db -> 'a:99999' in the URL",
-                "jdbc:gorda://a:1/db;conect-timeout=5s -> did you mean 'connect-timeout'",
-                "jdbc:gorda://a:1/db;members=b:2 -> 'members' is a setting of the replica processes",
+                "jdbc:gorda://a:1/db;conect-timeout=5s -> there is no setting 'conect-timeout'; did you mean 'connect-timeout'",
+                "jdbc:gorda://a:1/db;members=b:2 -> 'members' is no setting for jdbc:gorda://HOST:PORT,.../DB but for gorda node and jdbc:gorda:derby:PATH",
                 "jdbc:gorda://a:1/db;connect-timeout=soon -> connect-timeout",
                 "jdbc:gorda://a:1/db;nonsense -> 'nonsense' in the URL is not key=value",
                 "jdbc:gorda:derby -> names no engine",
@@ -51,6 +51,33 @@ class UrlTest {
         assertThat(url.database()).isEqualTo("db");
         assertThat(url.connectTimeout()).isEqualTo(Duration.ofSeconds(7));
         assertThat(url.properties()).containsOnly(java.util.Map.entry("user", "grace"));
+    }
+
+    /** A program of its own, because a process cannot change its environment. */
+    @Test
+    void environmentIsReadByTheDriver() throws Exception {
+        int port = EmbeddedGroup.freePorts(1).get(0);
+        ProcessBuilder program = new ProcessBuilder(
+                java.nio.file.Path.of(System.getProperty("java.home"), "bin", "java")
+                        .toString(),
+                "-cp",
+                System.getProperty("java.class.path"),
+                UrlTest.class.getName(),
+                "jdbc:gorda://127.0.0.1:" + port + "/db");
+        program.environment().put("GORDA_CONNECT_TIMEOUT", "1s");
+        Process process = program.redirectErrorStream(true).start();
+        String printed = new String(process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+        assertThat(process.waitFor()).isZero();
+        assertThat(printed).contains("no primary within 1 s");
+    }
+
+    /** Connects, and prints what comes of it. */
+    public static void main(String[] arguments) {
+        try {
+            System.out.println(DriverManager.getConnection(arguments[0]));
+        } catch (SQLException e) {
+            System.out.println(e.getMessage());
+        }
     }
 
     @Test

@@ -321,11 +321,12 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     @Override
     public Connection connect(Properties given) throws SQLException {
-        Properties all = attributes();
-        // A client says itself who it is, or is nobody.
-        all.remove("user");
-        all.remove("password");
-        all.putAll(given);
+        Properties all = properties(given);
+        for (String key : List.of("user", "password")) {
+            if (!given.containsKey(key)) {
+                all.remove(key); // what the replica opens the database with is its own
+            }
+        }
         return DriverManager.getConnection(url, all);
     }
 

@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 import java.util.regex.Matcher;
@@ -14,39 +15,79 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The settings of a replica as text, each declared once: for URLs, properties, files and the command line. {@link #apply} gives
- * them to a {@link Replica.Builder}.
+ * All settings as text, each declared once: for URLs, properties, files, the environment and the command line, which {@link Settings}
+ * puts together. {@link #apply} gives those of a replica to a {@link Replica.Builder}.
  */
 public enum Setting {
+    CONFIG("config", "path", "no file", "a YAML file with more settings", Use.ALL),
+    ENGINE("engine", "name", "derby", "the kind of database", Use.NODE_ONLY),
+    DATABASE("database", "path", "must be given", "the database's path; made if it is not there", Use.NODE_ONLY),
+    SERVICES(
+            "services",
+            "host:port,...",
+            "each member's port + 1",
+            "where each member is asked by clients and people",
+            Use.NODE_ONLY),
+    CLIENTS(
+            "clients",
+            "host:port",
+            "this member's port + 2",
+            "where the database's own protocol is spoken",
+            Use.NODE_ONLY),
+    CONNECT_TIMEOUT(
+            "connect-timeout",
+            "duration",
+            "30s; 2m if this JVM is a replica, which may have to catch up",
+            "how long a new connection waits until there is a primary",
+            Use.CONNECTIONS),
+    USER(
+            "user",
+            "name",
+            "the database's own default",
+            "as whom to connect; of a replica, as whom it opens the database",
+            Use.ALL,
+            (builder, text) -> builder.attribute("user", text)),
+    PASSWORD(
+            "password",
+            "text",
+            "none",
+            "of that user; a command line can be read by others, a file need not be",
+            Use.ALL,
+            (builder, text) -> builder.attribute("password", text)),
     GROUP(
             "group",
             "name",
             "gorda",
             "the group's name, the same on all replicas",
+            Use.REPLICAS,
             (builder, text) -> builder.group(text)),
     SELF(
             "self",
             "host:port",
             "the one member of this machine",
             "this replica's address for the others",
+            Use.REPLICAS,
             (builder, text) -> builder.self(text)),
     MEMBERS(
             "members",
             "host:port,...",
             "this replica alone",
             "the addresses of all replicas, the same list on all",
+            Use.REPLICAS,
             (builder, text) -> builder.members(text.split(","))),
     DIRECTORY(
             "directory",
             "path",
             "the database's path and .gorda",
             "where log and checkpoints are kept",
+            Use.REPLICAS,
             (builder, text) -> builder.directory(Path.of(text))),
     PROTOCOL(
             "protocol",
             names(ReplicationProtocol.values(), ReplicationProtocol::key),
             "primary-backup",
             "how the replica replicates",
+            Use.REPLICAS,
             (builder, text) ->
                     builder.protocol(one("protocol", text, ReplicationProtocol.values(), ReplicationProtocol::key))),
     DURABILITY(
@@ -54,49 +95,83 @@ public enum Setting {
             names(Durability.values(), Durability::key),
             "group",
             "when a commit is answered",
+            Use.REPLICAS,
             (builder, text) -> builder.durability(one("durability", text, Durability.values(), Durability::key))),
     READS(
             "reads",
             "any|strong",
             "any",
             "strong: each statement first makes sure to see everything committed before",
+            Use.REPLICAS,
             (builder, text) -> builder.strongReads(strong(text))),
     COMMIT_TIMEOUT(
             "commit-timeout",
             "duration",
             "30s",
             "how long a commit may wait to be ordered",
+            Use.REPLICAS,
             (builder, text) -> builder.commitTimeout(duration("commit-timeout", text))),
     READ_GRACE(
             "read-grace",
             "duration",
             "1s",
             "how long transactions that only read may hold up changes of others",
+            Use.REPLICAS,
             (builder, text) -> builder.readGrace(duration("read-grace", text))),
     ELECTION_TIMEOUT(
             "election-timeout",
             "duration",
             "1s",
             "how long a silent leader is believed in",
+            Use.REPLICAS,
             (builder, text) -> builder.electionTimeout(duration("election-timeout", text))),
     WRITE_SET_BYTES_MAX(
             "write-set-bytes-max",
             "size",
             "1GB",
             "the largest transaction",
+            Use.REPLICAS,
             (builder, text) -> builder.writeSetBytesMax(size("write-set-bytes-max", text))),
     LOG_RETAIN_BYTES(
             "log-retain-bytes",
             "size",
             "1GB",
             "how much of the log is kept for members that are away",
+            Use.REPLICAS,
             (builder, text) -> builder.logRetainBytes(size("log-retain-bytes", text))),
     INSECURE(
             "insecure",
             "true|false",
             "false",
             "lets replicas talk over a network without encryption",
+            Use.REPLICAS,
             (builder, text) -> builder.insecure(bool("insecure", text)));
+
+    /** What a setting may be for. */
+    public enum Use {
+        /** A replica process. */
+        NODE("gorda node"),
+        /** A URL that makes this JVM a replica. */
+        EMBEDDED("jdbc:gorda:derby:PATH"),
+        /** A URL of a client of replica processes. */
+        CLUSTER("jdbc:gorda://HOST:PORT,.../DB");
+
+        private static final Set<Use> ALL = Set.of(values());
+        private static final Set<Use> NODE_ONLY = Set.of(NODE);
+        private static final Set<Use> REPLICAS = Set.of(NODE, EMBEDDED);
+        private static final Set<Use> CONNECTIONS = Set.of(EMBEDDED, CLUSTER);
+
+        private final String where;
+
+        Use(String where) {
+            this.where = where;
+        }
+
+        /** What it is, for people. */
+        public String where() {
+            return where;
+        }
+    }
 
     private static final Pattern DURATION = Pattern.compile("(\\d{1,9})\\s*(ms|s|m|h)");
     private static final Pattern SIZE = Pattern.compile("(\\d{1,12})\\s*(B|KB|MB|GB)?");
@@ -106,15 +181,30 @@ public enum Setting {
     private final String standard;
     private final String text;
 
+    @SuppressWarnings("ImmutableEnumChecker") // never changed
+    private final Set<Use> uses;
+
     @SuppressWarnings("ImmutableEnumChecker") // the lambdas hold nothing
     private final BiConsumer<Replica.Builder, String> setter;
 
-    Setting(String key, String range, String standard, String text, BiConsumer<Replica.Builder, String> setter) {
+    Setting(
+            String key,
+            String range,
+            String standard,
+            String text,
+            Set<Use> uses,
+            BiConsumer<Replica.Builder, String> setter) {
         this.key = key;
         this.range = range;
         this.standard = standard;
         this.text = text;
+        this.uses = uses;
         this.setter = setter;
+    }
+
+    /** One that is not the replica's own. */
+    Setting(String key, String range, String standard, String text, Set<Use> uses) {
+        this(key, range, standard, text, uses, (builder, value) -> {});
     }
 
     public String key() {
@@ -136,33 +226,48 @@ public enum Setting {
         return text;
     }
 
+    public boolean isFor(Use use) {
+        return uses.contains(use);
+    }
+
     /**
-     * Gives the value to the builder.
+     * Gives the value to the builder, unless the setting is none of the replica's own.
      *
      * @throws ReplicaException naming key, value and what values there are
      */
     public void apply(Replica.Builder builder, String value) {
         try {
-            setter.accept(builder, value.strip());
+            setter.accept(builder, this == PASSWORD ? value : value.strip());
         } catch (IllegalArgumentException e) {
             throw new ReplicaException(key + "=" + value + ": " + e.getMessage(), e);
         }
     }
 
+    /** The setting with a key, in whatever case it is written. */
     public static Optional<Setting> of(String key) {
+        String lower = key.toLowerCase(Locale.ROOT);
         return Arrays.stream(values())
-                .filter(setting -> setting.key.equals(key))
+                .filter(setting -> setting.key.equals(lower))
                 .findFirst();
     }
 
-    /** Says that there is no such key and which is nearest. */
-    public static ReplicaException unknown(String key, Stream<String> others) {
-        Stream<String> known = Stream.concat(Arrays.stream(values()).map(Setting::key), others);
+    /** Says that there is no such key for a use, and which is nearest to it or what it is for. */
+    static ReplicaException unknown(String key, Use use, Stream<String> others) {
+        Optional<Setting> elsewhere = of(key);
+        if (elsewhere.isPresent()) {
+            return new ReplicaException("'" + key + "' is no setting for " + use.where() + " but for "
+                    + Arrays.stream(Use.values())
+                            .filter(elsewhere.get()::isFor)
+                            .map(Use::where)
+                            .collect(Collectors.joining(" and ")));
+        }
+        Stream<String> known = Stream.concat(
+                Arrays.stream(values()).filter(setting -> setting.isFor(use)).map(Setting::key), others);
         return new ReplicaException("there is no setting '" + key + "'; did you mean '" + nearest(key, known) + "'?");
     }
 
     /** The key that was probably meant. */
-    public static String nearest(String key, Stream<String> known) {
+    private static String nearest(String key, Stream<String> known) {
         String lower = key.toLowerCase(Locale.ROOT);
         return known.min(Comparator.comparingInt(one -> distance(one.toLowerCase(Locale.ROOT), lower)))
                 .orElse("");

@@ -1,0 +1,90 @@
+package org.gorda.jdbc;
+
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
+import java.time.Duration;
+import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Opens connections of the engine's own driver, which waits for a frozen server for ever: here a login has an end. Thread-safe. */
+final class ClusterLogin {
+
+    private static final Logger LOG = LoggerFactory.getLogger(ClusterLogin.class);
+    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    private ClusterLogin() {}
+
+    /**
+     * Logs in to a replica.
+     *
+     * @param atMost how long that may take
+     * @param hopeless asked now and then: whether not to wait any longer
+     * @throws SQLException with 08001 if the replica does not answer, else what it answered
+     */
+    static Connection connect(NodeInfo to, ClusterUrl url, Duration atMost, BooleanSupplier hopeless)
+            throws SQLException {
+        if (!url.database().isEmpty() && !url.database().equals(to.database())) {
+            throw new SQLNonTransientConnectionException(
+                    "replica " + to.node() + " has database '" + to.database() + "', not '" + url.database() + "'",
+                    "08004");
+        }
+        Properties properties = new Properties();
+        properties.putAll(url.properties());
+        CompletableFuture<Connection> opened = new CompletableFuture<>();
+        // The bound that the engine's driver has on this is one for all of a program.
+        Thread thread = new Thread(() -> logIn(to, properties, opened), "gorda-login-" + to.node());
+        thread.setDaemon(true);
+        thread.start();
+        long end = System.nanoTime() + atMost.toNanos();
+        while (true) {
+            long left = end - System.nanoTime();
+            try {
+                return opened.get(Math.max(0, Math.min(left, LOOK_NANOS)), TimeUnit.NANOSECONDS);
+            } catch (TimeoutException e) {
+                if (left > LOOK_NANOS && !hopeless.getAsBoolean()) {
+                    continue;
+                }
+                giveUp(opened);
+                throw new SQLNonTransientConnectionException(
+                        "replica " + to.node() + " does not answer a login", "08001", e);
+            } catch (InterruptedException e) {
+                giveUp(opened);
+                Thread.currentThread().interrupt();
+                throw new SQLNonTransientConnectionException("interrupted while connecting", "08004", e);
+            } catch (ExecutionException e) {
+                throw e.getCause() instanceof SQLException failure ? failure : new SQLException(e.getCause());
+            }
+        }
+    }
+
+    private static void logIn(NodeInfo to, Properties properties, CompletableFuture<Connection> opened) {
+        try {
+            Connection connection = DriverManager.getConnection(to.url(), properties);
+            if (!opened.complete(connection)) {
+                connection.close();
+            }
+        } catch (SQLException | RuntimeException e) {
+            opened.completeExceptionally(e);
+            LOG.debug("a login to {} failed", to.node(), e);
+        }
+    }
+
+    /** The login that comes late ends itself; one that came just now is ended here. */
+    private static void giveUp(CompletableFuture<Connection> opened) {
+        if (!opened.cancel(false) && !opened.isCompletedExceptionally()) {
+            try {
+                opened.join().close();
+            } catch (SQLException e) {
+                LOG.debug("closing a connection that came late", e);
+            }
+        }
+    }
+}

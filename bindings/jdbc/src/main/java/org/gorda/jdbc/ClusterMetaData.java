@@ -1,0 +1,26 @@
+package org.gorda.jdbc;
+
+import java.lang.reflect.Method;
+import java.sql.DatabaseMetaData;
+import java.sql.ResultSet;
+import org.jspecify.annotations.Nullable;
+
+/** What the engine's driver tells of the database. As a connection, for one thread at a time. */
+final class ClusterMetaData extends Delegate {
+
+    ClusterMetaData(ClusterConnection connection, DatabaseMetaData target) {
+        super(connection, target);
+    }
+
+    @Override
+    @Nullable
+    Object delegate(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
+        Object result = connection.call(target, method, arguments);
+        if (method.getName().equals("getConnection")) {
+            return connection.proxy();
+        }
+        return result instanceof ResultSet rows
+                ? new ClusterRows(connection, rows, null, null, true).as(ResultSet.class)
+                : result;
+    }
+}

@@ -1,0 +1,76 @@
+package org.gorda.jdbc;
+
+import java.lang.reflect.Method;
+import java.sql.CallableStatement;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.Statement;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** A statement of the engine's driver, whose executions its connection commits by name. As a connection, for one thread at a time. */
+final class ClusterStatement extends Delegate {
+
+    private final Statement statement;
+    private final String text;
+    private final boolean atPrimary;
+    private @Nullable ResultSet lastRows;
+    private @Nullable ResultSet lastProxy;
+
+    /**
+     * @param text what it executes, empty if that is told with each execution
+     * @param atPrimary false if it reads at a backup
+     */
+    ClusterStatement(ClusterConnection connection, Statement statement, String text, boolean atPrimary) {
+        super(connection, statement);
+        this.statement = statement;
+        this.text = text;
+        this.atPrimary = atPrimary;
+    }
+
+    Statement proxy() {
+        return statement instanceof CallableStatement
+                ? as(CallableStatement.class)
+                : statement instanceof PreparedStatement ? as(PreparedStatement.class) : as(Statement.class);
+    }
+
+    @Override
+    @Nullable
+    Object delegate(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
+        String name = method.getName();
+        if (name.startsWith("execute")) {
+            String start = start(arguments);
+            boolean query = start.startsWith("select") || start.startsWith("values");
+            boolean call = start.startsWith("call") || start.startsWith("{");
+            if (atPrimary) {
+                return guarded(connection.execute(statement, query, !call, method, arguments), self);
+            }
+            connection.checkReads(query || call);
+        }
+        Object result = connection.call(statement, method, arguments);
+        if (name.equals("getConnection")) {
+            return connection.proxy();
+        }
+        if (name.equals("close") || (name.equals("getMoreResults") && Boolean.FALSE.equals(result))) {
+            connection.rowsEnded(statement, null);
+        }
+        return guarded(result, self);
+    }
+
+    private String start(Object @Nullable [] arguments) {
+        String sql = arguments != null && arguments.length > 0 && arguments[0] instanceof String given ? given : text;
+        String start = sql.stripLeading();
+        return start.substring(0, Math.min(start.length(), 6)).toLowerCase(Locale.ROOT);
+    }
+
+    private @Nullable Object guarded(@Nullable Object result, Object self) {
+        if (!(result instanceof ResultSet rows)) {
+            return result;
+        }
+        if (rows != lastRows) {
+            lastRows = rows;
+            lastProxy = new ClusterRows(connection, rows, statement, (Statement) self, atPrimary).as(ResultSet.class);
+        }
+        return lastProxy;
+    }
+}

@@ -1,0 +1,201 @@
+package org.gorda.replicator.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.SQLExceptionOverride.Override;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import org.gorda.jdbc.GordaDataSource;
+import org.gorda.jdbc.HikariExceptionOverride;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** HikariCP on the driver: which errors cost a connection. */
+@Timeout(120)
+class PoolTest {
+
+    @TempDir
+    static Path directory;
+
+    private static NodeGroup group;
+    private static AnswerThief thief;
+
+    @BeforeAll
+    static void open() throws Exception {
+        group = new NodeGroup(directory, 1);
+        thief = new AnswerThief(group.service(0), group.clients(0));
+        try (HikariDataSource pool = pool(true);
+                Connection connection = pool.getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE KEYLESS (A INTEGER)");
+            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        }
+    }
+
+    @AfterAll
+    static void close() throws Exception {
+        thief.close();
+        group.close();
+    }
+
+    /** A pool of one connection, set up as docs/jdbc.md says. */
+    private static HikariDataSource pool(boolean override) {
+        HikariConfig config = new HikariConfig();
+        config.setDataSourceClassName(GordaDataSource.class.getName());
+        config.addDataSourceProperty("url", "jdbc:gorda://" + thief.address() + "/shop");
+        config.addDataSourceProperty("user", "app");
+        config.addDataSourceProperty("password", "secret");
+        config.setMaximumPoolSize(1);
+        if (override) {
+            config.setExceptionOverrideClassName(HikariExceptionOverride.class.getName());
+        }
+        return new HikariDataSource(config);
+    }
+
+    /** The driver's connection that the pool has given out. */
+    private static Connection driversOwn(Connection connection) throws SQLException {
+        return connection.unwrap(Connection.class);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, true", "false, false"})
+    void whatCannotBeReplicatedCostsNoConnection(boolean override, boolean kept) throws SQLException {
+        try (HikariDataSource pool = pool(override)) {
+            Connection before;
+            try (Connection connection = pool.getConnection();
+                    Statement statement = connection.createStatement()) {
+                before = driversOwn(connection);
+                assertState("0A000", () -> statement.executeUpdate("INSERT INTO KEYLESS VALUES (1)"));
+            }
+            try (Connection connection = pool.getConnection()) {
+                assertThat(driversOwn(connection) == before).isEqualTo(kept);
+                assertThat(connection.getMetaData().getUserName()).isEqualToIgnoringCase("app");
+            }
+        }
+    }
+
+    @Test
+    void lostConnectionIsReplaced() throws SQLException {
+        try (HikariDataSource pool = pool(true)) {
+            Connection before;
+            try (Connection connection = pool.getConnection();
+                    Statement statement = connection.createStatement()) {
+                before = driversOwn(connection);
+                thief.steal(AnswerThief.Steal.REQUEST);
+                assertState("08006", () -> statement.executeQuery("VALUES 1"));
+            }
+            try (Connection connection = pool.getConnection()) {
+                assertThat(driversOwn(connection)).isNotSameAs(before);
+                assertThat(connection.isValid(5)).isTrue();
+            }
+        }
+    }
+
+    @Test
+    void commitThatHappenedThoughItsAnswerWasLostIsNoErrorAnywhere() throws SQLException {
+        try (HikariDataSource pool = pool(true)) {
+            try (Connection connection = pool.getConnection()) {
+                insert(connection, 1);
+                connection.commit(); // the driver prepares what commits
+                insert(connection, 2);
+                thief.steal(AnswerThief.Steal.ANSWER);
+                connection.commit();
+            }
+            // What was lost is noticed at the first use at the latest.
+            NodeGroup.patiently("the pool recovers").ignoreExceptions().until(() -> {
+                try (Connection connection = pool.getConnection()) {
+                    insert(connection, 2);
+                    return false;
+                } catch (SQLException e) {
+                    return "23505".equals(e.getSQLState());
+                }
+            });
+        }
+    }
+
+    @Test
+    void commitThatDidNotHappenIsTriedAgainOnAnotherConnection() throws SQLException {
+        try (HikariDataSource pool = pool(true)) {
+            Connection before;
+            try (Connection connection = pool.getConnection()) {
+                before = driversOwn(connection);
+                insert(connection, 11);
+                connection.commit();
+                insert(connection, 12);
+                thief.steal(AnswerThief.Steal.REQUEST);
+                assertState("40001", connection::commit);
+            }
+            try (Connection connection = pool.getConnection()) {
+                assertThat(driversOwn(connection)).isNotSameAs(before);
+                insert(connection, 12);
+                connection.commit();
+            }
+        }
+    }
+
+    private static void insert(Connection connection, int id) throws SQLException {
+        connection.setAutoCommit(false);
+        try (Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T VALUES (" + id + ")");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "40001, DO_NOT_EVICT",
+        "0A000, DO_NOT_EVICT",
+        "25006, DO_NOT_EVICT",
+        "23505, DO_NOT_EVICT",
+        ", DO_NOT_EVICT",
+        "08006, MUST_EVICT",
+        "08007, MUST_EVICT",
+        "08001, MUST_EVICT",
+        "57P01, MUST_EVICT"
+    })
+    void errorsAreJudgedByTheirState(String state, Override judgement) {
+        HikariExceptionOverride override = new HikariExceptionOverride();
+        assertThat(override.adjudicate(new SQLException("", state))).isEqualTo(judgement);
+        SQLException first = new SQLException("", "40001");
+        first.setNextException(new SQLException("", state));
+        assertThat(override.adjudicate(first)).isEqualTo(judgement);
+    }
+
+    @Test
+    void dataSourceWithoutAUrlOrWithAnothersSaysSo() {
+        GordaDataSource source = new GordaDataSource();
+        assertThatThrownBy(source::getConnection)
+                .isInstanceOf(SQLException.class)
+                .hasMessageContaining("set url to jdbc:gorda:...");
+        source.setUrl("jdbc:derby:x");
+        assertThatThrownBy(source::getConnection)
+                .isInstanceOf(SQLException.class)
+                .hasMessageContaining("'jdbc:derby:x' is no URL of this data source");
+    }
+
+    @Test
+    void loginTimeoutOfADataSourceIsHowLongItWaitsForAPrimary() throws SQLException {
+        GordaDataSource source = new GordaDataSource();
+        source.setUrl("jdbc:gorda://127.0.0.1:" + NodeGroup.freePorts(1).get(0) + "/shop");
+        source.setLoginTimeout(1);
+        assertThat(source.getLoginTimeout()).isEqualTo(1);
+        assertThatThrownBy(source::getConnection).hasMessageContaining("no primary within 1 s");
+        assertThat(source.unwrap(GordaDataSource.class)).isSameAs(source);
+        assertState("XJ128", () -> source.unwrap(java.util.List.class));
+    }
+
+    private static void assertState(String state, org.assertj.core.api.ThrowableAssert.ThrowingCallable call) {
+        assertThatThrownBy(call)
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo(state));
+    }
+}
