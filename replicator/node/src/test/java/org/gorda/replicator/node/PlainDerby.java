@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Properties;
 
 /** Derby as it is without us: its classes loaded once more, beside those with our modules. Confined to the test's thread. */
+@SuppressWarnings("try") // what Derby declares
 final class PlainDerby implements AutoCloseable {
 
     private static final List<String> ONE_CLASS_OF_EACH_JAR = List.of(

@@ -11,6 +11,7 @@ import java.sql.SQLException;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.gorda.jdbc.GordaDriver;
@@ -178,8 +179,8 @@ class SideBySideTest {
                 .contains(table);
     }
 
-    private static TreeSet<String> forms(String name) {
-        TreeSet<String> forms = new TreeSet<>();
+    private static Set<String> forms(String name) {
+        Set<String> forms = new TreeSet<>();
         if (EMBEDDED.containsKey(name)) {
             forms.add("embedded");
         }

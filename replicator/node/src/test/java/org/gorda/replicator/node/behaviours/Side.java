@@ -6,7 +6,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Properties;
 
-/** A driver with a database, in which {@link #reset} makes the same tables on each side. */
+/** A driver with a database, in which the same tables are made on each side. */
 public final class Side {
 
     private final Driver driver;

@@ -31,6 +31,7 @@ import java.util.TimeZone;
 import java.util.UUID;
 
 /** Of all types of SQL and Java, there and back. */
+@SuppressWarnings("JavaUtilDate") // looked at
 final class TypeBehaviours {
 
     /** Columns of KINDS, with the SQL of the values to look at. */

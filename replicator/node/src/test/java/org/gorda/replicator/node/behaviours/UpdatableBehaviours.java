@@ -14,6 +14,7 @@ import java.sql.Statement;
 import java.util.List;
 
 /** Of rows that are changed where they are read. */
+@SuppressWarnings("try") // closed before the end, to see what that does
 final class UpdatableBehaviours {
 
     private static final String ITEMS = "SELECT ID, NAME, PRICE FROM ITEM";
