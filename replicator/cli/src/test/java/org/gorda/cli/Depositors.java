@@ -193,7 +193,7 @@ final class Depositors implements AutoCloseable {
         }
 
         @Override
-        public void doAppend(ILoggingEvent event) {
+        public synchronized void doAppend(ILoggingEvent event) {
             append(event); // not one thread at a time, as it is above
         }
 

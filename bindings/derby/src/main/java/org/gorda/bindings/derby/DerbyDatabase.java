@@ -321,12 +321,11 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     @Override
     public Connection connect(Properties given) throws SQLException {
-        Properties all = properties(given);
-        for (String key : List.of("user", "password")) {
-            if (!given.containsKey(key)) {
-                all.remove(key); // what the replica opens the database with is its own
-            }
-        }
+        Properties all = attributes();
+        // A client says itself who it is, or is nobody.
+        all.remove("user");
+        all.remove("password");
+        all.putAll(given);
         return DriverManager.getConnection(url, all);
     }
 

@@ -112,7 +112,12 @@ class CatalogueCheckTest {
         ReflectedDatabase database = new DerbyBinding()
                 .open(
                         new DatabaseConfiguration(
-                                directory.resolve("db").toString(), Map.of(), Duration.ofMillis(200), 32 << 20, true),
+                                directory.resolve("db").toString(),
+                                Map.of(),
+                                Duration.ofMillis(200),
+                                32 << 20,
+                                directory.resolve("spool"),
+                                true),
                         metaLevel);
         try (Connection connection = database.connect(new Properties());
                 Statement statement = connection.createStatement()) {

@@ -45,7 +45,12 @@ class DistributedTransactionTest {
         database = new DerbyBinding()
                 .open(
                         new DatabaseConfiguration(
-                                directory.resolve("db").toString(), Map.of(), Duration.ofMillis(200), 32 << 20, true),
+                                directory.resolve("db").toString(),
+                                Map.of(),
+                                Duration.ofMillis(200),
+                                32 << 20,
+                                directory.resolve("spool"),
+                                true),
                         metaLevel);
         execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)");
         execute("INSERT INTO T VALUES (1, 1)");

@@ -27,7 +27,12 @@ class ReplicasDatabaseTest {
 
     private DatabaseConfiguration configuration(String name) {
         return new DatabaseConfiguration(
-                directory.resolve(name).toString(), Map.of(), Duration.ofMillis(200), 1 << 20, false);
+                directory.resolve(name).toString(),
+                Map.of(),
+                Duration.ofMillis(200),
+                1 << 20,
+                directory.resolve("spool"),
+                false);
     }
 
     /** As Liquibase does when it has ended. Derby would open it again for whoever comes next, and nobody would see what that one does. */
