@@ -75,7 +75,7 @@ public abstract class LargeObjectsTck extends BindingTck {
 
     /** To be run with a heap of 128 MB. */
     @Test
-    void largeObjectsOf50MegabytesDoNotNeedTheHeap() throws SQLException {
+    void largeObjectsOfFiftyMegabytesDoNotNeedTheHeap() throws SQLException {
         execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, B BLOB(64M), C CLOB(64M))");
         long length = 50 << 20;
         try (Connection connection = connect();

@@ -3,7 +3,7 @@ package org.gorda.cli;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.AppenderBase;
+import ch.qos.logback.core.UnsynchronizedAppenderBase;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import java.sql.Connection;
@@ -172,7 +172,7 @@ final class Depositors implements AutoCloseable {
     }
 
     /** A commit that was in doubt and is committed returns like any other; the driver's log alone tells, in the client's thread. */
-    private static final class Doubts extends AppenderBase<ILoggingEvent> {
+    private static final class Doubts extends UnsynchronizedAppenderBase<ILoggingEvent> {
 
         private final Logger log = (Logger) LoggerFactory.getLogger("org.gorda.jdbc.ClusterConnection");
         private final ThreadLocal<Boolean> ofThisThread = ThreadLocal.withInitial(() -> false);
@@ -190,11 +190,6 @@ final class Depositors implements AutoCloseable {
 
         boolean hadOne() {
             return ofThisThread.get();
-        }
-
-        @Override
-        public synchronized void doAppend(ILoggingEvent event) {
-            append(event); // not one thread at a time, as it is above
         }
 
         @Override

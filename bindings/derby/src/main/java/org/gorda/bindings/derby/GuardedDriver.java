@@ -4,7 +4,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
 import java.util.Properties;
-import org.apache.derby.iapi.jdbc.InternalDriver;
+import org.apache.derby.iapi.jdbc.Driver42;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.Attribute;
 import org.jspecify.annotations.Nullable;
@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * Derby's module that all connections come from. It does not let a program, a tool or a client shut down a database under its replica:
  * Derby would open it again for the next one who comes, without the replica, and what is changed then nobody would see. Thread-safe.
  */
-public final class GuardedDriver extends InternalDriver {
+public final class GuardedDriver extends Driver42 {
 
     /** For Derby. */
     public GuardedDriver() {}

@@ -76,7 +76,6 @@ final class Ledger implements Application {
     }
 
     private long enter(int clerk, int line, Runnable inTransaction) throws SQLException {
-        boolean committed = false;
         try (Connection connection = pool.getConnection()) {
             connection.setAutoCommit(false);
             try (PreparedStatement insert = connection.prepareStatement("INSERT INTO entry VALUES (?, ?, ?)");
@@ -91,15 +90,10 @@ final class Ledger implements Application {
                 }
                 statement.executeUpdate("UPDATE total SET entries = entries + 1 WHERE clerk = " + clerk);
                 connection.commit();
-                committed = true;
             } catch (SQLException e) {
-                if (!committed && !connection.isClosed()) {
+                if (!connection.isClosed()) {
                     connection.rollback();
                 }
-                throw e;
-            }
-        } catch (SQLException e) {
-            if (!committed) { // what happens to the connection afterwards does not undo it
                 throw e;
             }
         }

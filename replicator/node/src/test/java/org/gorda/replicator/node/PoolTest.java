@@ -38,6 +38,7 @@ class PoolTest {
                 Connection connection = pool.getConnection();
                 Statement statement = connection.createStatement()) {
             statement.execute("CREATE TABLE KEYLESS (A INTEGER)");
+            statement.executeUpdate("INSERT INTO KEYLESS VALUES (1)");
             statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
         }
     }
@@ -75,7 +76,7 @@ class PoolTest {
             try (Connection connection = pool.getConnection();
                     Statement statement = connection.createStatement()) {
                 before = driversOwn(connection);
-                assertState("0A000", () -> statement.executeUpdate("INSERT INTO KEYLESS VALUES (1)"));
+                assertState("0A000", () -> statement.executeUpdate("UPDATE KEYLESS SET A = 2"));
             }
             try (Connection connection = pool.getConnection()) {
                 assertThat(driversOwn(connection) == before).isEqualTo(kept);
