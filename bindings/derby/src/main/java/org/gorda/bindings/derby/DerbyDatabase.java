@@ -212,6 +212,25 @@ final class DerbyDatabase implements ReflectedDatabase {
         captured.schemaChangeEnded(connection);
     }
 
+    /**
+     * The connection has committed what it did to the schema. The dictionary is told in the context of a connection that has nothing to
+     * lose, because it rolls that one back if it cannot write back its sequences.
+     */
+    void schemaChangeEnded(ReflectedConnection connection) throws StandardException {
+        synchronized (internal) {
+            try {
+                within((ReflectedConnection) internal.getLanguageConnection(), () -> {
+                    dictionary().transactionFinished();
+                    return true;
+                });
+            } catch (SQLException e) {
+                throw StandardException.plainWrapException(e);
+            } finally {
+                captured.schemaChangeEnded(connection);
+            }
+        }
+    }
+
     /** Rolls back schema changes that are in the applier's way. */
     void makeWay() throws StandardException {
         locks.rollBackForApplier(() -> open.stream()

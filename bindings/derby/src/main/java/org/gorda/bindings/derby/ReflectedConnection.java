@@ -70,6 +70,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private volatile boolean schemaChanged;
 
     private boolean committing;
+
+    /** Whether the dictionary is told of the transaction's end only after it; and whether it is to be told at all. */
+    private boolean dictionaryWaits;
+
+    private boolean dictionaryIsToBeTold;
     private volatile boolean rollingBack;
     private volatile @Nullable Refusal refusal;
 
@@ -367,7 +372,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         LocalTransaction open = transaction;
         if (open == null || !commitStore || isWithinAtomicStatement(byUser)) {
             checkNotRefused();
-            super.doCommit(commitStore, sync, flag, byUser);
+            commitUnobserved(commitStore, sync, flag, byUser);
             return;
         }
         if (sync && flag != NO_XA) {
@@ -390,7 +395,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         WriteSet writeSet = finish(database, out);
         if (writeSet == null) {
             // Everything was rolled back to savepoints.
-            super.doCommit(true, sync, flag, byUser);
+            commitUnobserved(true, sync, flag, byUser);
         } else {
             LocalCommit commit = new LocalCommit(open, this, writeSet, byUser);
             suspend(open, commit);
@@ -427,15 +432,46 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             if (position != null) {
                 database().positions().store(getTransactionExecute(), position);
             }
-            if (durable || dataDictionaryInWriteMode()) {
-                // Derby lets others see a schema change only after a commit that is on disk.
-                super.doCommit(true, true, NO_XA, byUser);
-            } else {
-                super.doCommit(true, false, TransactionController.RELEASE_LOCKS, byUser);
-            }
+            // Derby lets others see a schema change only after a commit that is on disk.
+            boolean sync = durable || dataDictionaryInWriteMode();
+            commitUnobserved(true, sync, sync ? NO_XA : TransactionController.RELEASE_LOCKS, byUser);
         } finally {
             borrowed.close();
         }
+    }
+
+    /**
+     * Commits, and only then tells the dictionary that it is over. Derby tells it before, upon which the dictionary forgets what it keeps
+     * in memory and writes back values of sequences that it has not given; if it does not get the locks for that, it rolls back the
+     * transaction that is being committed, and the commit goes on with nothing in it.
+     */
+    private void commitUnobserved(boolean commitStore, boolean sync, int flag, boolean byUser)
+            throws StandardException {
+        dictionaryWaits = true;
+        try {
+            super.doCommit(commitStore, sync, flag, byUser);
+        } finally {
+            dictionaryWaits = false;
+            if (dictionaryIsToBeTold) {
+                dictionaryIsToBeTold = false;
+                tellDictionary();
+            }
+        }
+    }
+
+    private void tellDictionary() throws StandardException {
+        DerbyDatabase database = factory.reflected();
+        if (database == null) {
+            super.getDataDictionary().transactionFinished();
+        } else {
+            database.schemaChangeEnded(this);
+        }
+    }
+
+    /** Asked by the dictionary, before it takes note of the end of this connection's transaction. */
+    boolean tellsDictionaryLater() {
+        dictionaryIsToBeTold |= dictionaryWaits;
+        return dictionaryWaits;
     }
 
     /** Besides by a commit, called when a distributed transaction is prepared. */

@@ -43,6 +43,12 @@ final class ReflectedDictionary implements InvocationHandler {
                 connection.beginGenerated();
             }
         }
+        if (name.equals("transactionFinished")) {
+            ReflectedConnection connection = ReflectedConnection.current();
+            if (connection != null && connection.tellsDictionaryLater()) {
+                return null;
+            }
+        }
         Object result;
         try {
             result = method.invoke(derby, arguments);

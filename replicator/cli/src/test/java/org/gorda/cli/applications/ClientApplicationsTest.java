@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
+import org.gorda.replicator.node.NodeClient;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
@@ -61,9 +62,10 @@ final class ClientApplicationsTest {
             if (!primary.isAlive()) {
                 primary.start();
             }
+            group.awaitOnline(WAIT, line -> {});
         }
-        group.awaitOnline(WAIT, line -> {});
-        assertThat(group.verify(WAIT).identical()).isTrue();
+        NodeClient.Comparison compared = group.verify(WAIT);
+        assertThat(compared.identical()).as(compared.toString()).isTrue();
         Catalogue.assertIdentical(group);
         try (HikariDataSource pool = framework.pool(group.url(), true)) { // reads at a backup
             Awaitility.await()
