@@ -262,7 +262,7 @@ final class JooqShop implements Application {
                 .where(LINE_NO.ge((short) 2))
                 .execute();
         if (isClient()) {
-            // Not yet understood: Derby's server ends the connection when jOOQ's MERGE is executed over it.
+            // Derby's server ends the connection at a prepared MERGE, also without GORDA.
             db.update(TAG).set(WORD, "tea!").execute();
             db.insertInto(TAG, TAG_PRODUCT, WORD)
                     .select(db.select(PRODUCT_ID, SKU)
