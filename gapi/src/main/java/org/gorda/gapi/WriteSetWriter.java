@@ -328,18 +328,6 @@ public final class WriteSetWriter {
         return filled;
     }
 
-    private static int fill(InputStream source, byte[] target) throws IOException {
-        int filled = 0;
-        while (filled < target.length) {
-            int read = source.read(target, filled, target.length - filled);
-            if (read < 0) {
-                break;
-            }
-            filled += read;
-        }
-        return filled;
-    }
-
     /** As {@link #putText(SqlType, Reader)}, for a binary. */
     public LongValue putBinary(SqlType type, InputStream value) throws IOException {
         putByte((byte) (type.code() | PIECES));
@@ -348,7 +336,7 @@ public final class WriteSetWriter {
         byte[] piece = new byte[PIECE_BYTES];
         int filled;
         do {
-            filled = fill(value, piece);
+            filled = value.readNBytes(piece, 0, piece.length);
             length += filled;
             if (filled > 0) {
                 putBlock(piece, 0, filled);

@@ -48,8 +48,11 @@ final class ChunkSender {
      * @throws org.gorda.jgcs.GroupException as {@link DataSession#multicast} does
      */
     int send(DataSession data, TransactionId id, long epoch, long base, WriteSet writeSet, BooleanSupplier goesOn) {
-        Content content = writeSet.preceding();
         long length = writeSet.precedingLength();
+        if (length == 0) {
+            return 0;
+        }
+        Content content = writeSet.preceding();
         int number = 0;
         sending.add(id);
         try {
@@ -130,10 +133,10 @@ final class ChunkSender {
 
     /** A chunk was delivered, which may be one of another replica or of an earlier run. */
     void delivered(TransactionId id) {
-        if (undelivered.containsKey(id)) {
-            undelivered.merge(id, -1, (before, change) -> before + change == 0 ? null : before + change);
+        undelivered.computeIfPresent(id, (same, count) -> {
             room.release();
-        }
+            return count == 1 ? null : count - 1;
+        });
     }
 
     /** The transaction has its outcome already. */
