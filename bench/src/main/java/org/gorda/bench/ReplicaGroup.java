@@ -1,8 +1,5 @@
 package org.gorda.bench;
 
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -14,6 +11,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
@@ -50,7 +48,7 @@ public final class ReplicaGroup implements AutoCloseable {
         if (size < 1 || size > 9) {
             throw new BenchException("replicas is " + size + " but must be 1 to 9");
         }
-        List<Integer> ports = freePorts(size * PORTS);
+        List<Integer> ports = LoopbackPorts.free(size * PORTS);
         String members = addresses(ports.subList(0, size));
         String services = addresses(ports.subList(size, 2 * size));
         List<ReplicaProcess> replicas = new ArrayList<>();
@@ -93,28 +91,6 @@ public final class ReplicaGroup implements AutoCloseable {
 
     private static String addresses(List<Integer> ports) {
         return ports.stream().map(port -> "127.0.0.1:" + port).collect(Collectors.joining(","));
-    }
-
-    private static List<Integer> freePorts(int count) {
-        List<ServerSocket> sockets = new ArrayList<>();
-        try {
-            for (int i = 0; i < count; i++) {
-                sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
-            }
-            return sockets.stream().map(ServerSocket::getLocalPort).toList();
-        } catch (IOException e) {
-            throw new BenchException("no free ports: " + e, e);
-        } finally {
-            sockets.forEach(ReplicaGroup::close);
-        }
-    }
-
-    private static void close(ServerSocket socket) {
-        try {
-            socket.close();
-        } catch (IOException e) {
-            throw new BenchException("a port could not be given back: " + e, e);
-        }
     }
 
     public List<ReplicaProcess> replicas() {

@@ -1,9 +1,5 @@
 package org.gorda.jgcs.jgroups;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -15,6 +11,7 @@ import java.util.function.BooleanSupplier;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.Service;
@@ -38,26 +35,9 @@ final class JGroupsCluster implements TckCluster {
 
     JGroupsCluster(int size, Service service) {
         this.service = service;
-        for (int port : freePorts(size)) {
+        for (int port : LoopbackPorts.free(size)) {
             ids.add(new MemberId("127.0.0.1:" + port));
             recorders.add(new Recorder());
-        }
-    }
-
-    private static List<Integer> freePorts(int count) {
-        List<ServerSocket> sockets = new ArrayList<>();
-        try {
-            for (int i = 0; i < count; i++) {
-                sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
-            }
-            List<Integer> ports =
-                    sockets.stream().map(ServerSocket::getLocalPort).toList();
-            for (ServerSocket socket : sockets) {
-                socket.close();
-            }
-            return ports;
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
         }
     }
 

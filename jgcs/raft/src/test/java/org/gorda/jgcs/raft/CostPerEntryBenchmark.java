@@ -3,8 +3,6 @@ package org.gorda.jgcs.raft;
 import com.sun.management.OperatingSystemMXBean;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,6 +19,7 @@ import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
+import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
 import org.gorda.jgcs.Position;
@@ -143,7 +142,9 @@ public class CostPerEntryBenchmark {
     @Setup(Level.Trial)
     public void open() throws IOException {
         directory = Files.createTempDirectory("cost-per-entry");
-        List<MemberId> members = freePorts(3);
+        List<MemberId> members = LoopbackPorts.free(3).stream()
+                .map(port -> new MemberId("127.0.0.1:" + port))
+                .toList();
         List<Listener> listeners = new ArrayList<>();
         RaftProtocol protocol = new RaftProtocol();
         for (int i = 0; i < members.size(); i++) {
@@ -163,20 +164,6 @@ public class CostPerEntryBenchmark {
         leader = groups.get(listeners.indexOf(
                 listeners.stream().filter(Listener::leads).findFirst().orElseThrow()));
         window = new Semaphore(outstanding);
-    }
-
-    private static List<MemberId> freePorts(int count) throws IOException {
-        List<ServerSocket> sockets = new ArrayList<>();
-        List<MemberId> members = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-            sockets.add(socket);
-            members.add(new MemberId("127.0.0.1:" + socket.getLocalPort()));
-        }
-        for (ServerSocket socket : sockets) {
-            socket.close();
-        }
-        return members;
     }
 
     @TearDown(Level.Trial)

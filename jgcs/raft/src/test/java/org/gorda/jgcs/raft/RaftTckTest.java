@@ -5,8 +5,6 @@ import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -27,6 +25,7 @@ import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Service;
 import org.gorda.jgcs.raft.member.Storage;
@@ -66,26 +65,9 @@ class RaftTckTest extends GroupTck {
             this.formed = formed;
             this.durability = durability;
             this.stalled = new boolean[formed + spare];
-            for (int port : freePorts(formed + spare)) {
+            for (int port : LoopbackPorts.free(formed + spare)) {
                 ids.add(new MemberId("127.0.0.1:" + port));
                 recorders.add(new Recorder());
-            }
-        }
-
-        private static List<Integer> freePorts(int count) {
-            List<ServerSocket> sockets = new ArrayList<>();
-            try {
-                for (int i = 0; i < count; i++) {
-                    sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
-                }
-                List<Integer> ports =
-                        sockets.stream().map(ServerSocket::getLocalPort).toList();
-                for (ServerSocket socket : sockets) {
-                    socket.close();
-                }
-                return ports;
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
             }
         }
 

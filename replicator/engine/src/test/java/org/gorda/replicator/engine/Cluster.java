@@ -1,21 +1,17 @@
 package org.gorda.replicator.engine;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.function.Consumer;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionFactory;
+import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 
 /** Replicas with embedded Derby in this JVM. Confined to the test's thread. */
@@ -29,7 +25,9 @@ final class Cluster implements AutoCloseable {
     Cluster(Path directory, int size, Consumer<Replica.Builder> settings) {
         this.directory = directory;
         this.settings = settings;
-        this.members = freePorts(size).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
+        this.members = LoopbackPorts.free(size).stream()
+                .map(port -> "127.0.0.1:" + port)
+                .toArray(String[]::new);
         this.replicas = new Replica[size];
         for (int i = 0; i < size; i++) {
             start(i);
@@ -42,23 +40,6 @@ final class Cluster implements AutoCloseable {
                 .pollDelay(Duration.ZERO)
                 .pollInterval(Duration.ofMillis(2))
                 .atMost(Duration.ofSeconds(30));
-    }
-
-    private static List<Integer> freePorts(int count) {
-        List<ServerSocket> sockets = new ArrayList<>();
-        try {
-            for (int i = 0; i < count; i++) {
-                sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
-            }
-            List<Integer> ports =
-                    sockets.stream().map(ServerSocket::getLocalPort).toList();
-            for (ServerSocket socket : sockets) {
-                socket.close();
-            }
-            return ports;
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 
     void start(int i) {

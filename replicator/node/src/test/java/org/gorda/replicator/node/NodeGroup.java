@@ -2,19 +2,15 @@ package org.gorda.replicator.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionFactory;
+import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.engine.ReplicaStatus;
 import org.jspecify.annotations.Nullable;
 
@@ -27,7 +23,7 @@ final class NodeGroup implements AutoCloseable {
 
     NodeGroup(Path directory, int size) {
         this.directory = directory;
-        this.ports = freePorts(3 * size);
+        this.ports = LoopbackPorts.free(3 * size);
         this.nodes = new Node[size];
         for (int i = 0; i < size; i++) {
             start(i);
@@ -54,23 +50,6 @@ final class NodeGroup implements AutoCloseable {
         values.put("clients", "127.0.0.1:" + port(2, i));
         values.put("election-timeout", "500ms");
         nodes[i] = Node.start(NodeConfiguration.of(values));
-    }
-
-    static List<Integer> freePorts(int count) {
-        List<ServerSocket> sockets = new ArrayList<>();
-        try {
-            for (int i = 0; i < count; i++) {
-                sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
-            }
-            List<Integer> found =
-                    sockets.stream().map(ServerSocket::getLocalPort).toList();
-            for (ServerSocket socket : sockets) {
-                socket.close();
-            }
-            return found;
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 
     static ConditionFactory patiently(String what) {

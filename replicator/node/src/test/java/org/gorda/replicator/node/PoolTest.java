@@ -12,6 +12,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import org.gorda.jdbc.GordaDataSource;
 import org.gorda.jdbc.HikariExceptionOverride;
+import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -186,7 +187,7 @@ class PoolTest {
     @Test
     void loginTimeoutOfADataSourceIsHowLongItWaitsForAPrimary() throws SQLException {
         GordaDataSource source = new GordaDataSource();
-        source.setUrl("jdbc:gorda://127.0.0.1:" + NodeGroup.freePorts(1).get(0) + "/shop");
+        source.setUrl("jdbc:gorda://127.0.0.1:" + LoopbackPorts.free(1).get(0) + "/shop");
         source.setLoginTimeout(1);
         assertThat(source.getLoginTimeout()).isEqualTo(1);
         assertThatThrownBy(source::getConnection).hasMessageContaining("no primary within 1 s");

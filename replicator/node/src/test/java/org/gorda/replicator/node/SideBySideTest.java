@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.gorda.jdbc.GordaDriver;
+import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.node.behaviours.Behaviour;
 import org.gorda.replicator.node.behaviours.Side;
 import org.junit.jupiter.api.AfterAll;
@@ -76,7 +77,7 @@ class SideBySideTest {
     @BeforeAll
     static void open() throws Exception {
         System.setProperty(LOCK_WAIT, "1");
-        List<Integer> ports = NodeGroup.freePorts(3);
+        List<Integer> ports = LoopbackPorts.free(3);
         derby = new PlainDerby(ports.get(0));
         Path plain = directory.resolve("plain").resolve("shop");
         String none = directory.resolve("none").resolve("shop").toString();
