@@ -65,6 +65,7 @@ final class DerbyDatabase implements ReflectedDatabase {
     private final PriorityLockFactory locks;
     private final DataDictionary dictionary;
     private final PositionTable positions;
+    private final CompiledTriggers triggers;
     private final String description;
     private final Set<LocalTransaction> open = ConcurrentHashMap.newKeySet();
     private final Set<LocalCommit> suspended = ConcurrentHashMap.newKeySet();
@@ -104,6 +105,7 @@ final class DerbyDatabase implements ReflectedDatabase {
             description = internal.getMetaData().getDatabaseProductName() + " "
                     + internal.getMetaData().getDatabaseProductVersion();
             dictionary = ReflectedDictionary.of(connection.getDatabase().getDataDictionary(), captured);
+            triggers = new CompiledTriggers(internal, dictionary);
             positions = within(connection, () -> PositionTable.open(connection));
             committed = PositionTable.load(internal);
             internal.commit();
@@ -218,9 +220,13 @@ final class DerbyDatabase implements ReflectedDatabase {
      */
     void schemaChangeEnded(ReflectedConnection connection) throws StandardException {
         synchronized (internal) {
+            ReflectedConnection context = (ReflectedConnection) internal.getLanguageConnection();
             try {
-                within((ReflectedConnection) internal.getLanguageConnection(), () -> {
+                within(context, () -> {
                     dictionary().transactionFinished();
+                    if (!context.equals(connection)) {
+                        triggers.renew();
+                    }
                     return true;
                 });
             } catch (SQLException e) {
@@ -423,6 +429,20 @@ final class DerbyDatabase implements ReflectedDatabase {
     public synchronized void takeOver() {
         if (applier != null) {
             applier.settleGenerators();
+        }
+        renewTriggers();
+    }
+
+    private void renewTriggers() {
+        synchronized (internal) {
+            try {
+                within((ReflectedConnection) internal.getLanguageConnection(), () -> {
+                    triggers.renew();
+                    return true;
+                });
+            } catch (SQLException | StandardException e) {
+                throw new ReflectionException("the triggers of " + configuration.location() + " cannot be read", e);
+            }
         }
     }
 

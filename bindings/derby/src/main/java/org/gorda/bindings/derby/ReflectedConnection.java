@@ -74,6 +74,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     /** Whether the dictionary is told of the transaction's end only after it; and whether it is to be told at all. */
     private boolean dictionaryWaits;
 
+    /** Whether Derby has rolled back since the commit under way began. */
+    private boolean rolledBackInside;
+
     private boolean dictionaryIsToBeTold;
     private volatile boolean rollingBack;
     private volatile @Nullable Refusal refusal;
@@ -364,15 +367,14 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
-    // ----------------------------------------------------------------------------------------------- end of a
-    // transaction
+    // ------------------------------------------------------------------------------------------- end of a transaction
 
     @Override
     protected void doCommit(boolean commitStore, boolean sync, int flag, boolean byUser) throws StandardException {
         LocalTransaction open = transaction;
         if (open == null || !commitStore || isWithinAtomicStatement(byUser)) {
             checkNotRefused();
-            commitUnobserved(commitStore, sync, flag, byUser);
+            commitThenTellDictionary(commitStore, sync, flag, byUser);
             return;
         }
         if (sync && flag != NO_XA) {
@@ -395,7 +397,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         WriteSet writeSet = finish(database, out);
         if (writeSet == null) {
             // Everything was rolled back to savepoints.
-            commitUnobserved(true, sync, flag, byUser);
+            commitThenTellDictionary(true, sync, flag, byUser);
         } else {
             LocalCommit commit = new LocalCommit(open, this, writeSet, byUser);
             suspend(open, commit);
@@ -434,7 +436,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             }
             // Derby lets others see a schema change only after a commit that is on disk.
             boolean sync = durable || dataDictionaryInWriteMode();
-            commitUnobserved(true, sync, sync ? NO_XA : TransactionController.RELEASE_LOCKS, byUser);
+            commitThenTellDictionary(true, sync, sync ? NO_XA : TransactionController.RELEASE_LOCKS, byUser);
         } finally {
             borrowed.close();
         }
@@ -444,12 +446,19 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
      * Commits, and only then tells the dictionary that it is over. Derby tells it before, upon which the dictionary forgets what it keeps
      * in memory and writes back values of sequences that it has not given; if it does not get the locks for that, it rolls back the
      * transaction that is being committed, and the commit goes on with nothing in it.
+     *
+     * @throws StandardException also if Derby rolled back by itself, which nobody may take for a commit
      */
-    private void commitUnobserved(boolean commitStore, boolean sync, int flag, boolean byUser)
+    private void commitThenTellDictionary(boolean commitStore, boolean sync, int flag, boolean byUser)
             throws StandardException {
         dictionaryWaits = true;
+        rolledBackInside = false;
         try {
             super.doCommit(commitStore, sync, flag, byUser);
+            if (rolledBackInside) {
+                throw StandardException.plainWrapException(
+                        new IllegalStateException("Derby rolled back the transaction that it was committing"));
+            }
         } finally {
             dictionaryWaits = false;
             if (dictionaryIsToBeTold) {
@@ -490,6 +499,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     @Override
     public void internalRollback() throws StandardException {
         rollingBack = true;
+        rolledBackInside = true;
         try {
             super.internalRollback();
         } finally {

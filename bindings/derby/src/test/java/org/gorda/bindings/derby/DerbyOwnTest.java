@@ -6,14 +6,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Properties;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionContext;
 import org.gorda.gapi.tck.BindingTck;
@@ -146,6 +150,63 @@ class DerbyOwnTest extends BindingTck {
             assertRefused("40001", idle::commit);
         }
         assertThat(count(origin, "T")).isZero();
+    }
+
+    /** Upon a schema change Derby writes back what a sequence has not given, and if two have its row locked, rolls back the commit. */
+    @Test
+    void readersOfTheSequencesDoNotUndoTheCommitOfASchemaChange() throws SQLException {
+        execute("CREATE SEQUENCE NUMBERS", "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        execute("INSERT INTO T VALUES (NEXT VALUE FOR NUMBERS)");
+        try (Connection reader = connect();
+                Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            readSequences(reader);
+            readSequences(connection);
+            statement.execute("INSERT INTO T VALUES (1)");
+            statement.execute("CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)");
+            connection.commit();
+            statement.execute("INSERT INTO U VALUES (1)");
+            connection.commit();
+            reader.commit();
+        }
+        assertThat(count(origin, "T")).isEqualTo(2);
+        assertThat(count(origin, "U")).isEqualTo(1);
+        execute("INSERT INTO T VALUES (100 + NEXT VALUE FOR NUMBERS)");
+        assertEqual();
+    }
+
+    /** Its locks stay. */
+    private static void readSequences(Connection connection) throws SQLException {
+        connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+        try (Statement statement = connection.createStatement();
+                ResultSet sequences = statement.executeQuery("SELECT SEQUENCENAME FROM SYS.SYSSEQUENCES")) {
+            List<String> names = new ArrayList<>();
+            while (sequences.next()) {
+                names.add(sequences.getString(1));
+            }
+            assertThat(names).contains("NUMBERS");
+        }
+    }
+
+    /** Else the first clients to fire it compile it, and may wait for each other for a minute. */
+    @Test
+    void whatTriggersDoIsCompiledOnEveryReplicaBeforeItIsNeeded() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE SEEN (N INTEGER NOT NULL PRIMARY KEY GENERATED ALWAYS AS IDENTITY, A INTEGER)",
+                "CREATE TRIGGER TELL AFTER INSERT ON T REFERENCING NEW AS ROW FOR EACH ROW WHEN (ROW.A > 0) "
+                        + "INSERT INTO SEEN (A) VALUES (ROW.A)",
+                "ALTER TABLE T ADD COLUMN B INTEGER",
+                "CREATE INDEX I ON SEEN (A)");
+        replicate();
+        for (ReflectedDatabase database : List.of(origin, replica)) {
+            assertThat(query(database, "SELECT VALID FROM SYS.SYSSTATEMENTS WHERE TYPE = 'T'"))
+                    .hasSize(2)
+                    .allMatch(valid -> valid.contains("true"));
+        }
+        execute("INSERT INTO T VALUES (1, 1, 1), (2, 0, 2)");
+        assertThat(count(origin, "SEEN")).isEqualTo(1);
+        assertEqual();
     }
 
     @Test
