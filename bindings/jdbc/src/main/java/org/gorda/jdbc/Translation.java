@@ -1,9 +1,11 @@
 package org.gorda.jdbc;
 
+import java.io.IOException;
 import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
 import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLTransactionRollbackException;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /** Gives errors that replicas raise the form they have inside the engine, whatever the engine's own driver made of them. */
@@ -26,8 +28,17 @@ final class Translation {
                 return true;
             }
         }
-        // The engine's driver refuses some names itself; what it cannot reach has a cause.
-        return !endsConnection(failure) || ("08001".equals(failure.getSQLState()) && failure.getCause() == null);
+        // The engine's driver refuses some names itself.
+        return !endsConnection(failure) || ("08001".equals(failure.getSQLState()) && !isUnreachable(failure));
+    }
+
+    private static boolean isUnreachable(Throwable failure) {
+        for (Throwable at = failure; at != null; at = at.getCause()) {
+            if (at instanceof IOException || at instanceof TimeoutException) {
+                return true;
+            }
+        }
+        return false;
     }
 
     static SQLException translate(SQLException e) {

@@ -17,6 +17,7 @@ import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
 import java.sql.Savepoint;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
@@ -464,6 +465,15 @@ class ClusterDriverTest {
             assertThat(thrown.get().getSQLState()).startsWith("08");
             holder.rollback();
         }
+    }
+
+    @Test
+    void userThatTheEnginesDriverRefusesIsToldAtOnce() {
+        long begun = System.nanoTime();
+        assertThatThrownBy(() -> DriverManager.getConnection(group.url(), "", "secret"))
+                .isInstanceOf(SQLException.class)
+                .hasMessageContaining("User id length (0)");
+        assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(10));
     }
 
     @Test
