@@ -214,11 +214,20 @@ public final class LoadTest {
         return report;
     }
 
-    private TpcB.Sums sums(HikariDataSource pool) throws SQLException {
-        try (Connection connection = pool.getConnection()) {
-            TpcB.Sums sums = TpcB.sums(connection);
-            connection.rollback();
-            return sums;
+    /** Reads again if the primary changes meanwhile. */
+    private static TpcB.Sums sums(HikariDataSource pool) throws SQLException {
+        long begin = System.nanoTime();
+        while (true) {
+            try (Connection connection = pool.getConnection()) {
+                TpcB.Sums sums = TpcB.sums(connection);
+                connection.rollback();
+                return sums;
+            } catch (SQLException e) {
+                if (cause(String.valueOf(e.getSQLState())).endsWith(" error")
+                        || System.nanoTime() - begin > CONNECTION_WAIT.toNanos()) {
+                    throw e;
+                }
+            }
         }
     }
 

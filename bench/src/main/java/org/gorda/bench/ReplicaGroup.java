@@ -10,7 +10,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
@@ -147,10 +146,13 @@ public final class ReplicaGroup implements AutoCloseable {
         long told = begin;
         while (true) {
             replicas.forEach(ReplicaProcess::requireAlive);
-            List<String> waiting = IntStream.range(0, replicas.size())
-                    .mapToObj(i -> behind(replicas.get(i)))
+            List<String> waiting = replicas.stream()
+                    .map(this::behind)
                     .flatMap(Optional::stream)
                     .toList();
+            if (waiting.isEmpty() && primary().isEmpty()) {
+                waiting = List.of("none works as the primary yet");
+            }
             long now = System.nanoTime();
             if (waiting.isEmpty()) {
                 return;
@@ -182,10 +184,22 @@ public final class ReplicaGroup implements AutoCloseable {
                         + ": " + now.explanation());
     }
 
-    /** Has all replicas compare what they hold. */
+    /**
+     * Has all replicas compare what they hold.
+     *
+     * @param wait how long a primary may be missing, and how long the answers may take then
+     */
     public NodeClient.Comparison verify(Duration wait) {
-        ReplicaProcess any = primary().orElseThrow(() -> new BenchException("there is no primary to verify with"));
-        return client.verify(any.service(), wait);
+        long begin = System.nanoTime();
+        Optional<ReplicaProcess> any = primary();
+        while (any.isEmpty()) {
+            if (System.nanoTime() - begin > wait.toNanos()) {
+                throw new BenchException("there is no primary to verify with for " + wait.toSeconds() + " s");
+            }
+            LockSupport.parkNanos(POLL_NANOS);
+            any = primary();
+        }
+        return client.verify(any.get().service(), wait);
     }
 
     /** Ends all in order. */
