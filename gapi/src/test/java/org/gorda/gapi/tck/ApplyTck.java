@@ -358,7 +358,11 @@ public abstract class ApplyTck extends BindingTck {
                     connection.commit();
                     throw new AssertionError("a commit that must be refused was not");
                 } catch (SQLException e) {
-                    assertThat(e.getSQLState()).as(e.toString()).startsWith("40");
+                    if (!e.getSQLState().startsWith("40")) {
+                        // Rolled back between two calls: its rows are closed, and the next call that needs the
+                        // transaction says why.
+                        assertRefused("40001", connection::commit);
+                    }
                     connection.rollback();
                 }
             }

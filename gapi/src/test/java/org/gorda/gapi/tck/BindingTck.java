@@ -77,7 +77,9 @@ public abstract class BindingTck {
         applier = replica.applier();
     }
 
+    /** Lets go of the databases, too: JUnit keeps the instance until all tests of its class are through. */
     @AfterEach
+    @SuppressWarnings("NullAway")
     final void close() {
         clients.shutdownNow();
         origin.close();
@@ -85,6 +87,11 @@ public abstract class BindingTck {
         assertThat(meta.ended())
                 .as("each transaction that began was told to have ended")
                 .isEqualTo(meta.begun());
+        origin = null;
+        replica = null;
+        applier = null;
+        meta = null;
+        replicaMeta = null;
     }
 
     protected final DatabaseConfiguration configuration(String name) {

@@ -130,7 +130,8 @@ public abstract class TransactionsTck extends BindingTck {
                         }
                     })
                     .isInstanceOfSatisfying(
-                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("54000"))
+                            SQLException.class,
+                            e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo("54000"))
                     .hasMessageContaining("write-set-bytes-max");
             connection.rollback();
             insert.setInt(1, 100);

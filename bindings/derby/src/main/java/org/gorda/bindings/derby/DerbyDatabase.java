@@ -526,6 +526,7 @@ final class DerbyDatabase implements ReflectedDatabase {
             applier.close();
         }
         factory.reflect(null);
+        closeInternal();
         try {
             DriverManager.getConnection(url + ";shutdown=true", attributes()).close();
         } catch (SQLException e) {
@@ -534,6 +535,18 @@ final class DerbyDatabase implements ReflectedDatabase {
                         "the Derby database {} was not shut down in order: {}",
                         configuration.location(),
                         DerbyEngine.messages(e));
+            }
+        }
+    }
+
+    /** Derby keeps the database in memory as long as one of its connections is not closed. */
+    private void closeInternal() {
+        synchronized (internal) {
+            try {
+                internal.rollback();
+                internal.close();
+            } catch (SQLException e) {
+                LOG.debug("the connection of our own to {} was gone already", configuration.location(), e);
             }
         }
     }

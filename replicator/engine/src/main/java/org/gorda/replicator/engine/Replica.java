@@ -198,7 +198,7 @@ public final class Replica implements AutoCloseable {
         await(wanted, false, atMost);
     }
 
-    /** As {@link #awaitState} for ONLINE, and until this replica or another is the primary. */
+    /** As {@link #awaitState} for ONLINE, and until another replica is the primary or this one is, and takes writes. */
     public void awaitPrimary(Duration atMost) {
         await(ReplicaState.ONLINE, true, atMost);
     }
@@ -206,7 +206,7 @@ public final class Replica implements AutoCloseable {
     private void await(ReplicaState wanted, boolean withPrimary, Duration atMost) {
         long end = System.nanoTime() + atMost.toNanos();
         ReplicaStatus now = status();
-        while (now.state() != wanted || (withPrimary && now.primary() == null)) {
+        while (now.state() != wanted || (withPrimary && !isPrimaryThere(now))) {
             if (now.state() == ReplicaState.STOPPED && wanted != ReplicaState.STOPPED) {
                 throw new ReplicaException(
                         "replica " + configuration.self() + " has stopped: " + now.explanation(),
@@ -219,6 +219,10 @@ public final class Replica implements AutoCloseable {
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
             now = status();
         }
+    }
+
+    private static boolean isPrimaryThere(ReplicaStatus now) {
+        return now.primaryHere() || (now.primary() != null && !now.primary().equals(now.self()));
     }
 
     /** Opens a connection to the local database, whose transactions are replicated. */
