@@ -328,6 +328,19 @@ public final class WriteSetWriter {
         return filled;
     }
 
+    /** Asks only for what every stream must give: a client's own may take {@code readNBytes} for one read. */
+    private static int fill(InputStream source, byte[] target) throws IOException {
+        int filled = 0;
+        while (filled < target.length) {
+            int read = source.read(target, filled, target.length - filled);
+            if (read < 0) {
+                break;
+            }
+            filled += read;
+        }
+        return filled;
+    }
+
     /** As {@link #putText(SqlType, Reader)}, for a binary. */
     public LongValue putBinary(SqlType type, InputStream value) throws IOException {
         putByte((byte) (type.code() | PIECES));
@@ -336,7 +349,7 @@ public final class WriteSetWriter {
         byte[] piece = new byte[PIECE_BYTES];
         int filled;
         do {
-            filled = value.readNBytes(piece, 0, piece.length);
+            filled = fill(value, piece);
             length += filled;
             if (filled > 0) {
                 putBlock(piece, 0, filled);
