@@ -1,5 +1,6 @@
 package org.gorda.gapi;
 
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
@@ -21,6 +22,15 @@ public interface DatabaseBinding {
      *     the message says why and what to do
      */
     ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener);
+
+    /**
+     * Makes a database of what {@link ReflectedDatabase#snapshot} wrote; it is on disk afterwards, and opened like any other. If that is
+     * interrupted there is no database.
+     *
+     * @param snapshot a directory, which is not changed
+     * @throws ReflectionException if there is no snapshot, if there is a database already, or if it cannot be made
+     */
+    void load(Path snapshot, DatabaseConfiguration configuration);
 
     /**
      * Looks for what in a database cannot be replicated, before it is; as far as its catalogue shows it. Changes nothing.

@@ -1,6 +1,7 @@
 package org.gorda.gapi;
 
 import java.net.InetSocketAddress;
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
@@ -34,6 +35,15 @@ public interface ReflectedDatabase extends AutoCloseable {
      * @return a position that the database will not fall behind in a crash; empty as for {@link #storedPosition}
      */
     Optional<StoredPosition> flush();
+
+    /**
+     * Writes a copy of the database as it is at some moment during the call, with the position that it holds then. Clients and the applier
+     * go on meanwhile; a schema change may wait.
+     *
+     * @param directory to be made; it is there only when all of it is
+     * @throws ReflectionException if it exists or cannot be written, or if the binding has no {@link Capability#SNAPSHOT}
+     */
+    void snapshot(Path directory);
 
     /** Local transactions will change the database from now on, after others did: makes generated keys go on behind theirs. */
     void takeOver();

@@ -39,6 +39,7 @@ public final class TckTable implements AfterEachCallback {
             CommitAnswersTck.class,
             AbortsTck.class,
             ApplyTck.class,
+            SnapshotsTck.class,
             CertificationKeysTck.class);
 
     private static final String PASSED = "passed";

@@ -1,5 +1,6 @@
 package org.gorda.bindings.derby;
 
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.EnumSet;
@@ -34,6 +35,11 @@ public final class DerbyBinding implements DatabaseBinding {
     @Override
     public ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener) {
         return new DerbyDatabase(configuration, listener);
+    }
+
+    @Override
+    public void load(Path snapshot, DatabaseConfiguration configuration) {
+        DerbySnapshot.load(snapshot, Path.of(configuration.location()));
     }
 
     @Override

@@ -426,6 +426,20 @@ final class DerbyDatabase implements ReflectedDatabase {
     }
 
     @Override
+    public void snapshot(Path directory) {
+        // On a connection of its own: it takes long, and what else is done internally goes on.
+        try (EmbedConnection connection = connectInternally()) {
+            ((ReflectedConnection) connection.getLanguageConnection()).applies();
+            DerbySnapshot.write(connection, Path.of(configuration.location()), directory);
+        } catch (SQLException e) {
+            throw new ReflectionException(
+                    "a snapshot of " + configuration.location() + " cannot be written to " + directory + ": "
+                            + DerbyEngine.messages(e),
+                    e);
+        }
+    }
+
+    @Override
     public synchronized void takeOver() {
         if (applier != null) {
             applier.settleGenerators();

@@ -10,6 +10,7 @@ import org.gorda.gapi.tck.GeneratedKeysTck;
 import org.gorda.gapi.tck.LargeObjectsTck;
 import org.gorda.gapi.tck.RowChangesTck;
 import org.gorda.gapi.tck.SchemaChangesTck;
+import org.gorda.gapi.tck.SnapshotsTck;
 import org.gorda.gapi.tck.TckBinding;
 import org.gorda.gapi.tck.TckTable;
 import org.gorda.gapi.tck.TransactionsTck;
@@ -109,6 +110,14 @@ class DerbyTckTest {
 
     @Nested
     class Apply extends ApplyTck {
+        @Override
+        protected TckBinding tested() {
+            return DERBY;
+        }
+    }
+
+    @Nested
+    class Snapshots extends SnapshotsTck {
         @Override
         protected TckBinding tested() {
             return DERBY;

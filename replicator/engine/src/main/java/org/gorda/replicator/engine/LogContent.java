@@ -19,7 +19,7 @@ final class LogContent implements Content {
     private int chunkBytes;
 
     /**
-     * @param indexes where the chunks lie in the log, in their order
+     * @param indexes where the chunks lie in the log, in their order, at least one
      */
     LogContent(LogSession log, long[] indexes) {
         this.log = log;
@@ -28,9 +28,6 @@ final class LogContent implements Content {
 
     @Override
     public int read(long position, byte[] target, int offset, int length) {
-        if (indexes.length == 0) {
-            return 0;
-        }
         if (chunkBytes == 0) {
             hold(0);
             chunkBytes = chunk.remaining();

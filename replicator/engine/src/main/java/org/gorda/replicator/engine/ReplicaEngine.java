@@ -30,6 +30,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import org.gorda.gapi.Content;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.DivergenceException;
@@ -674,7 +675,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 return;
             }
         }
-        WriteSet decoded = WriteSet.decode(writeSet, new LogContent(log(), chunks));
+        Content preceding = chunks.length == 0 ? Content.EMPTY : new LogContent(log(), chunks);
+        WriteSet decoded = WriteSet.decode(writeSet, preceding);
         if (chunks.length > 0) {
             commitSegment();
         }

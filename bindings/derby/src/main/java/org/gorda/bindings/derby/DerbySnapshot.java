@@ -1,0 +1,119 @@
+package org.gorda.bindings.derby;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.sql.CallableStatement;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+import org.gorda.gapi.ReflectionException;
+
+/**
+ * Snapshots by Derby's own online backup: the files and the log up to the end of the backup, which the first start of the copy works off. The position
+ * is a row in it, changed by each transaction with what else that changes, so that it is right for whatever the log ends with. Stateless.
+ */
+final class DerbySnapshot {
+
+    private static final String SERVICE_PROPERTIES = "service.properties";
+
+    private DerbySnapshot() {}
+
+    /** @throws SQLException what Derby says, upon which nothing is left */
+    static void write(Connection connection, Path database, Path target) throws SQLException {
+        if (Files.exists(target)) {
+            throw new ReflectionException("a snapshot cannot be written to " + target + ", which exists");
+        }
+        Path unfinished = unfinished(target);
+        try {
+            delete(unfinished);
+            try (CallableStatement backup = connection.prepareCall("CALL SYSCS_UTIL.SYSCS_BACKUP_DATABASE(?)")) {
+                backup.setString(1, unfinished.toString());
+                backup.execute();
+                Files.move(unfinished.resolve(database.getFileName()), target, StandardCopyOption.ATOMIC_MOVE);
+            } finally {
+                delete(unfinished);
+            }
+        } catch (IOException e) {
+            throw new ReflectionException(
+                    "a snapshot of " + database + " cannot be written to " + target + ": " + e, e);
+        }
+    }
+
+    static void load(Path snapshot, Path database) {
+        if (!Files.isRegularFile(snapshot.resolve(SERVICE_PROPERTIES))) {
+            throw new ReflectionException(
+                    snapshot + " is no snapshot of a Derby database: it has no " + SERVICE_PROPERTIES);
+        }
+        if (Files.exists(database)) {
+            throw new ReflectionException(
+                    "a snapshot cannot be loaded to " + database + ", which exists: move it out of the way first");
+        }
+        Path unfinished = unfinished(database);
+        try {
+            delete(unfinished);
+            try {
+                copy(snapshot, unfinished);
+                Files.move(unfinished, database, StandardCopyOption.ATOMIC_MOVE);
+            } finally {
+                delete(unfinished);
+            }
+            Path parent = database.toAbsolutePath().getParent();
+            if (parent != null) {
+                force(parent);
+            }
+        } catch (IOException e) {
+            throw new ReflectionException(
+                    "the snapshot " + snapshot + " cannot be loaded to " + database + ": " + e, e);
+        }
+    }
+
+    private static Path unfinished(Path target) {
+        return target.resolveSibling(target.getFileName() + ".unfinished");
+    }
+
+    private static void copy(Path from, Path to) throws IOException {
+        for (Path source : everythingIn(from)) {
+            Path target = to.resolve(from.relativize(source));
+            if (Files.isDirectory(source)) {
+                Files.createDirectories(target);
+            } else {
+                Files.copy(source, target);
+                force(target);
+            }
+        }
+        for (Path directory : everythingIn(to)) {
+            if (Files.isDirectory(directory)) {
+                force(directory);
+            }
+        }
+    }
+
+    private static void force(Path file) throws IOException {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            channel.force(true);
+        }
+    }
+
+    private static void delete(Path tree) throws IOException {
+        if (Files.exists(tree)) {
+            for (Path file : everythingIn(tree).stream()
+                    .sorted(Comparator.reverseOrder())
+                    .toList()) {
+                Files.delete(file);
+            }
+        }
+    }
+
+    /** Directories before what is in them, the top one first. */
+    private static List<Path> everythingIn(Path tree) throws IOException {
+        try (Stream<Path> files = Files.walk(tree)) {
+            return files.toList();
+        }
+    }
+}

@@ -1,0 +1,123 @@
+package org.gorda.gapi.tck;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+import java.util.Properties;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import org.gorda.gapi.Applier;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.WriteSet;
+import org.junit.jupiter.api.Test;
+
+/** A copy that is made while clients write, and the database that is made of it. */
+public abstract class SnapshotsTck extends BindingTck {
+
+    private ReflectedDatabase load(Path snapshot, MetaLevel above) {
+        tested().binding().load(snapshot, configuration("copy"));
+        return tested().binding().open(configuration("copy"), above);
+    }
+
+    @Test
+    void snapshotUnderLoadAndWhatFollowsItsPositionAreTheDatabase() throws Exception {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY GENERATED ALWAYS AS IDENTITY, A INTEGER, B BLOB(1M))",
+                "CREATE SEQUENCE S",
+                "CREATE TABLE SUMS (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "INSERT INTO SUMS VALUES (1, 0)");
+        AtomicBoolean goesOn = new AtomicBoolean(true);
+        AtomicInteger written = new AtomicInteger();
+        Future<?> load = clients.submit(() -> write(goesOn, written));
+        await("there is something to copy", () -> written.get() >= 50);
+        Path snapshot = directory.resolve("snapshot");
+        origin.snapshot(snapshot);
+        int copied = written.get();
+        await("the load goes on", () -> written.get() >= copied + 20);
+        goesOn.set(false);
+        load.get(30, TimeUnit.SECONDS);
+
+        List<WriteSet> all = meta.takeWriteSets();
+        MetaLevel aboveCopy = new MetaLevel();
+        try (ReflectedDatabase copy = load(snapshot, aboveCopy)) {
+            int held = (int) copy.storedPosition().orElseThrow().index();
+            assertThat(held).isBetween(50, all.size() - 19);
+            try (Applier applierOfCopy = copy.applier()) {
+                for (int next = held + 1; next <= all.size(); next++) {
+                    applierOfCopy.apply(all.get(next - 1));
+                    applierOfCopy.commit(position(next), false);
+                }
+                assertEqual(copy);
+                copy.takeOver();
+                aboveCopy.continueAfter(all.size());
+                try (Connection connection = connect(copy, new Properties());
+                        Statement statement = connection.createStatement()) {
+                    statement.executeUpdate("INSERT INTO T (A) VALUES (NEXT VALUE FOR S)");
+                    connection.commit();
+                }
+                assertThat(count(copy, "T")).isEqualTo(count(origin, "T") + 1);
+                assertThat(query(copy, "SELECT A FROM T GROUP BY A HAVING COUNT(*) > 1"))
+                        .isEmpty();
+            }
+        }
+    }
+
+    private Void write(AtomicBoolean goesOn, AtomicInteger written) throws SQLException {
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            while (goesOn.get()) {
+                statement.executeUpdate("INSERT INTO T (A, B) VALUES (NEXT VALUE FOR S, CAST(X'"
+                        + "00FF".repeat(1 + written.get() % 500) + "' AS BLOB))");
+                statement.executeUpdate("UPDATE SUMS SET N = N + 1");
+                statement.executeUpdate("DELETE FROM T WHERE ID = " + (written.get() / 2));
+                connection.commit();
+                written.incrementAndGet();
+            }
+        }
+        return null;
+    }
+
+    @Test
+    void snapshotThatCannotBeMadeOrLoadedHarmsNothing() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");
+        Path there = Files.createDirectory(directory.resolve("there"));
+        assertThatThrownBy(() -> origin.snapshot(there))
+                .isInstanceOf(ReflectionException.class)
+                .hasMessageContaining(there + ", which exists");
+        Path file = Files.createFile(directory.resolve("file"));
+        assertThatThrownBy(() -> origin.snapshot(file.resolve("snapshot")))
+                .isInstanceOf(ReflectionException.class)
+                .hasMessageContaining(file.toString());
+        assertThatThrownBy(() -> tested().binding().load(there, configuration("copy")))
+                .isInstanceOf(ReflectionException.class)
+                .hasMessageContaining("is no snapshot");
+
+        Path snapshot = directory.resolve("snapshot");
+        origin.snapshot(snapshot);
+        assertThatThrownBy(() -> tested().binding().load(snapshot, configuration("origin")))
+                .isInstanceOf(ReflectionException.class)
+                .hasMessageContaining("exists");
+        execute("INSERT INTO T VALUES (2)");
+        load(snapshot, new MetaLevel()).close();
+        assertThat(count(origin, "T")).isEqualTo(2);
+        assertEqual();
+        assertThat(unfinished()).isEmpty();
+    }
+
+    private List<Path> unfinished() throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.filter(file -> file.toString().endsWith(".unfinished")).toList();
+        }
+    }
+}
