@@ -250,7 +250,7 @@ final class BadInputTest {
 
     @Test
     void replicasWhoseDisksAreFullStopAndNothingAcknowledgedIsLost() throws Exception {
-        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("commit-timeout", "5s"))) {
             group.start();
             awaitOnline(group);
             execute(group.url(), "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A BLOB)");

@@ -52,8 +52,8 @@ public final class PriorityLockFactory implements LockFactory {
     private static final int HELPERS = 8;
 
     /**
-     * How long Derby's own transactions wait. By one a commit removes what its transaction has dropped, and who still has a lock there
-     * may wait for a commit himself, behind this one.
+     * How long Derby's own transactions wait, but for those that a client's statement needs. By one a commit removes what its transaction
+     * has dropped, and who still has a lock there may wait for a commit himself, behind this one.
      */
     private static final int OWN_WAIT_MILLIS = 100;
 
@@ -245,7 +245,11 @@ public final class PriorityLockFactory implements LockFactory {
         }
         ReflectedConnection connection = connections.get(space);
         if (connection == null) {
-            return attempt.lock(OWN_WAIT_MILLIS);
+            connection = ReflectedConnection.current();
+            if (connection == null || connection.isCommittingInStore()) {
+                return attempt.lock(OWN_WAIT_MILLIS);
+            }
+            // For instance that by which a statement gets a new page.
         }
         connection.beginWait();
         try {

@@ -477,6 +477,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
+    /** Whether the calling thread is committing. */
+    boolean isCommittingInStore() {
+        return dictionaryWaits;
+    }
+
     /** Asked by the dictionary, before it takes note of the end of this connection's transaction. */
     boolean tellsDictionaryLater() {
         dictionaryIsToBeTold |= dictionaryWaits;
