@@ -228,8 +228,14 @@ public final class PriorityLockFactory implements LockFactory {
 
     private void meetRefusal(CompatibilitySpace space) throws StandardException {
         ReflectedConnection connection = connections.get(space);
-        // A rollback takes locks too, and must not be refused.
-        if (connection != null && !isHelping() && !connection.isRollingBack()) {
+        if (connection != null) {
+            meetRefusal(connection);
+        }
+    }
+
+    /** A rollback takes locks too, and must not be refused. */
+    private void meetRefusal(ReflectedConnection connection) throws StandardException {
+        if (!isHelping() && !connection.isRollingBack()) {
             throwIfRefused(connection);
         }
     }
@@ -254,7 +260,7 @@ public final class PriorityLockFactory implements LockFactory {
         connection.beginWait();
         try {
             // Who refused it before it was known to wait has not woken it.
-            meetRefusal(space);
+            meetRefusal(connection);
             return attempt.lock(timeout);
         } catch (StandardException e) {
             throwIfRefused(connection);
