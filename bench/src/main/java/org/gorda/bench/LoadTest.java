@@ -162,7 +162,7 @@ public final class LoadTest {
     }
 
     private void tell(AtomicLong loaded) {
-        long all = (long) bank.scale() * TpcB.ACCOUNTS;
+        long all = bank.allAccounts();
         while (!Thread.interrupted()) {
             LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(1));
             if (!Thread.currentThread().isInterrupted() && loaded.get() < all) {

@@ -205,6 +205,6 @@ public final class ReplicaGroup implements AutoCloseable {
     /** Ends all in order. */
     @Override
     public void close() {
-        replicas.forEach(ReplicaProcess::stop);
+        replicas.parallelStream().forEach(ReplicaProcess::stop);
     }
 }

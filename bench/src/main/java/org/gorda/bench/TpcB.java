@@ -18,11 +18,12 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * @param scale how many branches, 1 to 10,000
  * @param seed of all random choices
+ * @param accounts of each branch, 1,000 to 100,000 by the thousand; fewer than specified for who measures something else than speed
  */
-public record TpcB(int scale, long seed) {
+public record TpcB(int scale, long seed, int accounts) {
 
     static final int TELLERS = 10;
-    static final int ACCOUNTS = 100_000;
+    private static final int ACCOUNTS = 100_000;
     private static final int DELTA_MAX = 999_999;
     private static final int ROWS_PER_STATEMENT = 100;
     private static final int ROWS_PER_TRANSACTION = 1_000;
@@ -60,6 +61,14 @@ public record TpcB(int scale, long seed) {
         if (scale < 1 || scale > 10_000) {
             throw new BenchException("scale is " + scale + " but must be 1 to 10000 branches");
         }
+        if (accounts < ROWS_PER_TRANSACTION || accounts > ACCOUNTS || accounts % ROWS_PER_TRANSACTION != 0) {
+            throw new BenchException("accounts is " + accounts + " but must be 1000 to 100000, by the thousand");
+        }
+    }
+
+    /** As specified. */
+    public TpcB(int scale, long seed) {
+        this(scale, seed, ACCOUNTS);
     }
 
     /**
@@ -79,7 +88,7 @@ public record TpcB(int scale, long seed) {
         }
         connection.setAutoCommit(false);
         long there = count(connection, "branches");
-        if (there != scale || count(connection, "accounts") != (long) scale * ACCOUNTS) {
+        if (there != scale || count(connection, "accounts") != allAccounts()) {
             if (there > scale) {
                 throw new BenchException(
                         "the database has a bank of " + there + " branches, not " + scale + ": ask for that scale");
@@ -88,8 +97,13 @@ public record TpcB(int scale, long seed) {
                 loadBranch(connection, branch, loaded);
             }
         }
-        loaded.set((long) scale * ACCOUNTS);
+        loaded.set(allAccounts());
         connection.commit();
+    }
+
+    /** How many accounts the bank has. */
+    long allAccounts() {
+        return (long) scale * accounts;
     }
 
     private static boolean exists(Connection connection) throws SQLException {
@@ -116,16 +130,16 @@ public record TpcB(int scale, long seed) {
     }
 
     /** The branch's own row comes last: a branch that is there is there wholly. */
-    private static void loadBranch(Connection connection, int branch, AtomicLong loaded) throws SQLException {
+    private void loadBranch(Connection connection, int branch, AtomicLong loaded) throws SQLException {
         try (Statement statement = connection.createStatement()) {
             statement.executeUpdate("DELETE FROM accounts WHERE bid = " + branch);
             statement.executeUpdate("DELETE FROM tellers WHERE bid = " + branch);
         }
         String rows = "(?, ?, 0, ?)" + ", (?, ?, 0, ?)".repeat(ROWS_PER_STATEMENT - 1);
         try (PreparedStatement insert = connection.prepareStatement("INSERT INTO accounts VALUES " + rows)) {
-            for (int first = 0; first < ACCOUNTS; first += ROWS_PER_STATEMENT) {
+            for (int first = 0; first < accounts; first += ROWS_PER_STATEMENT) {
                 for (int i = 0; i < ROWS_PER_STATEMENT; i++) {
-                    insert.setInt(3 * i + 1, branch * ACCOUNTS + first + i);
+                    insert.setInt(3 * i + 1, branch * accounts + first + i);
                     insert.setInt(3 * i + 2, branch);
                     insert.setString(3 * i + 3, ACCOUNT_FILLER);
                 }
@@ -176,7 +190,7 @@ public record TpcB(int scale, long seed) {
     void run(Connection connection, SplittableRandom random, String name) throws SQLException {
         int teller = random.nextInt(scale * TELLERS);
         int branch = teller / TELLERS;
-        int account = accountBranch(branch, random) * ACCOUNTS + random.nextInt(ACCOUNTS);
+        int account = accountBranch(branch, random) * accounts + random.nextInt(accounts);
         int delta = random.nextInt(-DELTA_MAX, DELTA_MAX + 1);
         update(connection, "UPDATE accounts SET abalance = abalance + ? WHERE aid = ?", delta, account);
         try (PreparedStatement select = connection.prepareStatement("SELECT abalance FROM accounts WHERE aid = ?")) {

@@ -26,14 +26,16 @@ import org.gorda.bench.TpcB;
 import org.gorda.replicator.node.NodeStatus;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /**
  * How long clients wait when the primary is killed or frozen. {@code -Dgorda.failovers=10} repeats each so often and prints the
- * medians.
+ * medians. Nothing else of this module runs meanwhile.
  */
+@Isolated
 final class FailoverTest {
 
-    private static final int TIMES = Integer.getInteger("gorda.failovers", 1);
+    private static final int TIMES = Integer.getInteger("gorda.failovers", 3);
     private static final Duration WAIT = Duration.ofSeconds(60);
 
     @TempDir
@@ -47,10 +49,10 @@ final class FailoverTest {
     /** Runs a load, has the fault happen to the primary in the middle, and tells how long there was no success. */
     private static long gapMillis(ReplicaGroup group, ReplicaProcess primary, Consumer<ReplicaProcess> fault)
             throws Exception {
-        LoadTest load = LoadTest.of(new TpcB(1, 1))
+        LoadTest load = LoadTest.of(new TpcB(1, 1, 10_000))
                 .target(group.url())
                 .clients(4)
-                .duration(Duration.ofSeconds(10))
+                .duration(Duration.ofSeconds(6))
                 .progress(System.out::println);
         CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
         Awaitility.await("the load runs")

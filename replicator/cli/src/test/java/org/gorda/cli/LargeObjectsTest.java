@@ -29,11 +29,13 @@ import org.gorda.bench.ReplicaProcess;
 import org.gorda.replicator.node.NodeClient;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /**
  * Large objects on replicas with heaps that do not hold them. {@code -Dgorda.lobs=20 -Dgorda.lob-megabytes=50} is the proof in full;
  * by default it is a smaller one, for time.
  */
+@Isolated
 final class LargeObjectsTest {
 
     private static final int LOBS = Integer.getInteger("gorda.lobs", 8);

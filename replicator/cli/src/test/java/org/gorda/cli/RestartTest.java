@@ -38,7 +38,10 @@ final class RestartTest {
     private Path directory;
 
     private static LoadTest load(ReplicaGroup group, int seconds) {
-        return LoadTest.of(new TpcB(1, 1)).target(group.url()).clients(4).duration(Duration.ofSeconds(seconds));
+        return LoadTest.of(new TpcB(1, 1, 10_000))
+                .target(group.url())
+                .clients(4)
+                .duration(Duration.ofSeconds(seconds));
     }
 
     private static void awaitEnough(LoadTest load, CompletableFuture<LoadReport> report) {
@@ -76,7 +79,7 @@ final class RestartTest {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("durability", durability))) {
             group.start();
             awaitOnline(group);
-            LoadTest load = load(group, 9);
+            LoadTest load = load(group, 7);
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             awaitEnough(load, report);
             group.replicas().parallelStream().forEach(ReplicaProcess::kill);
@@ -96,7 +99,7 @@ final class RestartTest {
             group.start();
             for (boolean wholeDirectory : List.of(true, false)) {
                 awaitOnline(group);
-                LoadTest load = load(group, 6);
+                LoadTest load = load(group, 4);
                 CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
                 awaitEnough(load, report);
                 ReplicaProcess backup = group.backup().orElseThrow();
@@ -122,7 +125,7 @@ final class RestartTest {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
             group.start();
             awaitOnline(group);
-            LoadTest load = load(group, 5);
+            LoadTest load = load(group, 4);
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             Awaitility.await("the load begins")
                     .atMost(WAIT)
