@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * @param replicas how many processes, 1 to 9; a kill needs 3
  * @param clients how many at once
  * @param duration of the load
- * @param kill whom
+ * @param kill whom; where every replica takes writes, the primary is any of them
  * @param protocol by its name
  * @param durability by its name
  * @param directory where the replicas keep everything

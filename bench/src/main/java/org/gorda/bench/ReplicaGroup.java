@@ -116,13 +116,11 @@ public final class ReplicaGroup implements AutoCloseable {
         }
     }
 
-    /** The replica that executes, empty if there is none now. */
+    /** The replica that executes, or the first that does, empty if there is none now. */
     public Optional<ReplicaProcess> primary() {
         return replicas.stream()
                 .filter(ReplicaProcess::isAlive)
-                .filter(replica -> status(replica)
-                        .filter(now -> now.working() && now.role().equals("primary"))
-                        .isPresent())
+                .filter(replica -> status(replica).filter(NodeStatus::executes).isPresent())
                 .findFirst();
     }
 
@@ -177,7 +175,7 @@ public final class ReplicaGroup implements AutoCloseable {
         if (now.clients().isEmpty()) {
             return Optional.of(replica.name() + " lets no clients in yet");
         }
-        boolean ready = now.state().equals("ONLINE") && now.primary() != null && now.lag() == 0;
+        boolean ready = now.state().equals("ONLINE") && (now.primary() != null || now.executes()) && now.lag() == 0;
         return ready
                 ? Optional.empty()
                 : Optional.of(replica.name() + " " + now.state() + " at " + now.applied() + " of " + now.ordered()

@@ -1,8 +1,11 @@
 package org.gorda.gapi;
 
+import java.sql.Connection;
+
 /**
  * Brings changes of others into the database: without triggers, cascades or capture, and with priority over local transactions,
- * of which those in the way are rolled back. Changes applied since the last commit become visible together. Confined to one
+ * of which those in the way are rolled back. One of them whose commit is suspended goes on waiting for its answer without its changes:
+ * {@link SuspendedCommit#commit} then returns false. Changes applied since the last commit become visible together. Confined to one
  * thread.
  */
 public interface Applier extends AutoCloseable {
@@ -23,6 +26,12 @@ public interface Applier extends AutoCloseable {
      * @throws IllegalArgumentException if the database holds that position already; what was applied must be rolled back
      */
     void commit(StoredPosition position, boolean durable);
+
+    /**
+     * A connection that reads with the same priority, so that it never waits for a local transaction's end. It is the applier's own: to
+     * be used when nothing is applied and not committed, until {@link #rollback} is called, and not to be closed.
+     */
+    Connection reading();
 
     /** Rolls back what was applied since the last commit. */
     void rollback();

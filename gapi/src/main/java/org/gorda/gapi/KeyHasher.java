@@ -12,6 +12,12 @@ import java.util.List;
  */
 public final class KeyHasher {
 
+    /**
+     * The key of the schema: removed by a transaction that changes it, referenced by all others. It stands for every table, because a
+     * change of one may concern the rows of another.
+     */
+    public static final long SCHEMA = 0x73_63_68_65_6d_61L;
+
     private static final BigInteger LONG_MIN = BigInteger.valueOf(Long.MIN_VALUE);
     private static final BigInteger LONG_MAX = BigInteger.valueOf(Long.MAX_VALUE);
 

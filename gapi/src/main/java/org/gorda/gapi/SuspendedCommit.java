@@ -22,13 +22,14 @@ public interface SuspendedCommit {
      *
      * @param position after all that the database holds; null if there is no order
      * @param durable whether it must also be on the database's own disk on return
-     * @return false if the database has lost the transaction meanwhile: its write set must be applied instead
+     * @return false if the database has lost the transaction meanwhile, to an applied change or otherwise: its write set must be
+     *     applied instead
      * @throws IllegalArgumentException if the database holds that position already
      * @throws ReflectionException if the database refuses, so that it is not known what it holds
      */
     boolean commit(@Nullable StoredPosition position, boolean durable);
 
-    /** Lets the client go on: its transaction is committed. */
+    /** Lets the client go on: its transaction is committed, here or, after {@link #commit} was false, by its write set. */
     void release();
 
     /**

@@ -14,6 +14,13 @@ public interface TransactionListener {
     void begin(TransactionContext transaction);
 
     /**
+     * A transaction that has begun is about to take a value from a sequence or an identity column.
+     *
+     * @throws RefusedException to refuse that; the transaction goes on without it
+     */
+    default void generating(TransactionContext transaction) {}
+
+    /**
      * A transaction is about to commit: all checks have passed and its locks are held. It waits for the answer, which may come later
      * and from another thread.
      *

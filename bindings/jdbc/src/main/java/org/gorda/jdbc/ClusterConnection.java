@@ -121,6 +121,9 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     private static boolean isSucceeded(ClusterMonitor monitor, NodeInfo replica) {
+        if (replica.everywhere()) {
+            return !monitor.answers(replica);
+        }
         return monitor.primary(Duration.ZERO)
                 .filter(primary -> primary.epoch() > replica.epoch())
                 .filter(primary -> !primary.node().equals(replica.node()))
@@ -584,8 +587,15 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    /** A replica does not answer any more: ends the connection if it reads there. For any thread. */
-    void abandonReader(String silent) {
+    /**
+     * A replica does not answer any more: ends the connection if it reads there, or if it executes there and others go on executing.
+     * For any thread.
+     */
+    void abandonSilent(String silent) {
+        if (node.everywhere() && node.node().equals(silent)) {
+            breakDown(new SQLNonTransientConnectionException(
+                    "replica " + silent + ", to which this connection goes, does not answer", "08006"));
+        }
         Connection reading = reader;
         NodeInfo from = readerNode;
         if (reading == null || from == null || !from.node().equals(silent)) {

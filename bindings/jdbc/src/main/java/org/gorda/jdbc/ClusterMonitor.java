@@ -14,6 +14,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
@@ -44,6 +45,7 @@ final class ClusterMonitor {
     private final Set<ClusterConnection> connections = ConcurrentHashMap.newKeySet();
     private volatile long searchUntilNanos = System.nanoTime();
     private volatile long orderedIndex;
+    private final AtomicInteger turns = new AtomicInteger();
 
     ClusterMonitor(List<String> nodes) {
         this.nodes = nodes;
@@ -71,7 +73,7 @@ final class ClusterMonitor {
                 infos.remove(node);
                 if (System.nanoTime() - lastNanos > SILENCE_NANOS && answers()) {
                     for (ClusterConnection connection : connections) {
-                        connection.abandonReader(node);
+                        connection.abandonSilent(node);
                     }
                 }
             }
@@ -165,9 +167,14 @@ final class ClusterMonitor {
         }
     }
 
-    /** The primary, waiting for one if need be; empty if there is none in time. */
+    /** The primary, waiting for one if need be; empty if there is none in time. Where every replica executes, they take turns. */
     Optional<NodeInfo> primary(Duration atMost) {
-        return find(NodeInfo::executes, Comparator.comparingLong(NodeInfo::epoch), atMost);
+        int turn = turns.getAndIncrement();
+        return find(
+                NodeInfo::executes,
+                Comparator.comparingLong(NodeInfo::epoch)
+                        .thenComparing(info -> Math.floorMod(nodes.indexOf(info.node()) + turn, nodes.size())),
+                atMost);
     }
 
     /** A replica that is not the primary, or the primary if there is no other. */
@@ -231,7 +238,11 @@ final class ClusterMonitor {
             text.append(
                     info == null
                             ? "does not answer"
-                            : !info.working() ? "has no majority" : info.primary() ? "is the primary" : "is a backup");
+                            : !info.working()
+                                    ? "has no majority"
+                                    : info.everywhere()
+                                            ? info.primary() ? "takes writes" : "is not up to date"
+                                            : info.primary() ? "is the primary" : "is a backup");
         }
         return text.toString();
     }

@@ -10,6 +10,7 @@ import java.util.Properties;
  * @param database the name under which it knows its database
  * @param url by which the engine's own driver reaches the database
  * @param primary whether it executes writes
+ * @param everywhere whether all replicas do
  * @param working whether it is in touch with a majority
  * @param epoch the place in the order at which the primary it knows became it
  * @param orderedIndex the newest place in the order it knows
@@ -20,6 +21,7 @@ record NodeInfo(
         String database,
         String url,
         boolean primary,
+        boolean everywhere,
         boolean working,
         long epoch,
         long orderedIndex,
@@ -34,6 +36,7 @@ record NodeInfo(
                     properties.getProperty("database", ""),
                     properties.getProperty("url", ""),
                     Boolean.parseBoolean(properties.getProperty("primary")),
+                    Boolean.parseBoolean(properties.getProperty("everywhere")),
                     Boolean.parseBoolean(properties.getProperty("working")),
                     Long.parseLong(properties.getProperty("epoch", "0")),
                     Long.parseLong(properties.getProperty("ordered", "0")),

@@ -275,38 +275,64 @@ public abstract class AbortsTck extends BindingTck {
         assertThat(count(origin, "T")).isEqualTo(committed);
     }
 
-    @Test
-    void suspendedCommitIsNotAVictimOfTheApplier() throws Exception {
+    /** What became of a client whose suspended commit stood in the way of a change that was ordered before it. */
+    private Future<?> clientInTheWayOfTheApplier(AtomicReference<SuspendedCommit> suspended, Connection local)
+            throws Exception {
         execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)", "INSERT INTO T VALUES (1, 0)");
         replicate();
         execute("UPDATE T SET A = A + 10");
         List<WriteSet> theirs = meta.takeWriteSets();
-        AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
         replicaMeta.answer(suspended::set);
-        try (Connection local = connect(replica, new Properties());
-                Statement statement = local.createStatement()) {
+        try (Statement statement = local.createStatement()) {
             statement.executeUpdate("UPDATE T SET A = A + 1");
-            Future<?> client = clients.submit(() -> {
-                local.commit();
-                return null;
-            });
-            await("the commit is suspended", () -> suspended.get() != null);
-            CountDownLatch started = new CountDownLatch(1);
-            Future<?> applying = clients.submit(() -> {
-                started.countDown();
-                theirs.forEach(applier::apply);
-            });
-            started.await();
-            Thread.sleep(300);
-            assertThat(applying.isDone()).as("it waits").isFalse();
-            assertThat(client.isDone()).isFalse();
-            assertThat(suspended.get().commit(position(++applied), false)).isTrue();
+        }
+        Future<?> client = clients.submit(() -> {
+            local.commit();
+            return null;
+        });
+        await("the commit is suspended", () -> suspended.get() != null);
+        theirs.forEach(applier::apply);
+        applier.commit(position(++applied), false);
+        assertThat(client.isDone()).as("its answer is not there yet").isFalse();
+        assertThat(query(replica, "SELECT A FROM T")).containsExactly("10");
+        assertThat(suspended.get().commit(position(applied + 1), false))
+                .as("its changes are still there")
+                .isFalse();
+        return client;
+    }
+
+    @Test
+    void suspendedCommitInTheWayOfTheApplierIsReplayedAndItsClientSucceeds() throws Exception {
+        AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+        try (Connection local = connect(replica, new Properties())) {
+            Future<?> client = clientInTheWayOfTheApplier(suspended, local);
+            applier.apply(suspended.get().writeSet());
+            applier.commit(position(++applied), false);
             suspended.get().release();
             client.get(20, TimeUnit.SECONDS);
-            applying.get(20, TimeUnit.SECONDS);
-            applier.commit(position(++applied), false);
+            assertThat(replicaMeta.rolledBack()).isZero();
+            // The changed row as it was changed here.
+            assertThat(query(replica, "SELECT A FROM T")).containsExactly("1");
+            try (Statement statement = local.createStatement()) {
+                replicaMeta.answer(commit -> {
+                    assertThat(commit.commit(position(++applied), false)).isTrue();
+                    commit.release();
+                });
+                statement.executeUpdate("UPDATE T SET A = 5");
+                local.commit();
+            }
+            assertThat(query(replica, "SELECT A FROM T")).containsExactly("5");
         }
-        assertThat(replicaMeta.rolledBack()).isZero();
-        assertThat(query(replica, "SELECT A FROM T")).containsExactly("10");
+    }
+
+    @Test
+    void suspendedCommitInTheWayOfTheApplierIsToldWhenItLosesForGood() throws Exception {
+        AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+        try (Connection local = connect(replica, new Properties())) {
+            Future<?> client = clientInTheWayOfTheApplier(suspended, local);
+            assertThat(suspended.get().abort(conflict("they came first"))).isTrue();
+            assertThatThrownBy(() -> client.get(20, TimeUnit.SECONDS)).hasStackTraceContaining("they came first");
+            assertThat(query(replica, "SELECT A FROM T")).containsExactly("10");
+        }
     }
 }

@@ -66,10 +66,12 @@ final class StatusCommand implements Callable<Integer> {
         boolean healthy = missing.isEmpty()
                 && replicas.values().stream().allMatch(status -> status.state().equals("ONLINE"))
                 && replicas.values().stream().map(NodeStatus::epoch).distinct().count() == 1
-                && replicas.values().stream()
-                                .filter(status -> status.role().equals("primary"))
-                                .count()
-                        == 1;
+                && (replicas.values().stream()
+                                        .filter(status -> status.role().equals("primary"))
+                                        .count()
+                                == 1
+                        || replicas.values().stream()
+                                .allMatch(status -> status.role().equals("writer")));
         output.result(new Report(healthy, replicas, missing));
         return healthy ? 0 : 1;
     }

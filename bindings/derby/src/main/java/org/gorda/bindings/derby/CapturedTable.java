@@ -10,6 +10,7 @@ import org.apache.derby.iapi.sql.dictionary.ConstraintDescriptor;
 import org.apache.derby.iapi.sql.dictionary.ConstraintDescriptorList;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.ForeignKeyConstraintDescriptor;
+import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
 import org.apache.derby.iapi.sql.dictionary.ReferencedKeyConstraintDescriptor;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
@@ -27,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param types of the columns, by position from 0
  * @param derbyTypes the same as Derby knows them
  * @param primaryKey positions from 1 of the primary key's columns, in the key's order
- * @param uniqueKeys the primary key and the unique constraints
+ * @param uniqueKeys the primary key, the unique constraints and the unique indexes
  * @param foreignKeys what rows refer to
  * @param obstacle why changes to the table are refused whatever its key, or null
  */
@@ -45,8 +46,9 @@ record CapturedTable(
      *
      * @param identity of the constraint that they are a key of: for a foreign key, the referenced one
      * @param columns positions from 1
+     * @param nullsAreEqual whether a key with NULLs is a key like others, and not equal to nothing
      */
-    record Key(long identity, List<Integer> columns) {}
+    record Key(long identity, List<Integer> columns, boolean nullsAreEqual) {}
 
     CapturedTable withShape(TableShape same) {
         return new CapturedTable(same, types, derbyTypes, primaryKey, uniqueKeys, foreignKeys, obstacle);
@@ -125,15 +127,16 @@ record CapturedTable(
             ConstraintDescriptor constraint = constraints.elementAt(i);
             if (constraint instanceof ForeignKeyConstraintDescriptor foreign) {
                 ReferencedKeyConstraintDescriptor referenced = foreign.getReferencedConstraint();
-                foreignKeys.add(new Key(identityOf(referenced), list(foreign.getReferencedColumns())));
+                foreignKeys.add(new Key(identityOf(referenced), list(foreign.getReferencedColumns()), false));
             } else if (constraint instanceof ReferencedKeyConstraintDescriptor unique) {
-                uniqueKeys.add(new Key(identityOf(unique), list(unique.getReferencedColumns())));
+                uniqueKeys.add(new Key(identityOf(unique), list(unique.getReferencedColumns()), false));
                 if (unique.getConstraintType() == DataDictionary.PRIMARYKEY_CONSTRAINT && unique.deferrable()) {
                     obstacle = "its primary key \"" + unique.getConstraintName()
                             + "\" is deferrable, so that it does not always tell rows apart: drop it and add it without DEFERRABLE";
                 }
             }
         }
+        addUniqueIndexes(table, uniqueKeys);
         TableShape shape = new TableShape(table.getSchemaName(), table.getName(), columns, primaryKey);
         return new CapturedTable(
                 shape,
@@ -145,10 +148,24 @@ record CapturedTable(
                 obstacle);
     }
 
+    /** Those that are not a constraint's. */
+    private static void addUniqueIndexes(TableDescriptor table, List<Key> uniqueKeys) {
+        for (ConglomerateDescriptor conglomerate : table.getConglomerateDescriptors()) {
+            IndexRowGenerator index = conglomerate.getIndexDescriptor();
+            if (conglomerate.isIndex() && !conglomerate.isConstraint() && index.isUnique()) {
+                int[] columns = index.baseColumnPositions();
+                uniqueKeys.add(new Key(identityOf(table, columns), list(columns), true));
+            }
+        }
+    }
+
     private static long identityOf(ConstraintDescriptor constraint) throws StandardException {
-        TableDescriptor table = constraint.getTableDescriptor();
+        return identityOf(constraint.getTableDescriptor(), constraint.getReferencedColumns());
+    }
+
+    private static long identityOf(TableDescriptor table, int[] columns) {
         List<String> names = new ArrayList<>();
-        for (int position : constraint.getReferencedColumns()) {
+        for (int position : columns) {
             names.add(table.getColumnDescriptor(position).getColumnName());
         }
         return KeyHasher.constraint(table.getSchemaName(), table.getName(), names);

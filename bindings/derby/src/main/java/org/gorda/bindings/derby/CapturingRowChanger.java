@@ -9,6 +9,7 @@ import org.apache.derby.iapi.sql.execute.TemporaryRowHolder;
 import org.apache.derby.iapi.store.access.ConglomerateController;
 import org.apache.derby.iapi.types.DataValueDescriptor;
 import org.apache.derby.iapi.types.RowLocation;
+import org.apache.derby.iapi.types.StringDataValue;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
@@ -215,7 +216,7 @@ final class CapturingRowChanger implements RowChanger {
             } else {
                 KeyHasher hasher = connection.hasher().begin(primary.identity());
                 for (int position : primary.columns()) {
-                    connection.values().hash(types.get(position - 1), fetchedKey(location)[position - 1], hasher);
+                    addColumn(hasher, position, fetchedKey(location)[position - 1]);
                 }
                 out.key(KeyMode.WRITTEN, hasher.value());
             }
@@ -247,11 +248,22 @@ final class CapturingRowChanger implements RowChanger {
         for (int position : key.columns()) {
             DataValueDescriptor value = values[indexInRow[position]];
             if (value.isNull()) {
-                return;
+                if (!key.nullsAreEqual()) {
+                    return;
+                }
+                hasher.addBoolean(false);
+            } else {
+                addColumn(hasher, position, value);
             }
-            connection.values().hash(types.get(position - 1), value, hasher);
         }
         out.key(mode, hasher.value());
+    }
+
+    /** Where a collation takes different texts for equal, all are taken for equal. */
+    private void addColumn(KeyHasher hasher, int position, DataValueDescriptor value) throws StandardException {
+        if (table.derbyTypes().get(position - 1).getCollationType() == StringDataValue.COLLATION_TYPE_UCS_BASIC) {
+            connection.values().hash(types.get(position - 1), value, hasher);
+        }
     }
 
     private void putPrimaryKey(WriteSetWriter out, DataValueDescriptor[] values, RowLocation location)

@@ -1,5 +1,6 @@
 package org.gorda.bindings.derby;
 
+import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
@@ -60,6 +61,18 @@ final class DerbyApplier implements Applier {
                 });
             } catch (SQLException | StandardException e) {
                 throw new ReflectionException("Derby could not apply a write set: " + e.getMessage(), e);
+            }
+        }
+    }
+
+    @Override
+    public Connection reading() {
+        synchronized (connection) {
+            try {
+                database.makeWay();
+                return connection;
+            } catch (StandardException e) {
+                throw new ReflectionException("Derby cannot be read: " + e.getMessage(), e);
             }
         }
     }

@@ -18,6 +18,8 @@ final class LocalCommit implements SuspendedCommit {
     private enum State {
         /** The client's thread waits; the transaction is open. */
         WAITING,
+        /** The client's thread waits; it rolls back for an ordered change, or has. */
+        LOST,
         /** Another thread is committing it. */
         COMMITTING,
         /** Committed; the client's thread still waits. */
@@ -40,6 +42,9 @@ final class LocalCommit implements SuspendedCommit {
     private final long sinceNanos = System.nanoTime();
     private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
     private volatile @Nullable Refusal refusal;
+
+    /** Set with {@link State#LOST} and for good. */
+    private volatile boolean lost;
 
     LocalCommit(LocalTransaction transaction, ReflectedConnection connection, WriteSet writeSet, boolean byUser) {
         this.transaction = transaction;
@@ -78,7 +83,13 @@ final class LocalCommit implements SuspendedCommit {
             // From now on: a large transaction has taken its time to be sent.
             long deadline = System.nanoTime() + patience;
             boolean overdue = false;
-            while (!isAnswered()) {
+            boolean undone = false;
+            while (!isAnswered() || (lost && !undone)) {
+                if (lost && !undone) {
+                    undone = true;
+                    connection.undo();
+                    continue;
+                }
                 long left = deadline - System.nanoTime();
                 if (left <= 0 && !overdue) {
                     overdue = true;
@@ -121,9 +132,20 @@ final class LocalCommit implements SuspendedCommit {
         return now == State.RELEASED || now == State.ABORTED || now == State.FAILED;
     }
 
+    /**
+     * Gives up the transaction's locks for an ordered change, but not its commit, which the group decides; the client's thread rolls
+     * back and waits on. Does nothing if it is answered.
+     */
+    void lose() {
+        if (state.compareAndSet(State.WAITING, State.LOST)) {
+            lost = true;
+            LockSupport.unpark(client);
+        }
+    }
+
     private boolean refuse(Refusal why) {
         // The reason must be there before the client's thread sees the state.
-        if (!state.compareAndSet(State.WAITING, State.REFUSING)) {
+        if (!state.compareAndSet(State.WAITING, State.REFUSING) && !state.compareAndSet(State.LOST, State.REFUSING)) {
             return false;
         }
         refusal = why;
@@ -161,7 +183,7 @@ final class LocalCommit implements SuspendedCommit {
 
     @Override
     public void release() {
-        if (state.compareAndSet(State.COMMITTED, State.RELEASED)) {
+        if (state.compareAndSet(State.COMMITTED, State.RELEASED) || state.compareAndSet(State.LOST, State.RELEASED)) {
             LockSupport.unpark(client);
         }
     }

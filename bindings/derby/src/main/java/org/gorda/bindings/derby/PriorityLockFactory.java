@@ -313,8 +313,10 @@ public final class PriorityLockFactory implements LockFactory {
         if (open == null && waitedNanos < readGraceNanos) {
             return;
         }
-        if (open != null && open.commit() != null) {
-            // Its commit waits for its own place in the order, which the meta level decides about.
+        LocalCommit suspended = open == null ? null : open.commit();
+        if (suspended != null) {
+            // Whether it is committed is for the group to decide; its changes can be made again.
+            suspended.lose();
             return;
         }
         if (blocker.refusal() == null) {

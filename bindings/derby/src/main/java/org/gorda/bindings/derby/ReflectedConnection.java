@@ -25,6 +25,7 @@ import org.apache.derby.shared.common.error.ExceptionSeverity;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.SessionId;
@@ -289,6 +290,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     void beginGenerated() throws StandardException {
         if (isCapturing()) {
             beginChange();
+            try {
+                database().listener().generating(java.util.Objects.requireNonNull(transaction));
+            } catch (RefusedException e) {
+                throw new DerbyRefusal(e.refusal());
+            }
         }
     }
 
@@ -410,7 +416,13 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private @Nullable WriteSet finish(DerbyDatabase database, WriteSetWriter out) throws StandardException {
         try {
             database.putGenerated(this, generated, out);
-            return out.isEmpty() ? null : out.finish();
+            if (out.isEmpty()) {
+                return null;
+            }
+            if (database.wantsKeys()) {
+                out.key(schemaChanged ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
+            }
+            return out.finish();
         } catch (RefusedException e) {
             throw new DerbyRefusal(e.refusal());
         }
@@ -425,6 +437,17 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         if (isCapturing()) {
             locks.throwIfRefused(this);
         }
+    }
+
+    /** Rolls back while the commit waits for its answer, in the client's thread. */
+    void undo() throws StandardException {
+        rollingBack = true;
+        try {
+            super.internalRollback();
+        } finally {
+            rollingBack = false;
+        }
+        schemaChanged = false;
     }
 
     /** Commits in the store, in the calling thread, while the client's thread waits in {@link #doCommit}. */

@@ -54,6 +54,11 @@ final class Chunks {
         open.clear();
     }
 
+    /** Those whose last chunk lies before this place cannot be committed any more. */
+    void forgetBefore(long index) {
+        open.values().removeIf(places -> places.indexes[places.count - 1] < index);
+    }
+
     int transactions() {
         return open.size();
     }

@@ -22,11 +22,17 @@ public interface Effects {
     /** The transaction is not committed; if it waits here, its client is to be told. */
     void discard(TransactionId id, Refusal refusal);
 
+    /** The transaction is not committed because of another one; if it waits here, its client is to be told. */
+    void conflict(TransactionId id, Conflict conflict);
+
     /**
      * From this place in the order on, a member's run is the primary. If it is this one, it has everything before its own epoch and
      * may execute; otherwise nothing that runs here can be committed any more.
      */
     void primary(MemberId member, long epoch, boolean here);
+
+    /** From this place in the order on every member executes, and what they send is certified. Nothing executed before can be committed. */
+    void everywhere(long epoch);
 
     /** The outcome asked for by {@code request}, which this or another replica has sent. */
     void outcome(long request, MemberId asker, TransactionId id, Outcome outcome);

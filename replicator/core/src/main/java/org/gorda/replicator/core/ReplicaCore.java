@@ -5,31 +5,42 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.gorda.gapi.Content;
 import org.gorda.gapi.Refusal;
+import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
 import org.gorda.jgcs.View;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One replica's decisions under synchronous primary-backup replication (Budhiraja, Marzullo, Schneider, Toueg 1993; with epochs from
- * the order itself). A transaction carries the epoch of the primary it ran on; one whose epoch is not current at its own place in the
- * order is discarded by all. A large transaction comes in chunks, of which only the places are kept: they are read again from the
+ * One replica's decisions. A transaction carries the epoch that it began in, which is a place in the order; one whose epoch is not
+ * current at its own place is discarded by all. An epoch either belongs to a primary, which alone executes (synchronous
+ * primary-backup replication: Budhiraja, Marzullo, Schneider, Toueg 1993), or everywhere: every member executes, and what is ordered
+ * is certified, see {@link Certifier}. Which of the two, the group's first epoch decides.
+ *
+ * <p>A large transaction comes in chunks, of which only the places are kept: they are read again from the
  * log when the transaction is committed, and are of no use once it cannot be, because it was closed or its epoch is over. Pure; confined to one caller at a time.
  */
 public final class ReplicaCore {
 
-    private static final byte STATE_VERSION = 2;
+    private static final byte STATE_VERSION = 3;
+
+    /** A transaction may take so many places in the order from one of its chunks to the next, where every member executes. */
+    private static final long CHUNKS_KEPT = 1_000_000;
 
     private final MemberId self;
     private final long run;
+    private final boolean certifies;
     private final Effects effects;
     private final Outcomes outcomes = new Outcomes();
     private final Chunks chunks = new Chunks();
+    private final Certifier certifier = new Certifier();
     private final TreeMap<MemberId, Long> durable = new TreeMap<>();
 
     private @Nullable MemberId primary;
     private long primaryRun;
+    private boolean everywhere;
     private long epoch;
     private long lastIndex;
 
@@ -40,10 +51,12 @@ public final class ReplicaCore {
 
     /**
      * @param run tells this run of the replica from its earlier ones
+     * @param certifies whether a group that has no epoch yet is to execute everywhere, or have a primary
      */
-    public ReplicaCore(MemberId self, long run, Effects effects) {
+    public ReplicaCore(MemberId self, long run, boolean certifies, Effects effects) {
         this.self = self;
         this.run = run;
+        this.certifies = certifies;
         this.effects = effects;
     }
 
@@ -57,6 +70,16 @@ public final class ReplicaCore {
     /** The place in the order at which the primary became it; 0 if there is none. */
     public long epoch() {
         return epoch;
+    }
+
+    /** Whether every member executes. */
+    public boolean isEverywhere() {
+        return everywhere;
+    }
+
+    /** Whether a member executes in the current epoch. */
+    private boolean executes(MemberId member) {
+        return everywhere || member.equals(primary);
     }
 
     public boolean isPrimaryHere() {
@@ -91,22 +114,31 @@ public final class ReplicaCore {
         if (content instanceof ReplicaMessage.Commit commit) {
             decide(message, commit);
         } else if (content instanceof ReplicaMessage.Chunk chunk) {
-            boolean current = chunk.epoch() == epoch && message.id().member().equals(primary);
+            boolean current = chunk.epoch() == epoch && executes(message.id().member());
             // Those behind the first are only taken up if the first one was, and as long as it counts.
             boolean mayBegin = Outcomes.covers(chunk.base(), index) && !outcomes.isDecided(chunk.id());
             if (current && (chunk.number() > 0 || mayBegin)) {
                 chunks.add(chunk.id(), chunk.number(), index);
             }
+            if (everywhere) {
+                // No new epoch will end those of a member that does not come back.
+                chunks.forgetBefore(index - CHUNKS_KEPT);
+            }
             effects.chunk(chunk.id());
         } else if (content instanceof ReplicaMessage.Primary proclaimed) {
             primary = proclaimed.member();
             primaryRun = proclaimed.run();
-            epoch = index;
-            chunks.clear();
-            candidacySent = false;
-            renewalSent = false;
+            everywhere = false;
+            beginEpoch(index);
             effects.primary(proclaimed.member(), epoch, isPrimaryHere());
             seekPrimacy();
+        } else if (content instanceof ReplicaMessage.Everywhere) {
+            if (!everywhere) {
+                primary = null;
+                everywhere = true;
+                beginEpoch(index);
+                effects.everywhere(epoch);
+            }
         } else if (content instanceof ReplicaMessage.Close close) {
             // If there are chunks of it, it is not decided, however long ago it asked to be committed.
             boolean open = chunks.take(close.id()).length > 0;
@@ -120,22 +152,30 @@ public final class ReplicaCore {
         }
     }
 
+    private void beginEpoch(long index) {
+        epoch = index;
+        chunks.clear();
+        candidacySent = false;
+        renewalSent = false;
+    }
+
     private void decide(Message message, ReplicaMessage.Commit commit) {
         long index = message.position().index();
         MemberId sender = message.id().member();
         Refusal refusal = null;
-        boolean current = commit.epoch() == epoch && sender.equals(primary);
+        boolean current = commit.epoch() == epoch && executes(sender);
         long[] preceding = current ? chunks.take(commit.id()) : Chunks.NONE;
         if (!current) {
             refusal = new Refusal(
                     Refusal.Cause.PRIMARY_CHANGED,
-                    "the primary changed from " + sender + " (epoch " + commit.epoch() + ") to " + primary + " (epoch "
-                            + epoch + ") before transaction " + commit.id() + " was ordered at " + message.position()
+                    "the primary changed from " + sender + " (epoch " + commit.epoch() + ") to "
+                            + (everywhere ? "every member" : primary) + " (epoch " + epoch + ") before transaction "
+                            + commit.id() + " was ordered at " + message.position()
                             + "; it did not happen: run it again");
-        } else if (!Outcomes.covers(commit.base(), index)) {
+        } else if (!Outcomes.covers(commit.executed(), index)) {
             refusal = new Refusal(
                     Refusal.Cause.OVERDUE,
-                    "transaction " + commit.id() + " was ordered at " + index + ", too long after " + commit.base()
+                    "transaction " + commit.id() + " was ordered at " + index + ", too long after " + commit.executed()
                             + ", where it asked to be committed; it did not happen: run it again");
         } else if (outcomes.isDecided(commit.id())) {
             refusal = new Refusal(
@@ -148,12 +188,38 @@ public final class ReplicaCore {
                     "transaction " + commit.id() + " has " + commit.chunks() + " chunks, of which " + preceding.length
                             + " were ordered before " + message.position() + "; it did not happen: run it again");
         }
-        if (refusal == null) {
+        if (refusal != null) {
+            effects.discard(commit.id(), refusal);
+        } else if (!everywhere || isCertified(message, commit)) {
             outcomes.put(commit.id(), true, index);
             effects.commit(message.position(), commit.id(), preceding, commit.writeSet());
-        } else {
-            effects.discard(commit.id(), refusal);
         }
+    }
+
+    private boolean isCertified(Message message, ReplicaMessage.Commit commit) {
+        long index = message.position().index();
+        WriteSet writeSet = WriteSet.decode(commit.writeSet(), Content.EMPTY);
+        if (!certifier.knows(writeSet, commit.begun(), commit.executed())) {
+            effects.discard(
+                    commit.id(),
+                    new Refusal(
+                            Refusal.Cause.OVERDUE,
+                            "transaction " + commit.id() + " was ordered at " + index + ", too long after "
+                                    + commit.begun()
+                                    + ", where it began; it did not happen: run it again, in smaller parts if need be"));
+            return false;
+        }
+        Conflict conflict = certifier.certify(
+                writeSet,
+                commit.begun(),
+                commit.executed(),
+                index,
+                commit.id(),
+                message.id().member());
+        if (conflict != null) {
+            effects.conflict(commit.id(), conflict);
+        }
+        return conflict == null;
     }
 
     /** The view has changed. The primary follows the leader of the order, which spares a hop. */
@@ -179,9 +245,10 @@ public final class ReplicaCore {
     }
 
     private void seekPrimacy() {
-        if (leads && !isPrimaryHere() && !candidacySent) {
+        if (leads && !everywhere && !isPrimaryHere() && !candidacySent) {
             candidacySent = true;
-            effects.send(new ReplicaMessage.Primary(self, run));
+            boolean first = epoch == 0;
+            effects.send(first && certifies ? new ReplicaMessage.Everywhere() : new ReplicaMessage.Primary(self, run));
         }
     }
 
@@ -200,12 +267,14 @@ public final class ReplicaCore {
     /** Everything that was decided up to {@link #lastIndex} and must be known to go on. */
     public ByteBuffer checkpoint() {
         byte[] name = primary == null ? new byte[0] : primary.name().getBytes(StandardCharsets.UTF_8);
-        int size = 1 + 8 * 3 + 2 + name.length + 4 + outcomes.encodedBytes() + chunks.encodedBytes();
+        int size = 1 + 8 * 3 + 1 + 2 + name.length + 4 + outcomes.encodedBytes() + chunks.encodedBytes();
+        size += everywhere ? certifier.encodedBytes() : 0;
         for (MemberId member : durable.keySet()) {
             size += 10 + member.name().getBytes(StandardCharsets.UTF_8).length;
         }
         ByteBuffer state = ByteBuffer.allocate(size);
         state.put(STATE_VERSION).putLong(lastIndex).putLong(epoch).putLong(primaryRun);
+        state.put((byte) (everywhere ? 1 : 0));
         state.putShort((short) name.length).put(name);
         state.putInt(durable.size());
         for (Map.Entry<MemberId, Long> entry : durable.entrySet()) {
@@ -214,6 +283,9 @@ public final class ReplicaCore {
         }
         outcomes.encode(state);
         chunks.encode(state);
+        if (everywhere) {
+            certifier.encode(state);
+        }
         return state.flip();
     }
 
@@ -234,6 +306,7 @@ public final class ReplicaCore {
             lastIndex = in.getLong();
             epoch = in.getLong();
             primaryRun = in.getLong();
+            everywhere = in.get() != 0;
             String name = text(in);
             primary = name.isEmpty() ? null : new MemberId(name);
             durable.clear();
@@ -244,6 +317,9 @@ public final class ReplicaCore {
             }
             outcomes.decode(in);
             chunks.decode(in);
+            if (everywhere) {
+                certifier.decode(in);
+            }
         } catch (java.nio.BufferUnderflowException | IllegalArgumentException e) {
             throw new MalformedMessageException("a checkpoint is cut short or malformed: " + e.getMessage());
         }

@@ -11,7 +11,7 @@ import org.gorda.jgcs.MemberId;
 public sealed interface ReplicaMessage {
 
     /** Bytes that {@link #putWriteSetHeader} takes before a write set. */
-    int WRITE_SET_HEADER_BYTES = 46;
+    int WRITE_SET_HEADER_BYTES = 54;
 
     /** Bytes that {@link #putChunkHeader} takes before a chunk. */
     int CHUNK_HEADER_BYTES = 50;
@@ -19,18 +19,20 @@ public sealed interface ReplicaMessage {
     /**
      * A transaction asks to be committed.
      *
-     * @param epoch of the primary it ran on, when it began
-     * @param base the index up to which its replica had everything when it asked, after its chunks if there are any
+     * @param epoch in which it began
+     * @param begun the index up to which its replica showed everything when it began
+     * @param executed the index up to which everything had run in its replica when it asked, after its chunks if there are any
      * @param chunks how many chunks precede the write set
      * @param writeSet encoded
      */
-    record Commit(TransactionId id, long epoch, long base, int chunks, ByteBuffer writeSet) implements ReplicaMessage {}
+    record Commit(TransactionId id, long epoch, long begun, long executed, int chunks, ByteBuffer writeSet)
+            implements ReplicaMessage {}
 
     /**
      * Part of what precedes the write set of a large transaction, which may ask to be committed later.
      *
      * @param epoch as in {@link Commit}
-     * @param base the index up to which its replica had everything before the first chunk
+     * @param base the index up to which its replica showed everything before the first chunk
      * @param number counts the transaction's chunks from 0
      * @param checksum CRC32C of the content
      */
@@ -43,6 +45,9 @@ public sealed interface ReplicaMessage {
      * @param run tells the member's runs apart: what an earlier run executed is not this one's
      */
     record Primary(MemberId member, long run) implements ReplicaMessage {}
+
+    /** From here on every member executes, and transactions are certified. The place of this message is the new epoch. */
+    record Everywhere() implements ReplicaMessage {}
 
     /**
      * A client asks for the outcome of a transaction, and if there is none yet, that there shall be none but aborted.
@@ -59,10 +64,11 @@ public sealed interface ReplicaMessage {
     record Durable(MemberId member, long index) implements ReplicaMessage {}
 
     /** Writes the header of a {@link Commit} in front of its write set. */
-    static void putWriteSetHeader(ByteBuffer target, TransactionId id, long epoch, long base, int chunks) {
+    static void putWriteSetHeader(
+            ByteBuffer target, TransactionId id, long epoch, long begun, long executed, int chunks) {
         target.put(Kind.COMMIT).put(Kind.VERSION);
         putTransaction(target, id);
-        target.putLong(epoch).putLong(base).putInt(chunks);
+        target.putLong(epoch).putLong(begun).putLong(executed).putInt(chunks);
     }
 
     /** Writes the header of a {@link Chunk} in front of its content. */
@@ -87,6 +93,8 @@ public sealed interface ReplicaMessage {
                     .putShort((short) name.length)
                     .put(name)
                     .flip();
+        } else if (message instanceof Everywhere) {
+            return ByteBuffer.allocate(2).put(Kind.EVERYWHERE).put(Kind.VERSION).flip();
         } else if (message instanceof Close close) {
             return ByteBuffer.allocate(42)
                     .put(Kind.CLOSE)
@@ -131,13 +139,15 @@ public sealed interface ReplicaMessage {
                         + Kind.VERSION + ": run the same release on all replicas");
             }
             return switch (kind) {
-                case Kind.COMMIT -> new Commit(transaction(in), in.getLong(), in.getLong(), in.getInt(), in.slice());
+                case Kind.COMMIT ->
+                    new Commit(transaction(in), in.getLong(), in.getLong(), in.getLong(), in.getInt(), in.slice());
                 case Kind.CHUNK ->
                     new Chunk(transaction(in), in.getLong(), in.getLong(), in.getInt(), in.getInt(), in.slice());
                 case Kind.PRIMARY -> {
                     long run = in.getLong();
                     yield new Primary(member(in), run);
                 }
+                case Kind.EVERYWHERE -> new Everywhere();
                 case Kind.CLOSE -> new Close(transaction(in), in.getLong(), in.getLong());
                 case Kind.VERIFY -> new Verify(in.getLong());
                 case Kind.DURABLE -> {
@@ -167,13 +177,14 @@ public sealed interface ReplicaMessage {
 
     /** Codes on the wire. */
     final class Kind {
-        static final byte VERSION = 2;
+        static final byte VERSION = 3;
         static final byte COMMIT = 1;
         static final byte PRIMARY = 2;
         static final byte CLOSE = 3;
         static final byte VERIFY = 4;
         static final byte DURABLE = 5;
         static final byte CHUNK = 6;
+        static final byte EVERYWHERE = 7;
 
         private Kind() {}
     }

@@ -24,7 +24,7 @@ class ChunksTest implements Effects {
     private static final TransactionId SECOND = new TransactionId(new SessionId(2, 2), 1);
 
     private final List<String> done = new ArrayList<>();
-    private ReplicaCore core = new ReplicaCore(OTHER, 1, this);
+    private ReplicaCore core = new ReplicaCore(OTHER, 1, false, this);
     private long index;
     private Outcome outcome;
 
@@ -45,7 +45,7 @@ class ChunksTest implements Effects {
 
     private void commit(MemberId from, TransactionId id, long epoch, int chunks) {
         ByteBuffer commit = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES);
-        ReplicaMessage.putWriteSetHeader(commit, id, epoch, 0, chunks);
+        ReplicaMessage.putWriteSetHeader(commit, id, epoch, 0, 0, chunks);
         deliver(from, commit.rewind());
     }
 
@@ -55,7 +55,7 @@ class ChunksTest implements Effects {
 
     private void restart() {
         ByteBuffer state = core.checkpoint();
-        core = new ReplicaCore(OTHER, 2, this);
+        core = new ReplicaCore(OTHER, 2, false, this);
         core.restore(state);
     }
 
@@ -121,7 +121,7 @@ class ChunksTest implements Effects {
         chunk(PRIMARY, FIRST, 1, 1);
         long base = index;
         ByteBuffer commit = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES);
-        ReplicaMessage.putWriteSetHeader(commit, FIRST, 1, base, 2);
+        ReplicaMessage.putWriteSetHeader(commit, FIRST, 1, base, base, 2);
         deliver(PRIMARY, commit.rewind());
         assertThat(done).containsExactly("commit " + FIRST + " [2, " + base + "]");
         close(SECOND);
@@ -150,6 +150,12 @@ class ChunksTest implements Effects {
 
     @Override
     public void chunk(TransactionId id) {}
+
+    @Override
+    public void conflict(TransactionId id, Conflict conflict) {}
+
+    @Override
+    public void everywhere(long epoch) {}
 
     @Override
     public void discard(TransactionId id, Refusal refusal) {

@@ -43,7 +43,7 @@ class MessagesFuzzTest {
             messages.add(array(ReplicaMessage.encode(message)));
         }
         ByteBuffer commit = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES + 30);
-        ReplicaMessage.putWriteSetHeader(commit, TRANSACTION, 4, 5, 0);
+        ReplicaMessage.putWriteSetHeader(commit, TRANSACTION, 4, 5, 5, 0);
         messages.add(commit.array());
         for (int number = 0; number < 3; number++) {
             ByteBuffer chunk = ByteBuffer.allocate(ReplicaMessage.CHUNK_HEADER_BYTES + 30);
@@ -66,7 +66,7 @@ class MessagesFuzzTest {
 
     /** The state after some messages of each kind. */
     private static byte[] checkpoint() {
-        ReplicaCore core = new ReplicaCore(SELF, 5, nothing());
+        ReplicaCore core = new ReplicaCore(SELF, 5, false, nothing());
         long index = 10;
         for (byte[] message : messages()) {
             core.delivered(new Message(
@@ -143,7 +143,7 @@ class MessagesFuzzTest {
 
     @Test
     void aRestoredCheckpointOfAnyBytesIsValidOrMalformed() {
-        fuzz(List.of(checkpoint()), state -> new ReplicaCore(SELF, 5, nothing()).restore(state));
+        fuzz(List.of(checkpoint()), state -> new ReplicaCore(SELF, 5, false, nothing()).restore(state));
     }
 
     @Test

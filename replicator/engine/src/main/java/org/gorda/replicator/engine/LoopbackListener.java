@@ -15,7 +15,7 @@ final class LoopbackListener implements TransactionListener {
     @Override
     public long committing(SuspendedCommit commit) {
         var message = commit.writeSet().precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
-        ReplicaMessage.putWriteSetHeader(message, commit.transaction().id(), 0, 0, 0);
+        ReplicaMessage.putWriteSetHeader(message, commit.transaction().id(), 0, 0, 0, 0);
         if (commit.commit(null, true)) {
             commit.release();
         }

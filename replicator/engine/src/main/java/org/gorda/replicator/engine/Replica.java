@@ -70,7 +70,7 @@ public final class Replica implements AutoCloseable {
                 configuration.readGrace(),
                 configuration.writeSetBytesMax(),
                 configuration.directory().resolve("spool"),
-                false);
+                configuration.protocol() == ReplicationProtocol.CERTIFICATION);
         try {
             if (configuration.protocol() == ReplicationProtocol.LOOPBACK) {
                 this.engine = null;
@@ -168,6 +168,7 @@ public final class Replica implements AutoCloseable {
                     closed ? ReplicaState.STOPPED : ReplicaState.ONLINE,
                     "loopback: nothing is replicated",
                     configuration.self(),
+                    false,
                     true,
                     0,
                     true,
@@ -222,7 +223,7 @@ public final class Replica implements AutoCloseable {
     }
 
     private static boolean isPrimaryThere(ReplicaStatus now) {
-        return now.primaryHere() || (now.primary() != null && !now.primary().equals(now.self()));
+        return now.executesHere() || (now.primary() != null && !now.primary().equals(now.self()));
     }
 
     /** Opens a connection to the local database, whose transactions are replicated. */

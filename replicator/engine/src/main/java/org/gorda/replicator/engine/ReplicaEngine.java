@@ -13,7 +13,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -54,6 +53,7 @@ import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.View;
+import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.Effects;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
@@ -81,12 +81,16 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration QUIET_WAIT = Duration.ofSeconds(15);
     private static final int VERIFICATIONS_KEPT = 16;
+    private static final int AGES_KEPT = 8192;
     private static final StoredPosition NOTHING_STORED = new StoredPosition(0, 0, 0, 0);
 
     /** Others need know seldom how much of the log is not needed any more. */
     private static final long TELL_DURABLE_EVERY = 10_000;
 
     private static final long TELL_DURABLE_EVERY_BYTES = 64L << 20;
+
+    /** What a transaction must know of its beginning when it asks to be committed. */
+    private record Begun(long epoch, long visibleIndex) {}
 
     private record Applied(WriteSet writeSet, Position position) {}
 
@@ -107,6 +111,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private final List<Applied> segment = new ArrayList<>();
     private final List<SuspendedCommit> toRelease = new ArrayList<>();
+
+    /** Local transactions among {@link #segment}: the database had rolled them back for others that were ordered before. */
+    private final List<SuspendedCommit> replayed = new ArrayList<>();
+
     private final Deque<LogMark> logMarks = new ArrayDeque<>();
     private final AtomicInteger openWrites = new AtomicInteger();
     private final AtomicLong lastRequest =
@@ -121,6 +129,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private @Nullable Applier applier;
     private @Nullable Group group;
     private @Nullable Future<?> maintained;
+
+    /** When what lies at an index was delivered here, for the last indexes, from {@link #firstHere} on. */
+    private final long[] orderedNanos = new long[AGES_KEPT];
+
+    private long firstHere;
 
     private StoredPosition stored = NOTHING_STORED;
     private boolean storedFound;
@@ -138,10 +151,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private volatile ReplicaState state = ReplicaState.STARTING;
     private volatile String explanation = "starting";
     private volatile View view = new View(List.of(), List.of(), Optional.empty(), false);
-    private volatile boolean primaryHere;
+    /** Whether local transactions may write: as the primary, or everywhere. */
+    private volatile boolean executesHere;
+
+    private volatile boolean everywhere;
     private volatile long epoch;
     private volatile @Nullable MemberId primary;
     private volatile long visibleIndex;
+
+    /** All up to here has run in the database; moved on before the commit that lets others have its locks. */
+    private volatile long executedIndex;
+
     private volatile long durableIndex;
     private volatile boolean gateClosed;
     private volatile @Nullable Throwable failure;
@@ -149,7 +169,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     ReplicaEngine(ReplicaConfiguration configuration) {
         this.configuration = configuration;
         this.checkpoints = new CheckpointFile(configuration.directory());
-        this.core = new ReplicaCore(configuration.self(), run, this);
+        this.core = new ReplicaCore(configuration.self(), run, certifies(), this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
         for (Refusal.Cause cause : Refusal.Cause.values()) {
             refused.put(cause, new LongAdder());
@@ -159,6 +179,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             thread.setDaemon(true);
             return thread;
         });
+    }
+
+    private boolean certifies() {
+        return configuration.protocol() == ReplicationProtocol.CERTIFICATION;
     }
 
     // ----------------------------------------------------------------------------------------------- start and stop
@@ -194,9 +218,16 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             restartIndex = Math.min(after.index(), core.firstNeeded() - 1);
             last = after;
             visibleIndex = after.index();
+            executedIndex = after.index();
             primary = core.primary();
             epoch = core.epoch();
+            everywhere = core.isEverywhere();
+            executesHere = everywhere;
+            if (epoch > 0) {
+                requireProtocol(everywhere);
+            }
         }
+        firstHere = after.index() + 1;
         opened.control().join(after);
         long period = MAINTENANCE.toMillis();
         maintained = maintenance.scheduleWithFixedDelay(this::maintain, period, period, TimeUnit.MILLISECONDS);
@@ -293,7 +324,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void refuseAll(Refusal refusal) {
-        primaryHere = false;
+        executesHere = false;
         for (Map.Entry<TransactionId, SuspendedCommit> waiting : inFlight.entrySet()) {
             leaveUnknown(waiting.getValue(), refusal.message());
         }
@@ -343,14 +374,26 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             if (gateClosed) {
                 awaitGate();
             }
-            long current = epoch;
+            // In this order: what becomes visible later belongs to this epoch or to a later one.
+            Begun now = new Begun(epoch, visibleIndex);
             checkWritable();
-            transaction.attach(current);
+            transaction.attach(now);
             begun = true;
         } finally {
             if (!begun) {
                 openWrites.decrementAndGet();
             }
+        }
+    }
+
+    @Override
+    public void generating(TransactionContext transaction) {
+        if (everywhere) {
+            throw refuse(
+                    Refusal.Cause.UNSUPPORTED,
+                    "sequences and identity columns cannot be used yet where every replica takes writes, because two of"
+                            + " them would generate the same values: give the values yourself, or run"
+                            + " protocol=primary-backup");
         }
     }
 
@@ -365,7 +408,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     "replica " + configuration.self() + " cannot reach a majority of its group: "
                             + group().explanation());
         }
-        if (!primaryHere) {
+        if (everywhere && state != ReplicaState.ONLINE) {
+            throw refuse(
+                    Refusal.Cause.NO_MAJORITY,
+                    "replica " + configuration.self() + " is not up to date yet: " + explanation);
+        }
+        if (!executesHere) {
             MemberId elsewhere = primary;
             throw refuse(
                     Refusal.Cause.BACKUP,
@@ -408,8 +456,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public long committing(SuspendedCommit commit) {
         TransactionContext transaction = commit.transaction();
         TransactionId id = transaction.id();
-        long begunIn = transaction.attachment() instanceof Long attached ? attached : -1;
-        if (!primaryHere || begunIn != epoch) {
+        Begun begun = transaction.attachment() instanceof Begun attached ? attached : new Begun(-1, -1);
+        long begunIn = begun.epoch();
+        if (!executesHere || begunIn != epoch) {
             throw refuse(
                     Refusal.Cause.PRIMARY_CHANGED,
                     "the primary changed while transaction " + id + " ran; it did not happen: run it again");
@@ -420,9 +469,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         boolean asked = false;
         try {
             int chunks = chunkSender.send(
-                    group().data(), id, begunIn, base, writeSet, () -> primaryHere && begunIn == epoch);
+                    group().data(), id, begunIn, base, writeSet, () -> executesHere && begunIn == epoch);
             ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
-            ReplicaMessage.putWriteSetHeader(message, id, begunIn, visibleIndex, chunks);
+            ReplicaMessage.putWriteSetHeader(message, id, begunIn, begun.visibleIndex(), executedIndex, chunks);
             // Before it is sent, because the answer may be quicker than this thread.
             inFlight.put(id, commit);
             group().data().multicast(message.rewind(), configuration.commitTimeout());
@@ -450,7 +499,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void overdue(SuspendedCommit commit) {
-        beginNewEpoch();
+        if (!everywhere) {
+            beginNewEpoch();
+        }
         leaveUnknown(
                 commit,
                 "not ordered within " + configuration.commitTimeout().toMillis() + " ms: " + group().explanation());
@@ -461,7 +512,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
      * not see it and could yet follow it. So nothing is committed here until a new epoch begins, behind it.
      */
     private void beginNewEpoch() {
-        primaryHere = false;
+        executesHere = false;
         try {
             // Not by this thread: it is a client's.
             maintenance.execute(() -> {
@@ -556,6 +607,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             if (logMarks.isEmpty() || logBytes - logMarks.getLast().bytes() > 1 << 20) {
                 logMarks.addLast(new LogMark(message.position().index(), logBytes));
             }
+            if (everywhere) {
+                orderedNanos[(int) (message.position().index() % AGES_KEPT)] = System.nanoTime();
+            }
             core.delivered(message);
             last = message.position();
         } catch (DivergenceException e) {
@@ -615,6 +669,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void visible(long index) {
+        executedIndex = Math.max(executedIndex, index);
         if (index > visibleIndex) {
             visibleIndex = index;
             progress.signalAll();
@@ -665,6 +720,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (waiting != null) {
             commitSegment();
             boolean durable = false;
+            executedIndex = position.index();
             if (waiting.commit(storedAt(position), durable)) {
                 visible(position.index());
                 if (configuration.durability() == Durability.LOCAL) {
@@ -683,6 +739,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         segment.add(new Applied(decoded, position));
         segmentBytes += decoded.length();
         applied.increment();
+        if (waiting != null) {
+            replayed.add(waiting);
+        }
         apply(decoded);
         if (segmentBytes > SEGMENT_BYTES_MAX || segment.size() >= SEGMENT_SETS_MAX) {
             commitSegment();
@@ -733,10 +792,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             return;
         }
         Position end = segment.get(segment.size() - 1).position();
+        executedIndex = end.index();
         applier().commit(storedAt(end), false);
         segment.clear();
         segmentBytes = 0;
         visible(end.index());
+        if (configuration.durability() == Durability.LOCAL) {
+            toRelease.addAll(replayed);
+        } else {
+            replayed.forEach(SuspendedCommit::release);
+        }
+        replayed.clear();
     }
 
     /** With local durability a run of commits is forced to disk by one flush, then all are answered. */
@@ -758,13 +824,68 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     @Override
+    public void conflict(TransactionId id, Conflict conflict) {
+        SuspendedCommit waiting = inFlight.remove(id);
+        if (waiting == null) {
+            return;
+        }
+        String text = new ConflictText(waiting.writeSet(), database().tables()).of(conflict, age(conflict.index()));
+        Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, text);
+        if (waiting.abort(refusal)) {
+            count(refusal.cause());
+        }
+    }
+
+    /** For people; nothing if it was too long ago. */
+    private String age(long index) {
+        return index <= last.index() - AGES_KEPT || index < firstHere
+                ? ""
+                : ", " + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - orderedNanos[(int) (index % AGES_KEPT)])
+                        + " ms ago";
+    }
+
+    @Override
+    public void everywhere(long newEpoch) {
+        requireProtocol(true);
+        beginEpoch(
+                null,
+                newEpoch,
+                "every replica takes writes now (epoch " + newEpoch
+                        + "); the transaction did not happen: run it again");
+        everywhere = true;
+        executesHere = true;
+        LOG.info("{}: every replica takes writes, epoch {}", configuration.self(), newEpoch);
+    }
+
+    /** All members must decide alike, so that they do as the group does, or nothing. */
+    private void requireProtocol(boolean groupCertifies) {
+        if (groupCertifies != certifies()) {
+            ReplicationProtocol groups =
+                    groupCertifies ? ReplicationProtocol.CERTIFICATION : ReplicationProtocol.PRIMARY_BACKUP;
+            throw new ReplicaException("the group runs protocol " + groups + ", this replica is configured for "
+                    + configuration.protocol() + ": set protocol=" + groups + " and start it again");
+        }
+    }
+
+    @Override
     public void primary(MemberId member, long newEpoch, boolean here) {
-        commitSegment();
-        Refusal refusal = new Refusal(
-                Refusal.Cause.PRIMARY_CHANGED,
+        requireProtocol(false);
+        beginEpoch(
+                member,
+                newEpoch,
                 "the primary changed to " + member + " (epoch " + newEpoch
                         + "); the transaction did not happen: run it again");
-        primaryHere = false;
+        if (here) {
+            database().takeOver();
+            executesHere = true;
+        }
+        LOG.info("{}: {} is the primary, epoch {}", configuration.self(), here ? "this replica" : member, newEpoch);
+    }
+
+    private void beginEpoch(@Nullable MemberId member, long newEpoch, String told) {
+        commitSegment();
+        Refusal refusal = new Refusal(Refusal.Cause.PRIMARY_CHANGED, told);
+        executesHere = false;
         primary = member;
         epoch = newEpoch;
         // What was sent under an older epoch and is not ordered yet will be discarded by all.
@@ -775,11 +896,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             }
         }
         database().abortAll(refusal);
-        if (here) {
-            database().takeOver();
-            primaryHere = true;
-        }
-        LOG.info("{}: {} is the primary, epoch {}", configuration.self(), here ? "this replica" : member, newEpoch);
     }
 
     @Override
@@ -819,12 +935,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private List<TableChecksum> checksums() throws SQLException, IOException {
         List<TableChecksum> checksums = new ArrayList<>();
-        Properties credentials = new Properties();
-        credentials.putAll(configuration.attributes());
-        try (Connection connection = database().connect(credentials)) {
+        try {
+            Connection connection = applier().reading();
             for (TableShape table : database().tables()) {
                 checksums.add(TableChecksum.of(connection, table));
             }
+        } finally {
+            applier().rollback();
         }
         return checksums;
     }
@@ -919,12 +1036,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     /**
-     * Has all replicas compare what they hold. Local transactions that write wait meanwhile.
+     * Has all replicas compare what they hold. Local transactions that write wait meanwhile; if every replica takes writes, those in
+     * the way are rolled back.
      *
      * @throws ReplicaException if this replica is not the primary, or transactions do not end in time
      */
     Verification verify(Duration wait) {
-        if (!primaryHere) {
+        if (!executesHere) {
             throw new ReplicaException("a verification is led by the primary, which is " + primary);
         }
         order.lock();
@@ -932,12 +1050,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             if (gateClosed) {
                 throw new ReplicaException("another verification is under way");
             }
-            gateClosed = true;
+            gateClosed = !everywhere;
         } finally {
             order.unlock();
         }
         try {
-            awaitQuiet();
+            if (!everywhere) {
+                awaitQuiet();
+            }
             long request = lastRequest.incrementAndGet();
             CompletableFuture<Verification> result = new CompletableFuture<>();
             verifying.put(request, result);
@@ -1027,7 +1147,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 state,
                 explanation(now),
                 primary,
-                primaryHere,
+                everywhere,
+                executesHere && (!everywhere || state == ReplicaState.ONLINE),
                 epoch,
                 now.working(),
                 now.members(),

@@ -10,8 +10,10 @@ import org.jspecify.annotations.Nullable;
  * A replica at one moment. Immutable.
  *
  * @param explanation why it is in this state, for people
- * @param primary who executes, if that is decided here
- * @param epoch the place in the order at which the primary became it
+ * @param primary who executes, if one does and that is decided here
+ * @param everywhere whether every replica executes
+ * @param executesHere whether this one executes
+ * @param epoch the place in the order from which on that is so
  * @param working whether the replica is in touch with a majority
  * @param members those that count
  * @param learners those that are catching up
@@ -28,7 +30,8 @@ public record ReplicaStatus(
         ReplicaState state,
         String explanation,
         @Nullable MemberId primary,
-        boolean primaryHere,
+        boolean everywhere,
+        boolean executesHere,
         long epoch,
         boolean working,
         List<MemberId> members,

@@ -7,6 +7,8 @@ import org.gorda.gapi.Capability;
 public enum ReplicationProtocol {
     /** One replica executes, the others follow; a commit is answered when a majority has it. */
     PRIMARY_BACKUP("primary-backup"),
+    /** Every replica executes; a commit is answered when a majority has it and no other won against it. */
+    CERTIFICATION("certification"),
     /** No group: write sets are captured and encoded, and answered at once. Shows what capture costs. */
     LOOPBACK("loopback");
 
@@ -28,6 +30,14 @@ public enum ReplicationProtocol {
                 Set.of(
                         Capability.WRITE_SETS,
                         Capability.SCHEMA_CHANGES,
+                        Capability.APPLY,
+                        Capability.ABORT,
+                        Capability.DURABLE_POSITION);
+            case CERTIFICATION ->
+                Set.of(
+                        Capability.WRITE_SETS,
+                        Capability.SCHEMA_CHANGES,
+                        Capability.CERTIFICATION_KEYS,
                         Capability.APPLY,
                         Capability.ABORT,
                         Capability.DURABLE_POSITION);

@@ -71,7 +71,7 @@ final class Cluster implements AutoCloseable {
     private int primaryNow() {
         for (int i = 0; i < replicas.length; i++) {
             ReplicaStatus status = replicas[i].status();
-            if (status.primaryHere() && status.working()) {
+            if (status.executesHere() && status.working()) {
                 return i;
             }
         }

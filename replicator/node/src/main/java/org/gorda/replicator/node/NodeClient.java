@@ -57,7 +57,9 @@ public final class NodeClient {
      */
     public Comparison verify(String at, Duration wait) {
         NodeStatus any = status(at);
-        String primary = any.primary() == null ? null : any.services().get(any.primary());
+        String primary = any.executes()
+                ? at
+                : any.primary() == null ? null : any.services().get(any.primary());
         if (primary == null) {
             throw new ReplicaException("the group has no primary now (" + any.explanation() + "), who would lead it");
         }

@@ -206,7 +206,8 @@ final class NodeService implements AutoCloseable {
         Properties properties = new Properties();
         properties.setProperty("database", configuration.databaseName());
         properties.setProperty("url", clients);
-        properties.setProperty("primary", Boolean.toString(now.primaryHere()));
+        properties.setProperty("primary", Boolean.toString(now.executesHere()));
+        properties.setProperty("everywhere", Boolean.toString(now.everywhere()));
         properties.setProperty("working", Boolean.toString(now.working()));
         properties.setProperty("epoch", Long.toString(now.epoch()));
         properties.setProperty("ordered", Long.toString(now.orderedIndex()));

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A replica process at one moment, as its service tells it. Immutable.
  *
- * @param role {@code primary} or {@code backup}
+ * @param role {@code primary} or {@code backup}; where every replica takes writes {@code writer}, or {@code reader} while this one does not
  * @param lag how many places in the order are decided and not shown here yet
  * @param services where each member tells of itself
  * @param clients the JDBC URL by which the engine's own driver reaches this replica
@@ -39,6 +39,18 @@ public record NodeStatus(
         Map<String, String> services,
         String clients) {
 
+    private static String role(ReplicaStatus now) {
+        if (now.everywhere()) {
+            return now.executesHere() ? "writer" : "reader";
+        }
+        return now.executesHere() ? "primary" : "backup";
+    }
+
+    /** Whether the replica takes writes. */
+    public boolean executes() {
+        return working && (role.equals("primary") || role.equals("writer"));
+    }
+
     static NodeStatus of(
             NodeConfiguration node, String protocol, String durability, ReplicaStatus now, String clients) {
         Map<String, String> services = new TreeMap<>();
@@ -50,7 +62,7 @@ public record NodeStatus(
                 now.self().toString(),
                 now.state().toString(),
                 now.explanation(),
-                now.primaryHere() ? "primary" : "backup",
+                role(now),
                 now.primary() == null ? null : now.primary().toString(),
                 now.epoch(),
                 now.working(),

@@ -65,7 +65,7 @@ final class NodeGroup implements AutoCloseable {
             return false;
         }
         ReplicaStatus status = node.replica().status();
-        return status.primaryHere() && status.working();
+        return status.executesHere() && status.working();
     }
 
     int primary() {

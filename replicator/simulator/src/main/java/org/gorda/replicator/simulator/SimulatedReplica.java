@@ -19,6 +19,7 @@ import org.gorda.jgcs.Message;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.View;
 import org.gorda.jgcs.simulated.SimulatedGroup;
+import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.Effects;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
@@ -104,7 +105,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         this.cluster = cluster;
         this.host = host;
         this.random = cluster.simulation.random("replica " + host.name + cluster.simulation.now());
-        this.core = new ReplicaCore(host.name, random.nextLong(), this);
+        this.core = new ReplicaCore(host.name, random.nextLong(), false, this);
         this.lastRequest = random.nextLong() >>> 2;
         this.bank = host.bank;
         this.stored = bank.stored();
@@ -442,6 +443,16 @@ final class SimulatedReplica implements GroupListener, Effects {
             visibleIndex = Math.max(visibleIndex, bank.stored().index());
             cluster.witness.committed(host.name, bank);
         }
+    }
+
+    @Override
+    public void conflict(TransactionId id, Conflict conflict) {
+        throw new IllegalStateException("nothing is certified under a primary");
+    }
+
+    @Override
+    public void everywhere(long epoch) {
+        throw new IllegalStateException("this simulation has a primary");
     }
 
     @Override

@@ -43,7 +43,7 @@ record Transfer(TransactionId id, int from, long fromBefore, int to, long toBefo
             messages.add(chunk.put(cut(encoded, CHUNK_BYTES)).flip());
         }
         ByteBuffer last = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES + encoded.remaining());
-        ReplicaMessage.putWriteSetHeader(last, id, epoch, base, chunks);
+        ReplicaMessage.putWriteSetHeader(last, id, epoch, base, base, chunks);
         messages.add(last.put(encoded).flip());
         return messages;
     }

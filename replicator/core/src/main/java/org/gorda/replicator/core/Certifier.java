@@ -1,0 +1,165 @@
+package org.gorda.replicator.core;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.Iterator;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.KeyMode;
+import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.WriteSet;
+import org.gorda.jgcs.MemberId;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decides whether an ordered transaction may be committed, the same on all replicas and without votes (Kemme and Alonso 2000;
+ * Pedone, Guerraoui and Schiper 2003): not if one that was ordered before it, and that it has not seen, had to do with a key of it
+ * in a mode that does not go with its own. First come in the order, first served.
+ *
+ * <p>A transaction brings two places in the order. Up to {@code executed}, read while it held all its locks, every change had run
+ * in its database: what it wrote itself, it wrote after them. Up to {@code begun} everything was visible when it began: only that
+ * is sure to have been seen by its checks of foreign keys and by its look at the schema. So written keys are compared from {@code
+ * executed} on, and removed ones with references from {@code begun} on.
+ *
+ * <p>The keys are 64-bit hashes; two keys that share one make a needless conflict. Those of a stretch of the order are kept, and of the
+ * stretch before; what asks to be committed from farther back is not certified. Confined to the core's caller.
+ */
+final class Certifier {
+
+    /** A stretch ends after so many places in the order, or so many keys. */
+    static final int STRETCH_PLACES = 50_000;
+
+    static final int STRETCH_KEYS = 1 << 19;
+
+    /** So many certified transactions can be named to those that lose against them. */
+    private static final int WINNERS_KEPT = 8192;
+
+    private record Certified(long index, Conflict.Winner winner) {}
+
+    private KeyHistory older = new KeyHistory(0);
+    private KeyHistory current = new KeyHistory(0);
+
+    /** Where the schema and where rows were last changed; not forgotten, because every transaction depends on it. */
+    private long schemaChanged;
+
+    private long rowsChanged;
+
+    /** Oldest first. Only for people: not part of a checkpoint. */
+    private final ArrayDeque<Certified> winners = new ArrayDeque<>();
+
+    /** Whether all is known that a transaction must be compared with. */
+    boolean knows(WriteSet writeSet, long begun, long executed) {
+        if (executed < older.start()) {
+            return false;
+        }
+        if (begun >= older.start()) {
+            return true;
+        }
+        for (int i = 0; i < writeSet.keys(); i++) {
+            if (writeSet.keyMode(i) != KeyMode.WRITTEN && writeSet.keyHash(i) != KeyHasher.SCHEMA) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Certifies a transaction that {@linkplain #knows can be}, and remembers its keys unless there is a conflict.
+     *
+     * @param begun everything up to here was visible where it began
+     * @param executed everything up to here had run where it asked to be committed
+     * @param index its own place
+     */
+    @Nullable
+    Conflict certify(WriteSet writeSet, long begun, long executed, long index, TransactionId id, MemberId origin) {
+        int keys = writeSet.keys();
+        for (int i = 0; i < keys; i++) {
+            long key = writeSet.keyHash(i);
+            long against = key == KeyHasher.SCHEMA
+                    ? againstSchema(writeSet.keyMode(i), begun)
+                    : against(key, writeSet.keyMode(i), begun, executed);
+            if (against > 0) {
+                return new Conflict(key, against, winner(against));
+            }
+        }
+        if (index - current.start() > STRETCH_PLACES || current.keys() + keys > STRETCH_KEYS) {
+            older = current;
+            current = new KeyHistory(index - 1);
+        }
+        for (int i = 0; i < keys; i++) {
+            remember(writeSet.keyHash(i), writeSet.keyMode(i), index);
+        }
+        if (winners.size() == WINNERS_KEPT) {
+            winners.removeFirst();
+        }
+        winners.addLast(new Certified(index, new Conflict.Winner(id, origin)));
+        return null;
+    }
+
+    /** Where the key was last used in a way that does not go with this one and is not known to have been seen; 0 if nowhere. */
+    private long against(long key, KeyMode mode, long begun, long executed) {
+        return switch (mode) {
+            case WRITTEN -> since(executed, written(key));
+            case REMOVED -> Math.max(since(executed, written(key)), since(begun, referenced(key)));
+            case REFERENCED -> since(begun, removed(key));
+        };
+    }
+
+    private long againstSchema(KeyMode mode, long begun) {
+        return since(begun, mode == KeyMode.REMOVED ? Math.max(schemaChanged, rowsChanged) : schemaChanged);
+    }
+
+    private static long since(long seen, long index) {
+        return index > seen ? index : 0;
+    }
+
+    private long written(long key) {
+        return Math.max(current.written(key), older.written(key));
+    }
+
+    private long removed(long key) {
+        return Math.max(current.removed(key), older.removed(key));
+    }
+
+    private long referenced(long key) {
+        return Math.max(current.referenced(key), older.referenced(key));
+    }
+
+    private void remember(long key, KeyMode mode, long index) {
+        if (key != KeyHasher.SCHEMA) {
+            current.put(key, mode, index);
+        } else if (mode == KeyMode.REMOVED) {
+            schemaChanged = index;
+        } else {
+            rowsChanged = index;
+        }
+    }
+
+    private Conflict.@Nullable Winner winner(long index) {
+        Iterator<Certified> newestFirst = winners.descendingIterator();
+        while (newestFirst.hasNext()) {
+            Certified next = newestFirst.next();
+            if (next.index() <= index) {
+                return next.index() == index ? next.winner() : null;
+            }
+        }
+        return null;
+    }
+
+    int encodedBytes() {
+        return 2 * Long.BYTES + older.encodedBytes() + current.encodedBytes();
+    }
+
+    void encode(ByteBuffer target) {
+        target.putLong(schemaChanged).putLong(rowsChanged);
+        older.encode(target);
+        current.encode(target);
+    }
+
+    void decode(ByteBuffer source) {
+        schemaChanged = source.getLong();
+        rowsChanged = source.getLong();
+        older = KeyHistory.decode(source);
+        current = KeyHistory.decode(source);
+        winners.clear();
+    }
+}

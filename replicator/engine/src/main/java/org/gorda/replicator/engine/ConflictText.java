@@ -1,0 +1,170 @@
+package org.gorda.replicator.engine;
+
+import java.math.BigDecimal;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.MalformedWriteSetException;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.WriteSet;
+import org.gorda.gapi.WriteSetReader;
+import org.gorda.replicator.core.Conflict;
+import org.jspecify.annotations.Nullable;
+
+/** Tells the client that lost a conflict what it was about: replicas only compare hashes of keys, but its own rows are still here. */
+final class ConflictText {
+
+    private final WriteSet writeSet;
+    private final Map<String, TableShape> shapes;
+
+    /**
+     * @param writeSet of the transaction that lost
+     * @param tables as they are now
+     */
+    ConflictText(WriteSet writeSet, List<TableShape> tables) {
+        this.writeSet = writeSet;
+        this.shapes = tables.stream().collect(Collectors.toMap(TableShape::toString, Function.identity(), (a, b) -> a));
+    }
+
+    /**
+     * For people.
+     *
+     * @param age how long ago the winner was ordered, for people
+     */
+    String of(Conflict conflict, String age) {
+        Conflict.Winner winner = conflict.winner();
+        String other =
+                winner == null ? "a transaction" : "transaction " + winner.id() + " of replica " + winner.origin();
+        return "conflict on " + key(conflict.key()) + ": " + other + ", ordered at " + conflict.index() + age
+                + ", came first; this transaction did not happen: run it again";
+    }
+
+    private String key(long hash) {
+        if (hash == KeyHasher.SCHEMA) {
+            return "the schema, which one of the two changed";
+        }
+        WriteSetReader in = new WriteSetReader(writeSet);
+        String found = null;
+        try {
+            found = row(in, hash);
+        } catch (MalformedWriteSetException e) {
+            throw new IllegalStateException("this replica's own write set cannot be read", e);
+        }
+        return found != null
+                ? found
+                : "a unique or foreign key of "
+                        + in.tables().stream().map(Object::toString).collect(Collectors.joining(" or "));
+    }
+
+    /** The row whose primary key has that hash; null if there is none among the changes. */
+    private @Nullable String row(WriteSetReader in, long hash) {
+        for (WriteSetReader.Kind kind = in.next(); kind != null; kind = in.next()) {
+            switch (kind) {
+                case INSERT, UPDATE, DELETE -> {
+                    TableShape shape =
+                            shapes.get(in.tables().get(in.tableIndex()).toString());
+                    if (shape == null) {
+                        return null; // changed meanwhile
+                    }
+                    List<@Nullable Object> key = readKey(in, kind, shape);
+                    if (hash == hash(shape, key)) {
+                        return shape + " key "
+                                + key.stream().map(String::valueOf).collect(Collectors.joining(", ", "(", ")"));
+                    }
+                }
+                case STATEMENT -> {
+                    for (int i = 0; i < 4; i++) {
+                        in.readText();
+                    }
+                    for (int left = in.count(); left > 0; left--) {
+                        in.readText();
+                    }
+                }
+                case GENERATED -> {
+                    in.readBoolean();
+                    in.readText();
+                    in.readText();
+                    in.readInteger();
+                }
+                case END_OF_STATEMENT -> {}
+            }
+        }
+        return null;
+    }
+
+    private static List<@Nullable Object> readKey(WriteSetReader in, WriteSetReader.Kind kind, TableShape shape) {
+        List<@Nullable Object> key = new ArrayList<>();
+        if (kind == WriteSetReader.Kind.INSERT) {
+            List<@Nullable Object> row = new ArrayList<>();
+            for (int left = in.count(); left > 0; left--) {
+                row.add(readValue(in));
+            }
+            shape.key().forEach(position -> key.add(row.get(position - 1)));
+            return key;
+        }
+        for (int i = 0; i < shape.key().size(); i++) {
+            key.add(readValue(in));
+        }
+        if (kind == WriteSetReader.Kind.UPDATE) {
+            for (int left = in.count(); left > 0; left--) {
+                in.column();
+                readValue(in);
+            }
+        }
+        return key;
+    }
+
+    /** A long value is no part of a key. */
+    private static @Nullable Object readValue(WriteSetReader in) {
+        return in.isLong() ? in.readLongValue() : in.readValue();
+    }
+
+    private static long hash(TableShape shape, List<@Nullable Object> key) {
+        KeyHasher hasher = new KeyHasher();
+        hasher.begin(KeyHasher.constraint(
+                shape.schema(),
+                shape.name(),
+                shape.key().stream()
+                        .map(position -> shape.columns().get(position - 1).name())
+                        .toList()));
+        key.forEach(value -> add(hasher, value));
+        return hasher.value();
+    }
+
+    private static void add(KeyHasher hasher, @Nullable Object value) {
+        if (value instanceof Boolean truth) {
+            hasher.addBoolean(truth);
+        } else if (value instanceof Long number) {
+            hasher.addInteger(number);
+        } else if (value instanceof Float || value instanceof Double) {
+            hasher.addDouble(((Number) value).doubleValue());
+        } else if (value instanceof BigDecimal number) {
+            hasher.addDecimal(number);
+        } else if (value instanceof String text) {
+            hasher.addText(text);
+        } else if (value instanceof byte[] bytes) {
+            hasher.addBytes(bytes);
+        } else if (value instanceof LocalDate date) {
+            addDate(hasher, date);
+        } else if (value instanceof LocalTime time) {
+            addTime(hasher, time);
+        } else if (value instanceof LocalDateTime moment) {
+            addDate(hasher, moment.toLocalDate());
+            addTime(hasher, moment.toLocalTime());
+        }
+    }
+
+    private static void addTime(KeyHasher hasher, LocalTime time) {
+        hasher.addTime(time.toSecondOfDay(), (int) (time.toNanoOfDay() % 1_000_000_000));
+    }
+
+    private static void addDate(KeyHasher hasher, LocalDate date) {
+        hasher.addDate(date.getYear(), date.getMonthValue(), date.getDayOfMonth());
+    }
+}
