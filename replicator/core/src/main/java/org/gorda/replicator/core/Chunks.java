@@ -2,11 +2,16 @@ package org.gorda.replicator.core;
 
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.MessageId;
 
 /**
  * Where the chunks of transactions lie that are not decided yet. The chunks themselves stay in the log. Confined to the core's
@@ -20,8 +25,15 @@ final class Chunks {
     private final LinkedHashMap<TransactionId, Places> open = new LinkedHashMap<>();
 
     private static final class Places {
+        final MemberId member;
+        final long incarnation;
         long[] indexes = new long[4];
         int count;
+
+        Places(MemberId member, long incarnation) {
+            this.member = member;
+            this.incarnation = incarnation;
+        }
 
         void add(long index) {
             if (count == indexes.length) {
@@ -31,11 +43,11 @@ final class Chunks {
         }
     }
 
-    /** The next chunk of a transaction; any other than the next one is passed over. */
-    void add(TransactionId id, int number, long index) {
+    /** The next chunk of a transaction, by a message; any other than the next one is passed over. */
+    void add(MessageId message, TransactionId id, int number, long index) {
         Places places = open.get(id);
         if (places == null && number == 0) {
-            places = new Places();
+            places = new Places(message.member(), message.incarnation());
             open.put(id, places);
         }
         if (places != null && places.count == number) {
@@ -52,6 +64,21 @@ final class Chunks {
     /** None of the transactions can be committed any more. */
     void clear() {
         open.clear();
+    }
+
+    /** A member has sent a message: transactions of its earlier runs will not go on. */
+    void forgetEarlierRuns(MessageId message) {
+        open.values()
+                .removeIf(
+                        places -> places.incarnation < message.incarnation() && places.member.equals(message.member()));
+    }
+
+    /** The transactions of all but these members. */
+    List<TransactionId> ofOthers(Collection<MemberId> members) {
+        return open.entrySet().stream()
+                .filter(each -> !members.contains(each.getValue().member))
+                .map(Map.Entry::getKey)
+                .toList();
     }
 
     /** Those whose last chunk lies before this place cannot be committed any more. */
@@ -71,7 +98,7 @@ final class Chunks {
     int encodedBytes() {
         int bytes = 4;
         for (Places places : open.values()) {
-            bytes += 28 + Long.BYTES * places.count;
+            bytes += 38 + places.member.name().getBytes(StandardCharsets.UTF_8).length + Long.BYTES * places.count;
         }
         return bytes;
     }
@@ -82,6 +109,8 @@ final class Chunks {
             SessionId session = each.getKey().session();
             Places places = each.getValue();
             target.putLong(session.high()).putLong(session.low());
+            byte[] member = places.member.name().getBytes(StandardCharsets.UTF_8);
+            target.putLong(places.incarnation).putShort((short) member.length).put(member);
             target.putLong(each.getKey().number()).putInt(places.count);
             for (int i = 0; i < places.count; i++) {
                 target.putLong(places.indexes[i]);
@@ -94,12 +123,13 @@ final class Chunks {
         int transactions = source.getInt();
         for (int i = 0; i < transactions; i++) {
             SessionId session = new SessionId(source.getLong(), source.getLong());
+            long incarnation = source.getLong();
+            Places places = new Places(new MemberId(ReplicaCore.text(source)), incarnation);
             TransactionId id = new TransactionId(session, source.getLong());
             int count = source.getInt();
             if (count < 1 || count > source.remaining() / Long.BYTES) {
                 throw new BufferUnderflowException();
             }
-            Places places = new Places();
             for (int n = 0; n < count; n++) {
                 places.add(source.getLong());
             }

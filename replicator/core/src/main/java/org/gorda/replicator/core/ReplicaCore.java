@@ -2,8 +2,10 @@ package org.gorda.replicator.core;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.Refusal;
@@ -45,6 +47,7 @@ public final class ReplicaCore {
     private long lastIndex;
 
     private List<MemberId> members = List.of();
+    private List<MemberId> learners = List.of();
     private boolean leads;
     private boolean candidacySent;
     private boolean renewalSent;
@@ -110,6 +113,9 @@ public final class ReplicaCore {
             throw new IllegalStateException("message at " + index + " delivered after " + lastIndex);
         }
         lastIndex = index;
+        if (everywhere && chunks.transactions() > 0) {
+            chunks.forgetEarlierRuns(message.id());
+        }
         ReplicaMessage content = ReplicaMessage.decode(message.payload());
         if (content instanceof ReplicaMessage.Commit commit) {
             decide(message, commit);
@@ -118,11 +124,12 @@ public final class ReplicaCore {
             // Those behind the first are only taken up if the first one was, and as long as it counts.
             boolean mayBegin = Outcomes.covers(chunk.base(), index) && !outcomes.isDecided(chunk.id());
             if (current && (chunk.number() > 0 || mayBegin)) {
-                chunks.add(chunk.id(), chunk.number(), index);
+                chunks.add(message.id(), chunk.id(), chunk.number(), index);
             }
             if (everywhere) {
                 // No new epoch will end those of a member that does not come back.
                 chunks.forgetBefore(index - CHUNKS_KEPT);
+                closeAbandoned();
             }
             effects.chunk(chunk.id());
         } else if (content instanceof ReplicaMessage.Primary proclaimed) {
@@ -229,7 +236,9 @@ public final class ReplicaCore {
             candidacySent = false;
         }
         members = view.members();
+        learners = view.learners();
         seekPrimacy();
+        closeAbandoned();
         tellDurable();
     }
 
@@ -249,6 +258,15 @@ public final class ReplicaCore {
             candidacySent = true;
             boolean first = epoch == 0;
             effects.send(first && certifies ? new ReplicaMessage.Everywhere() : new ReplicaMessage.Primary(self, run));
+        }
+    }
+
+    /** The leader gives up large transactions of members that were removed from the group. Others end those of their earlier runs. */
+    private void closeAbandoned() {
+        if (leads && everywhere && chunks.transactions() > 0) {
+            Set<MemberId> present = new HashSet<>(members);
+            present.addAll(learners);
+            chunks.ofOthers(present).forEach(id -> effects.send(new ReplicaMessage.Close(id, lastIndex, 0)));
         }
     }
 
@@ -325,7 +343,7 @@ public final class ReplicaCore {
         }
     }
 
-    private static String text(ByteBuffer in) {
+    static String text(ByteBuffer in) {
         int length = in.getShort() & 0xffff;
         if (length > in.remaining()) {
             throw new java.nio.BufferUnderflowException();

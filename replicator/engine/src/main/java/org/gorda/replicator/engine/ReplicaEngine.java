@@ -134,6 +134,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final long[] orderedNanos = new long[AGES_KEPT];
 
     private long firstHere;
+    private boolean announced;
 
     private StoredPosition stored = NOTHING_STORED;
     private boolean storedFound;
@@ -659,12 +660,21 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             visible(upTo.index());
             if (storedFound && view.working() && state != ReplicaState.ONLINE && state != ReplicaState.STOPPED) {
                 explain(ReplicaState.ONLINE, "has everything up to " + upTo);
+                announceRun();
             }
         } catch (RuntimeException e) {
             fail("what was ordered up to " + upTo + " could not be committed: " + e.getMessage(), e);
             throw e;
         } finally {
             order.unlock();
+        }
+    }
+
+    /** Where no new epoch tells so, others learn by any message that this run has begun and that of earlier ones nothing will come. */
+    private void announceRun() {
+        if (everywhere && !announced) {
+            announced = true;
+            send(new ReplicaMessage.Durable(configuration.self(), restartIndex));
         }
     }
 
@@ -689,6 +699,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             }
             if (began && visibleIndex >= log().lastCommitted().index() && storedFound) {
                 explain(ReplicaState.ONLINE, "has everything up to " + visibleIndex);
+                announceRun();
             }
             core.viewChanged(next);
         } finally {

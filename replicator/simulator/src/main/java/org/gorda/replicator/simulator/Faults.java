@@ -99,9 +99,13 @@ final class Faults {
     }
 
     private void crashPrimary() {
+        if (cluster.everywhere) {
+            cluster.anyHost(random).crash(() -> {});
+            return;
+        }
         for (MemberId name : cluster.members()) {
             SimulatedHost host = cluster.host(name);
-            if (host.replica != null && host.replica.isPrimary()) {
+            if (host.replica != null && host.replica.executes()) {
                 host.crash(() -> {});
             }
         }

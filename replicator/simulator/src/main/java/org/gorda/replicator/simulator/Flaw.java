@@ -18,5 +18,13 @@ enum Flaw {
     /** The log is released up to the checkpoint although chunks of a transaction that is not decided lie before it. */
     RELEASES_OPEN_CHUNKS,
     /** A large transaction that is given up half-sent leaves its chunks to be kept for ever. */
-    LEAVES_CHUNKS_OPEN
+    LEAVES_CHUNKS_OPEN,
+    /** Where every replica executes: what is sent to be certified does not say which rows it wrote. */
+    CERTIFIES_WITHOUT_KEYS,
+    /** Where every replica executes: a commit asks to be compared only with what is ordered after it was sent, whatever had run. */
+    CLAIMS_TO_HAVE_EXECUTED_ALL,
+    /** Where every replica executes: a transaction that gave way to another's change is taken for aborted, although it was sent. */
+    TAKES_GIVING_WAY_FOR_ABORTED,
+    /** Where every replica executes: what gave way and is certified is made again beside transactions that hold its rows by now. */
+    REPLAYS_WITHOUT_PRIORITY
 }

@@ -34,7 +34,10 @@ final class SimulatedCluster {
     final List<SimulatedClient> clients = new ArrayList<>();
     final List<MemberId> formed = new ArrayList<>();
 
-    /** Whether commits are answered only when they are on the primary's own disk. */
+    /** Whether every replica executes, or a primary. */
+    final boolean everywhere;
+
+    /** Whether commits are answered only when they are on the executing replica's own disk. */
     final boolean flushesBeforeAnswer;
 
     final Service.Durability durability;
@@ -49,11 +52,12 @@ final class SimulatedCluster {
 
     private final SortedSet<MemberId> members = new TreeSet<>();
 
-    SimulatedCluster(long seed, Flaw flaw) {
+    SimulatedCluster(long seed, Flaw flaw, boolean everywhere) {
         this.simulation = new Simulation(seed);
         this.protocol = new SimulatedProtocol(simulation);
         this.witness = new Witness(simulation);
         this.flaw = flaw;
+        this.everywhere = everywhere;
         SplittableRandom random = simulation.random("cluster");
         flushesBeforeAnswer = random.nextInt(4) == 0;
         durability = random.nextInt(3) == 0 ? Service.Durability.SYNCED : Service.Durability.WRITTEN;
@@ -191,7 +195,7 @@ final class SimulatedCluster {
     }
 
     boolean isSettled() {
-        int primaries = 0;
+        int executing = 0;
         for (MemberId name : members) {
             SimulatedReplica replica = host(name).replica;
             if (replica == null
@@ -203,9 +207,10 @@ final class SimulatedCluster {
                     || !replica.group().core().configuration().isVoter(name)) {
                 return false;
             }
-            primaries += replica.isPrimary() ? 1 : 0;
+            executing += replica.executes() ? 1 : 0;
         }
-        return primaries == 1 && clients.stream().allMatch(SimulatedClient::isSure);
+        return executing == (everywhere ? members.size() : 1)
+                && clients.stream().allMatch(SimulatedClient::isSure);
     }
 
     /** For a person who wants to know why nothing goes on. */

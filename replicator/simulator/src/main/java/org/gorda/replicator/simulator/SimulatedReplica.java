@@ -48,7 +48,9 @@ final class SimulatedReplica implements GroupListener, Effects {
         final int to;
         final long amount;
         final long epoch;
+        final long begun;
         final Consumer<Answer> client;
+
         /** What it has read and written, while its rows are locked. */
         @Nullable
         Transfer transfer;
@@ -56,17 +58,23 @@ final class SimulatedReplica implements GroupListener, Effects {
         boolean sent;
         boolean answered;
 
-        Local(TransactionId id, int from, int to, long amount, long epoch, Consumer<Answer> client) {
+        Local(TransactionId id, int from, int to, long amount, long epoch, long begun, Consumer<Answer> client) {
             this.id = id;
             this.from = from;
             this.to = to;
             this.amount = amount;
             this.epoch = epoch;
+            this.begun = begun;
             this.client = client;
         }
 
         boolean holds(Transfer other) {
             return transfer != null && (other.touches(from) || other.touches(to));
+        }
+
+        /** As when a lock on a table or in an index stands for rows that are not the transaction's own. */
+        boolean holdsMoreThanRowsOf(Transfer other) {
+            return transfer != null && (from + to) % 4 == (other.from() + other.to()) % 4;
         }
     }
 
@@ -93,6 +101,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     private boolean storedFound;
     private boolean primaryHere;
     private boolean online;
+    private boolean announced;
     private boolean dead;
     private boolean paused;
     private long visibleIndex;
@@ -105,7 +114,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         this.cluster = cluster;
         this.host = host;
         this.random = cluster.simulation.random("replica " + host.name + cluster.simulation.now());
-        this.core = new ReplicaCore(host.name, random.nextLong(), false, this);
+        this.core = new ReplicaCore(host.name, random.nextLong(), cluster.everywhere, this);
         this.lastRequest = random.nextLong() >>> 2;
         this.bank = host.bank;
         this.stored = bank.stored();
@@ -178,8 +187,9 @@ final class SimulatedReplica implements GroupListener, Effects {
         return online;
     }
 
-    boolean isPrimary() {
-        return primaryHere;
+    /** Whether clients can write here. */
+    boolean executes() {
+        return cluster.everywhere ? core.isEverywhere() && online : primaryHere;
     }
 
     /** Whether everything is done that was asked of this replica. */
@@ -193,11 +203,11 @@ final class SimulatedReplica implements GroupListener, Effects {
     void execute(TransactionId id, int from, int to, long amount, Consumer<Answer> client) {
         later(random.nextLong(1_000_000), "begin", () -> {
             boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY && view.isLeader(host.name);
-            if (!view.working() || !(primaryHere || early)) {
+            if (!view.working() || !(executes() || early)) {
                 client.accept(Answer.REFUSED);
                 return;
             }
-            Local begun = new Local(id, from, to, amount, core.epoch(), client);
+            Local begun = new Local(id, from, to, amount, core.epoch(), visibleIndex, client);
             open.put(id, begun);
             later(random.nextLong(STATEMENT_NANOS_MAX), "statement", () -> change(begun));
         });
@@ -224,18 +234,22 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (local.answered || local.transfer == null) {
             return;
         }
-        boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY;
+        boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY && !cluster.everywhere;
         if (early && !primaryHere && view.isLeader(host.name)) {
             later(RETRY_NANOS, "not yet primary", () -> committing(local));
             return;
         }
-        if (!primaryHere || !(local.epoch == core.epoch() || early) || !view.working()) {
+        if (!(executes() || early) || !(local.epoch == core.epoch() || early) || !view.working()) {
             answer(local, Answer.ABORTED);
             return;
         }
         int chunks = random.nextInt(4) == 0 ? 1 + random.nextInt(Transfer.CHUNKS_MAX) : 0;
         long epoch = early ? core.epoch() : local.epoch;
-        send(local, epoch, visibleIndex, local.transfer.messages(epoch, visibleIndex, chunks), 0);
+        long executed = cluster.flaw == Flaw.CLAIMS_TO_HAVE_EXECUTED_ALL
+                ? group.lastCommitted().index() + 10
+                : visibleIndex;
+        boolean withKeys = cluster.everywhere && cluster.flaw != Flaw.CERTIFIES_WITHOUT_KEYS;
+        send(local, epoch, visibleIndex, local.transfer.messages(epoch, local.begun, executed, chunks, withKeys), 0);
     }
 
     /** Sends the next of a transaction's messages; others' come between. */
@@ -243,7 +257,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         boolean last = next == messages.size() - 1;
         boolean given = local.answered
                 || epoch != core.epoch()
-                || !(primaryHere || cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY)
+                || !(executes() || cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY)
                 || random.nextInt(40) == 0;
         if (next > 0 && given) {
             giveUp(local, base);
@@ -287,7 +301,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (local.answered || toRelease.contains(local)) {
             return;
         }
-        if (cluster.flaw != Flaw.GIVES_UP_WITHOUT_NEW_EPOCH) {
+        if (!cluster.everywhere && cluster.flaw != Flaw.GIVES_UP_WITHOUT_NEW_EPOCH) {
             primaryHere = false;
             core.renew();
         }
@@ -349,6 +363,14 @@ final class SimulatedReplica implements GroupListener, Effects {
         }
         visibleIndex = Math.max(visibleIndex, upTo.index());
         online |= storedFound && view.working();
+        announceRun();
+    }
+
+    private void announceRun() {
+        if (online && core.isEverywhere() && !announced) {
+            announced = true;
+            send(new ReplicaMessage.Durable(host.name, restartIndex));
+        }
     }
 
     @Override
@@ -357,6 +379,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         view = next;
         online &= next.working();
         online |= began && visibleIndex >= group.lastCommitted().index() && storedFound;
+        announceRun();
         core.viewChanged(next);
     }
 
@@ -386,6 +409,9 @@ final class SimulatedReplica implements GroupListener, Effects {
         }
         Local waiting = inFlight.remove(id);
         if (waiting != null && !waiting.answered) {
+            if (waiting.transfer == null && cluster.flaw != Flaw.REPLAYS_WITHOUT_PRIORITY) {
+                makeWayFor(transfer);
+            }
             commitSegment();
             apply(position, transfer);
             commitSegment();
@@ -398,15 +424,30 @@ final class SimulatedReplica implements GroupListener, Effects {
             }
             return;
         }
-        // What is ordered never loses to what is not.
-        for (Local local : List.copyOf(open.values())) {
-            if (local.holds(transfer) && cluster.flaw != Flaw.EXECUTES_BEFORE_OWN_ENTRY) {
-                answer(local, local.sent ? Answer.UNKNOWN : Answer.ABORTED);
-            }
-        }
+        makeWayFor(transfer);
         apply(position, transfer);
         if (bank.uncommitted() >= SEGMENT_SETS_MAX) {
             commitSegment();
+        }
+    }
+
+    /** What is ordered never loses to what is not. */
+    private void makeWayFor(Transfer transfer) {
+        for (Local local : List.copyOf(open.values())) {
+            boolean inTheWay = local.holds(transfer) || (cluster.everywhere && local.holdsMoreThanRowsOf(transfer));
+            if (inTheWay && cluster.flaw != Flaw.EXECUTES_BEFORE_OWN_ENTRY) {
+                giveWay(local);
+            }
+        }
+    }
+
+    private void giveWay(Local local) {
+        if (!cluster.everywhere) {
+            answer(local, local.sent ? Answer.UNKNOWN : Answer.ABORTED);
+        } else if (!local.sent || cluster.flaw == Flaw.TAKES_GIVING_WAY_FOR_ABORTED) {
+            answer(local, Answer.ABORTED);
+        } else {
+            local.transfer = null; // and with it its locks; its answer is still to come
         }
     }
 
@@ -447,16 +488,20 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void conflict(TransactionId id, Conflict conflict) {
-        throw new IllegalStateException("nothing is certified under a primary");
+        discarded(id);
     }
 
     @Override
     public void everywhere(long epoch) {
-        throw new IllegalStateException("this simulation has a primary");
+        beginEpoch(epoch);
     }
 
     @Override
     public void discard(TransactionId id, Refusal refusal) {
+        discarded(id);
+    }
+
+    private void discarded(TransactionId id) {
         cluster.witness.decided(host.name, core.lastIndex(), id, false);
         Local waiting = inFlight.remove(id);
         if (waiting != null) {
@@ -466,6 +511,11 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void primary(MemberId member, long newEpoch, boolean here) {
+        beginEpoch(newEpoch);
+        primaryHere = here;
+    }
+
+    private void beginEpoch(long newEpoch) {
         cluster.witness.proclaimed(newEpoch);
         commitSegment();
         primaryHere = false;
@@ -479,7 +529,6 @@ final class SimulatedReplica implements GroupListener, Effects {
                     .filter(local -> !toRelease.contains(local))
                     .forEach(local -> answer(local, Answer.ABORTED));
         }
-        primaryHere = here;
     }
 
     @Override
@@ -564,7 +613,7 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public String toString() {
-        return (online ? "online" : "not online") + (primaryHere ? ", primary" : "") + ", epoch " + core.epoch()
+        return (online ? "online" : "not online") + (executes() ? ", executes" : "") + ", epoch " + core.epoch()
                 + " of "
                 + core.primary() + ", taken " + core.lastIndex() + ", stored " + bank.stored() + ", open " + open.size()
                 + ", " + group.core().explain() + ", " + group.core().standing() + ", log up to "

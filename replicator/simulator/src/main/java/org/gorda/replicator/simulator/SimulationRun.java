@@ -23,9 +23,9 @@ public final class SimulationRun {
     private final Simulation simulation;
     private final Faults faults;
 
-    private SimulationRun(long seed, Flaw flaw) {
+    private SimulationRun(long seed, Flaw flaw, boolean everywhere) {
         this.seed = seed;
-        this.cluster = new SimulatedCluster(seed, flaw);
+        this.cluster = new SimulatedCluster(seed, flaw, everywhere);
         this.simulation = cluster.simulation;
         this.faults = new Faults(cluster);
     }
@@ -36,11 +36,16 @@ public final class SimulationRun {
      * @throws ViolationError if anything happened that never may; it names the seed and how to see it again
      */
     public static SimulationResult run(long seed) {
-        return run(seed, Flaw.NONE);
+        return run(seed, Flaw.NONE, isEverywhere(seed));
     }
 
-    static SimulationResult run(long seed, Flaw flaw) {
-        return new SimulationRun(seed, flaw).run();
+    /** Whether the seed stands for a group where every replica executes, or for one with a primary. */
+    static boolean isEverywhere(long seed) {
+        return seed % 2 == 0;
+    }
+
+    static SimulationResult run(long seed, Flaw flaw, boolean everywhere) {
+        return new SimulationRun(seed, flaw, everywhere).run();
     }
 
     private SimulationResult run() {

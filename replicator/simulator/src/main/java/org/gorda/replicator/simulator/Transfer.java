@@ -1,9 +1,17 @@
 package org.gorda.replicator.simulator;
 
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.gorda.gapi.Content;
+import org.gorda.gapi.KeyMode;
+import org.gorda.gapi.SqlType;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.WriteSet;
+import org.gorda.gapi.WriteSetReader;
+import org.gorda.gapi.WriteSetWriter;
 import org.gorda.replicator.core.ReplicaMessage;
 
 /**
@@ -14,6 +22,11 @@ import org.gorda.replicator.core.ReplicaMessage;
  * @param toBefore the balance that the transaction found
  */
 record Transfer(TransactionId id, int from, long fromBefore, int to, long toBefore, long amount) {
+
+    private static final TableShape BANK = new TableShape("", "BANK", List.of(), List.of());
+
+    /** Such a write set never needs one. */
+    private static final Path NO_SPOOL = Path.of("none");
 
     private static final int BYTES = 2 * Integer.BYTES + 3 * Long.BYTES;
     private static final int CHUNK_BYTES = 7;
@@ -33,19 +46,31 @@ record Transfer(TransactionId id, int from, long fromBefore, int to, long toBefo
      * The messages that ask for its commit.
      *
      * @param chunks how many precede the last one
+     * @param withKeys whether they say which rows were written
      */
-    List<ByteBuffer> messages(long epoch, long base, int chunks) {
+    List<ByteBuffer> messages(long epoch, long begun, long executed, int chunks, boolean withKeys) {
         List<ByteBuffer> messages = new ArrayList<>();
         ByteBuffer encoded = encode();
         for (int number = 0; number < chunks; number++) {
             ByteBuffer chunk = ByteBuffer.allocate(ReplicaMessage.CHUNK_HEADER_BYTES + CHUNK_BYTES);
-            ReplicaMessage.putChunkHeader(chunk, id, epoch, base, number, 0);
+            ReplicaMessage.putChunkHeader(chunk, id, epoch, executed, number, 0);
             messages.add(chunk.put(cut(encoded, CHUNK_BYTES)).flip());
         }
-        ByteBuffer last = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES + encoded.remaining());
-        ReplicaMessage.putWriteSetHeader(last, id, epoch, base, base, chunks);
-        messages.add(last.put(encoded).flip());
+        ByteBuffer last = writeSet(encoded, withKeys).precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
+        ReplicaMessage.putWriteSetHeader(last, id, epoch, begun, executed, chunks);
+        messages.add(last.rewind());
         return messages;
+    }
+
+    private WriteSet writeSet(ByteBuffer rest, boolean withKeys) {
+        WriteSetWriter out = new WriteSetWriter(ReplicaMessage.WRITE_SET_HEADER_BYTES, 1 << 20, NO_SPOOL);
+        out.insert(BANK, 1);
+        out.putBytes(SqlType.VARBINARY, rest.array(), rest.arrayOffset() + rest.position(), rest.remaining());
+        if (withKeys) {
+            out.key(KeyMode.WRITTEN, from);
+            out.key(KeyMode.WRITTEN, to);
+        }
+        return out.finish();
     }
 
     private static ByteBuffer cut(ByteBuffer from, int length) {
@@ -56,9 +81,13 @@ record Transfer(TransactionId id, int from, long fromBefore, int to, long toBefo
 
     /** Decodes what precedes the last message and what is in it. */
     static Transfer decode(TransactionId id, List<ByteBuffer> chunks, ByteBuffer writeSet) {
-        ByteBuffer in = ByteBuffer.allocate(chunks.size() * CHUNK_BYTES + writeSet.remaining());
+        WriteSetReader reader = new WriteSetReader(WriteSet.decode(writeSet, Content.EMPTY));
+        reader.next();
+        reader.count();
+        reader.type();
+        ByteBuffer in = ByteBuffer.allocate(BYTES);
         chunks.forEach(chunk -> in.put(chunk.duplicate()));
-        in.put(writeSet.duplicate()).flip();
+        in.put(reader.readBytes()).flip();
         return new Transfer(id, in.getInt(), in.getLong(), in.getInt(), in.getLong(), in.getLong());
     }
 

@@ -2,6 +2,7 @@ package org.gorda.replicator.simulator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -31,7 +32,10 @@ class SimulationRunTest {
     @ParameterizedTest
     @ValueSource(longs = {490, 1399, 1502, 26507})
     void seedsThatOnceFoundSomethingFindNothing(long seed) {
-        assertThat(SimulationRun.run(seed).acknowledged()).isPositive();
+        for (boolean everywhere : List.of(false, true)) {
+            assertThat(SimulationRun.run(seed, Flaw.NONE, everywhere).acknowledged())
+                    .isPositive();
+        }
     }
 
     @Test
@@ -48,7 +52,7 @@ class SimulationRunTest {
         ViolationError found = null;
         for (long seed = 1; seed <= FLAWED_SEEDS && found == null; seed++) {
             try {
-                SimulationRun.run(seed, flaw);
+                SimulationRun.run(seed, flaw, SimulationRun.isEverywhere(seed));
             } catch (ViolationError e) {
                 found = e;
             }
