@@ -9,6 +9,9 @@ public interface TransactionContext {
 
     TransactionId id();
 
+    /** What {@link TransactionListener#visible} was before its first statement, or earlier: all that its checks have seen. */
+    long begunAt();
+
     /**
      * Rolls the transaction back from any thread: idle, running, waiting for a lock or suspended in its commit. Its client is told
      * of the refusal at once or with its next call. Does nothing once the transaction has ended.

@@ -7,6 +7,14 @@ package org.gorda.gapi;
 public interface TransactionListener {
 
     /**
+     * Up to which place in the order the database shows everything now. Asked before a transaction's first statement, of whatever
+     * kind, and given back as {@link TransactionContext#begunAt}.
+     */
+    default long visible() {
+        return 0;
+    }
+
+    /**
      * A transaction is about to make its first change.
      *
      * @throws RefusedException to refuse the change; the transaction goes on without it

@@ -10,12 +10,14 @@ import org.jspecify.annotations.Nullable;
 final class LocalTransaction implements TransactionContext {
 
     private final ReflectedConnection connection;
+    private final long begunAt;
     private volatile TransactionId id;
     private volatile @Nullable Object attachment;
     private volatile @Nullable LocalCommit commit;
 
-    LocalTransaction(ReflectedConnection connection, TransactionId id) {
+    LocalTransaction(ReflectedConnection connection, TransactionId id, long begunAt) {
         this.connection = connection;
+        this.begunAt = begunAt;
         this.id = id;
     }
 
@@ -27,6 +29,11 @@ final class LocalTransaction implements TransactionContext {
     @Override
     public TransactionId id() {
         return id;
+    }
+
+    @Override
+    public long begunAt() {
+        return begunAt;
     }
 
     /** The client names it, before its commit. */

@@ -42,6 +42,7 @@ import org.jspecify.annotations.Nullable;
 final class ReflectedConnection extends GenericLanguageConnectionContext implements ConnectionContext {
 
     private static final int NO_XA = 0;
+    private static final long NOT_BEGUN = -1;
 
     private final ReflectedConnectionFactory factory;
     private final PriorityLockFactory locks;
@@ -66,6 +67,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     /** The name for what Derby names not before it executes a schema change: a routine. Null while it executes none. */
     private @Nullable String nameForExecution;
+
+    /** What was visible before the first statement since the last commit or rollback. */
+    private long begunAt = NOT_BEGUN;
 
     /** Whether the transaction has changed the schema. */
     private volatile boolean schemaChanged;
@@ -224,7 +228,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             out = database.newWriter();
             writer = out;
         }
-        open = new LocalTransaction(this, new TransactionId(session, ++lastNumber));
+        open = new LocalTransaction(this, new TransactionId(session, ++lastNumber), Math.max(0, begunAt));
         try {
             database.listener().begin(open);
         } catch (RefusedException e) {
@@ -335,6 +339,10 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private void beforeStatement() {
         DerbyDatabase database = database();
+        if (begunAt == NOT_BEGUN) {
+            // Before anything is read: a foreign key's parent is looked up before the first change is made.
+            begunAt = database.listener().visible();
+        }
         if (database.wantsReads()) {
             try {
                 database.listener().reading(this);
@@ -381,6 +389,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         if (open == null || !commitStore || isWithinAtomicStatement(byUser)) {
             checkNotRefused();
             commitThenTellDictionary(commitStore, sync, flag, byUser);
+            begunAt = NOT_BEGUN;
             return;
         }
         if (sync && flag != NO_XA) {
@@ -410,6 +419,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             commit.awaitAnswer(database);
         }
         ended(open, true);
+        begunAt = NOT_BEGUN;
         locks.ended(this);
     }
 
@@ -587,6 +597,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     }
 
     private void rolledBack() {
+        begunAt = NOT_BEGUN;
         LocalTransaction open = transaction;
         if (open != null) {
             ended(open, false);

@@ -89,9 +89,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private static final long TELL_DURABLE_EVERY_BYTES = 64L << 20;
 
-    /** What a transaction must know of its beginning when it asks to be committed. */
-    private record Begun(long epoch, long visibleIndex) {}
-
     private record Applied(WriteSet writeSet, Position position) {}
 
     private record LogMark(long index, long bytes) {}
@@ -368,6 +365,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     @Override
+    public long visible() {
+        return visibleIndex;
+    }
+
+    @Override
     public void begin(TransactionContext transaction) {
         openWrites.incrementAndGet();
         boolean begun = false;
@@ -375,10 +377,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             if (gateClosed) {
                 awaitGate();
             }
-            // In this order: what becomes visible later belongs to this epoch or to a later one.
-            Begun now = new Begun(epoch, visibleIndex);
+            long current = epoch;
             checkWritable();
-            transaction.attach(now);
+            transaction.attach(current);
             begun = true;
         } finally {
             if (!begun) {
@@ -457,8 +458,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public long committing(SuspendedCommit commit) {
         TransactionContext transaction = commit.transaction();
         TransactionId id = transaction.id();
-        Begun begun = transaction.attachment() instanceof Begun attached ? attached : new Begun(-1, -1);
-        long begunIn = begun.epoch();
+        long begunIn = transaction.attachment() instanceof Long attached ? attached : -1;
         if (!executesHere || begunIn != epoch) {
             throw refuse(
                     Refusal.Cause.PRIMARY_CHANGED,
@@ -472,7 +472,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             int chunks = chunkSender.send(
                     group().data(), id, begunIn, base, writeSet, () -> executesHere && begunIn == epoch);
             ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
-            ReplicaMessage.putWriteSetHeader(message, id, begunIn, begun.visibleIndex(), executedIndex, chunks);
+            ReplicaMessage.putWriteSetHeader(message, id, begunIn, transaction.begunAt(), executedIndex, chunks);
             // Before it is sent, because the answer may be quicker than this thread.
             inFlight.put(id, commit);
             group().data().multicast(message.rewind(), configuration.commitTimeout());

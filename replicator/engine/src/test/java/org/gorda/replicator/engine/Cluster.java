@@ -43,13 +43,17 @@ final class Cluster implements AutoCloseable {
     }
 
     void start(int i) {
+        start(i, settings);
+    }
+
+    void start(int i, Consumer<Replica.Builder> own) {
         Replica.Builder builder = Replica.builder()
                 .database("derby", directory.resolve("replica" + i).toString())
                 .group("test")
                 .self(members[i])
                 .members(members)
                 .electionTimeout(Duration.ofMillis(500));
-        settings.accept(builder);
+        own.accept(builder);
         replicas[i] = builder.start();
     }
 

@@ -1,0 +1,380 @@
+package org.gorda.replicator.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.awaitility.Awaitility;
+import org.gorda.gapi.Refusal;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Every replica takes writes, on real databases. */
+@Timeout(120)
+class CertificationTest {
+
+    @TempDir
+    Path directory;
+
+    private final ExecutorService clients = Executors.newCachedThreadPool();
+    private Cluster cluster;
+
+    @BeforeEach
+    void start() {
+        cluster = new Cluster(directory, 3, builder -> builder.protocol(ReplicationProtocol.CERTIFICATION));
+    }
+
+    @AfterEach
+    void stop() {
+        clients.shutdownNow();
+        cluster.close();
+    }
+
+    private interface Work {
+        void on(Connection connection, Statement statement) throws SQLException;
+    }
+
+    /** Runs a transaction at a replica; false if it lost against another one, or the group will not have it now. */
+    private boolean transaction(int replica, Work work) throws SQLException {
+        try (Connection connection = cluster.connect(replica);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            try {
+                work.on(connection, statement);
+                connection.commit();
+                return true;
+            } catch (SQLException e) {
+                connection.rollback();
+                if (!"40001".equals(e.getSQLState())) {
+                    throw e;
+                }
+                return false;
+            }
+        }
+    }
+
+    private void execute(int replica, String... statements) throws SQLException {
+        boolean done = transaction(replica, (connection, statement) -> {
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+        });
+        assertThat(done).isTrue();
+    }
+
+    private long number(int replica, String query) throws SQLException {
+        try (Connection connection = cluster.connect(replica);
+                Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(query)) {
+            row.next();
+            return row.getLong(1);
+        }
+    }
+
+    private void awaitEverywhere() {
+        long index = 0;
+        for (int i = 0; i < cluster.size(); i++) {
+            index = Math.max(index, cluster.replica(i).status().orderedIndex());
+        }
+        long newest = index;
+        Awaitility.await("all show it").pollInterval(Duration.ofMillis(2)).until(() -> {
+            for (int i = 0; i < cluster.size(); i++) {
+                if (cluster.replica(i).status().appliedIndex() < newest) {
+                    return false;
+                }
+            }
+            return true;
+        });
+    }
+
+    @Test
+    void writersOnAllReplicasLoseNoUpdateAndSeeTheSame() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
+                "INSERT INTO T VALUES (0, 0), (1, 0), (2, 0), (3, 0)");
+        awaitEverywhere();
+        AtomicInteger committed = new AtomicInteger();
+        AtomicInteger lost = new AtomicInteger();
+        List<Future<?>> running = new ArrayList<>();
+        for (int client = 0; client < 6; client++) {
+            int number = client;
+            running.add(clients.submit(() -> {
+                SplittableRandom random = new SplittableRandom(number);
+                for (int i = 0; i < 60; i++) {
+                    String row = " WHERE ID = " + random.nextInt(4);
+                    boolean done = transaction(number % 3, (connection, statement) -> {
+                        statement.executeUpdate("UPDATE T SET N = N + 1" + row);
+                    });
+                    (done ? committed : lost).incrementAndGet();
+                }
+                return null;
+            }));
+        }
+        for (Future<?> one : running) {
+            one.get(90, TimeUnit.SECONDS);
+        }
+        cluster.assertIdentical();
+        for (int i = 0; i < cluster.size(); i++) {
+            assertThat(number(i, "SELECT SUM(N) FROM T")).isEqualTo(committed.get());
+        }
+        assertThat(committed.get()).isGreaterThan(60);
+        assertThat(lost.get()).as("those rows are hot").isPositive();
+    }
+
+    @Test
+    void writersOfOneHotRowOnOneReplicaNeverLoseAgainstEachOther() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
+                "INSERT INTO T VALUES (0, 0)");
+        awaitEverywhere();
+        List<Future<Boolean>> running = new ArrayList<>();
+        for (int client = 0; client < 4; client++) {
+            running.add(clients.submit(() -> {
+                boolean all = true;
+                for (int i = 0; i < 100; i++) {
+                    all &= transaction(
+                            1,
+                            (connection, statement) -> statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 0"));
+                }
+                return all;
+            }));
+        }
+        for (Future<Boolean> one : running) {
+            assertThat(one.get(90, TimeUnit.SECONDS)).isTrue();
+        }
+        assertThat(number(1, "SELECT N FROM T")).isEqualTo(400);
+        assertThat(cluster.replica(1).status().refused()).isEmpty();
+        cluster.assertIdentical();
+    }
+
+    @Test
+    void whoLosesIsToldTableKeyAndWinner() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE \"Läden\" (CITY VARCHAR(20) NOT NULL, NR DECIMAL(5, 1) NOT NULL, N INTEGER, PRIMARY KEY (NR, CITY))",
+                "INSERT INTO \"Läden\" VALUES ('Braga', 7.0, 0)");
+        awaitEverywhere();
+        List<String> told = new ArrayList<>();
+        Map<Refusal.Cause, Long> refused = Map.of();
+        for (int i = 0; i < 200 && !refused.containsKey(Refusal.Cause.CONFLICT); i++) {
+            List<Future<?>> both = new ArrayList<>();
+            for (int replica = 0; replica < 2; replica++) {
+                int at = replica;
+                both.add(clients.submit(() -> {
+                    try (Connection connection = cluster.connect(at);
+                            Statement statement = connection.createStatement()) {
+                        statement.executeUpdate("UPDATE \"Läden\" SET N = N + 1 WHERE NR = 7");
+                    } catch (SQLException e) {
+                        synchronized (told) {
+                            told.add(e.getSQLState() + " " + e.getMessage());
+                        }
+                    }
+                    return null;
+                }));
+            }
+            for (Future<?> one : both) {
+                one.get(30, TimeUnit.SECONDS);
+            }
+            refused = cluster.replica(i % 2).status().refused();
+        }
+        assertThat(told).allMatch(text -> text.startsWith("40001 "));
+        assertThat(told)
+                .anySatisfy(text -> assertThat(text)
+                        .contains("conflict on \"APP\".\"Läden\" key (7.0, Braga)")
+                        .contains("of replica 127.0.0.1:")
+                        .contains(" ms ago")
+                        .contains("run it again"));
+    }
+
+    @Test
+    void noChildIsLeftWithoutItsParent() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE P (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE C (ID INTEGER NOT NULL PRIMARY KEY, P INTEGER REFERENCES P)");
+        int both = 0;
+        for (int i = 0; i < 60; i++) {
+            int id = i;
+            execute(0, "INSERT INTO P VALUES (" + id + ")");
+            awaitEverywhere();
+            Future<Boolean> child =
+                    clients.submit(() -> ownOrForeign(1, "INSERT INTO C VALUES (" + id + ", " + id + ")"));
+            Future<Boolean> gone = clients.submit(() -> ownOrForeign(2, "DELETE FROM P WHERE ID = " + id));
+            boolean inserted = child.get(30, TimeUnit.SECONDS);
+            boolean deleted = gone.get(30, TimeUnit.SECONDS);
+            assertThat(inserted && deleted).as("both at %s", i).isFalse();
+            both += inserted || deleted ? 0 : 1;
+        }
+        cluster.assertIdentical();
+        for (int i = 0; i < cluster.size(); i++) {
+            assertThat(number(i, "SELECT COUNT(*) FROM C WHERE P NOT IN (SELECT ID FROM P)"))
+                    .isZero();
+        }
+        assertThat(both).as("neither won").isLessThan(30);
+    }
+
+    /** False also if the foreign key forbids it, because the other one was first and is there already. */
+    private boolean ownOrForeign(int replica, String sql) throws SQLException {
+        try {
+            return transaction(replica, (connection, statement) -> statement.executeUpdate(sql));
+        } catch (SQLException e) {
+            if (!"23503".equals(e.getSQLState())) {
+                throw e;
+            }
+            return false;
+        }
+    }
+
+    @Test
+    void uniqueConstraintsAndIndexesHoldAcrossReplicas() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(20) UNIQUE, B INTEGER)",
+                "CREATE UNIQUE INDEX T_B ON T (B)");
+        awaitEverywhere();
+        for (int i = 0; i < 40; i++) {
+            List<Future<Boolean>> all = new ArrayList<>();
+            for (int replica = 0; replica < 3; replica++) {
+                int at = replica;
+                int round = i;
+                all.add(clients.submit(() -> {
+                    int id = 3 * round + at;
+                    String unique = round % 2 == 0 ? "'same " + round + "', " + id : "'" + id + "', " + -round;
+                    try {
+                        return transaction(
+                                at,
+                                (connection, statement) ->
+                                        statement.executeUpdate("INSERT INTO T VALUES (" + id + ", " + unique + ")"));
+                    } catch (SQLException e) {
+                        assertThat(e.getSQLState()).isEqualTo("23505");
+                        return false;
+                    }
+                }));
+            }
+            int winners = 0;
+            for (Future<Boolean> one : all) {
+                winners += one.get(30, TimeUnit.SECONDS) ? 1 : 0;
+            }
+            assertThat(winners).as("round %s", i).isEqualTo(1);
+        }
+        assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(40);
+    }
+
+    @Test
+    void aTransactionThatGaveWayToAnotherTablesLockIsCommittedAllTheSame() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
+                "INSERT INTO T VALUES (0, 0), (1, 0), (2, 0)");
+        awaitEverywhere();
+        List<Future<Integer>> running = new ArrayList<>();
+        for (int replica = 0; replica < 3; replica++) {
+            int at = replica;
+            running.add(clients.submit(() -> {
+                int done = 0;
+                for (int i = 0; i < 60; i++) {
+                    done += transaction(at, (connection, statement) -> {
+                                // Of all rows, though only one's own is written: it is always in the others' way.
+                                statement.execute("LOCK TABLE T IN EXCLUSIVE MODE");
+                                statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = " + at);
+                            })
+                            ? 1
+                            : 0;
+                }
+                return done;
+            }));
+        }
+        int[] done = new int[3];
+        for (int replica = 0; replica < 3; replica++) {
+            done[replica] = running.get(replica).get(90, TimeUnit.SECONDS);
+        }
+        cluster.assertIdentical();
+        for (int row = 0; row < 3; row++) {
+            assertThat(number(0, "SELECT N FROM T WHERE ID = " + row)).isEqualTo(done[row]);
+            assertThat(cluster.replica(row).status().refused())
+                    .as("what is certified is never taken for lost")
+                    .doesNotContainKey(Refusal.Cause.CONFLICT);
+        }
+        assertThat(done).as("each made progress").doesNotContain(0);
+    }
+
+    @Test
+    void schemaChangesOfOneReplicaAreUsedByTheOthers() throws Exception {
+        for (int i = 0; i < 6; i++) {
+            int table = i;
+            execute(i % 3, "CREATE TABLE T" + i + " (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(9))");
+            awaitEverywhere();
+            execute((i + 1) % 3, "INSERT INTO T" + i + " VALUES (1, 'x')");
+            awaitEverywhere();
+            execute(
+                    (i + 2) % 3,
+                    "ALTER TABLE T" + table + " ADD COLUMN B INTEGER DEFAULT 7",
+                    "UPDATE T" + i + " SET A = 'y'");
+            awaitEverywhere();
+        }
+        assertThat(cluster.assertIdentical()).hasSize(6).allMatch(table -> table.rows() == 1);
+    }
+
+    @Test
+    void generatedKeysAreRefusedWithTheReason() throws SQLException {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)",
+                "CREATE SEQUENCE S");
+        awaitEverywhere();
+        for (String sql : List.of("INSERT INTO T (A) VALUES (1)", "INSERT INTO T VALUES (DEFAULT, NEXT VALUE FOR S)")) {
+            assertThatThrownBy(() -> transaction(1, (connection, statement) -> statement.execute(sql)))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
+                    .hasMessageContaining("every replica takes writes");
+        }
+    }
+
+    @Test
+    void aReplicaThatWasAwayComesBackAndDecidesAsTheOthers() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
+                "INSERT INTO T VALUES (0, 0)");
+        for (int round = 0; round < 3; round++) {
+            cluster.replica(round).close();
+            for (int i = 0; i < 30; i++) {
+                int at = (round + 1 + i % 2) % 3;
+                transaction(at, (connection, statement) -> statement.executeUpdate("UPDATE T SET N = N + 1"));
+            }
+            cluster.start(round);
+            cluster.awaitOnline();
+            execute(round, "INSERT INTO T VALUES (" + (round + 1) + ", 0)");
+        }
+        cluster.assertIdentical();
+    }
+
+    @Test
+    void aReplicaConfiguredForAnotherProtocolDoesNotTakePart() {
+        int last = cluster.size() - 1;
+        cluster.replica(last).close();
+        cluster.start(last, builder -> builder.protocol(ReplicationProtocol.PRIMARY_BACKUP));
+        assertThatThrownBy(() -> cluster.replica(last).awaitPrimary(Duration.ofSeconds(30)))
+                .hasMessageContaining("the group runs protocol certification")
+                .hasMessageContaining("set protocol=certification");
+    }
+}
