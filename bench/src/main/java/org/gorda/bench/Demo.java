@@ -11,6 +11,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.gorda.replicator.node.NodeClient;
@@ -48,6 +49,7 @@ public record Demo(
     /**
      * What came of it; the names are those of the JSON that {@code gorda demo --json} ends with. Immutable.
      *
+     * @param refused what the replicas refused their clients, by cause; of the one killed, up to then
      * @param lost transactions that were acknowledged and are missing on some replica
      * @param resurrected transactions that the client was told did not happen and that are there on some replica
      * @param identical whether all replicas hold the same rows in all tables
@@ -64,6 +66,7 @@ public record Demo(
             long committed,
             double throughputPerS,
             long aborted,
+            Map<String, Long> refused,
             long unknown,
             long lost,
             long resurrected,
@@ -120,6 +123,9 @@ public record Demo(
         fault.finish();
         group.awaitOnline(CATCH_UP_WAIT, progress);
         progress.accept(report.toText());
+        if (!fault.refused.isEmpty()) {
+            progress.accept("refused by  " + fault.refused);
+        }
         LoadTest.Silence silence =
                 fault.killedNanos == 0 ? null : test.longestSilence(fault.killedNanos, SILENCE_AFTER_KILL);
         return prove(group, report, test.acknowledged(), fault, silence, progress);
@@ -135,6 +141,7 @@ public record Demo(
         private long killedNanos;
         private int killedSecond;
         private final Set<Long> epochs = new HashSet<>();
+        private final Map<String, Long> refused = new TreeMap<>();
 
         Fault(ReplicaGroup group, Consumer<String> progress) {
             this.group = group;
@@ -155,6 +162,7 @@ public record Demo(
         }
 
         private void kill(ReplicaProcess victim, int now) {
+            countRefused(victim);
             killedNanos = System.nanoTime();
             victim.kill();
             killed = victim.name();
@@ -164,14 +172,21 @@ public record Demo(
                     "  kill -9   " + victim.name() + ", the " + kill.name().toLowerCase(Locale.ROOT));
         }
 
+        private void countRefused(ReplicaProcess replica) {
+            group.status(replica)
+                    .ifPresent(status ->
+                            status.refused().forEach((cause, count) -> refused.merge(cause, count, Long::sum)));
+        }
+
         private void restart(ReplicaProcess lying) {
             lying.start();
             down = null;
             progress.accept("  start     " + lying.name() + " again");
         }
 
-        /** A load that was too short to start it again. */
+        /** Also after a load that was too short to start it again. */
         void finish() {
+            group.replicas().stream().filter(replica -> replica != down).forEach(this::countRefused);
             ReplicaProcess lying = down;
             if (lying != null) {
                 restart(lying);
@@ -224,6 +239,7 @@ public record Demo(
                 report.committed(),
                 report.throughputPerS(),
                 report.abortedInAll(),
+                fault.refused,
                 report.unknown(),
                 lost,
                 resurrected,

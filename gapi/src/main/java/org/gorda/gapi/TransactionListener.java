@@ -40,6 +40,9 @@ public interface TransactionListener {
     /** A suspended commit has waited as long as it may. It must be answered by now or by this call. */
     void overdue(SuspendedCommit commit);
 
+    /** A transaction of this connection, not suspended in its commit, is rolled back because an applied change needs its locks. */
+    default void gaveWay(ConnectionContext connection) {}
+
     /** A transaction that had begun has ended, by its client, by the database or by the meta level; called once for each. */
     void ended(TransactionContext transaction, boolean committed);
 

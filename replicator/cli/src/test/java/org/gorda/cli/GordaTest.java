@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The command as its users see it: a process, its exit status, what it prints. */
 final class GordaTest {
@@ -26,12 +27,13 @@ final class GordaTest {
         return GordaRun.in(directory, arguments);
     }
 
-    @Test
-    void theDemoLosesNothingWhenItKillsThePrimary() throws Exception {
-        GordaRun demo = gorda("demo", "--duration", "8s", "--kill", "primary", "--json");
+    @ParameterizedTest
+    @ValueSource(strings = {"primary-backup", "certification"})
+    void theDemoLosesNothingWhenItKillsThePrimary(String protocol) throws Exception {
+        GordaRun demo = gorda("demo", "--protocol", protocol, "--duration", "8s", "--kill", "primary", "--json");
         assertThat(demo.status()).as(demo.err()).isZero();
         JsonObject result = demo.lastLine();
-        assertThat(result.get("protocol").getAsString()).isEqualTo("primary-backup");
+        assertThat(result.get("protocol").getAsString()).isEqualTo(protocol);
         assertThat(result.get("replicas").getAsInt()).isEqualTo(3);
         assertThat(result.get("committed").getAsLong()).isPositive();
         assertThat(result.get("throughput_per_s").getAsDouble()).isPositive();
@@ -40,6 +42,8 @@ final class GordaTest {
         assertThat(result.get("identical").getAsBoolean()).isTrue();
         assertThat(result.get("failover_ms").getAsLong()).isPositive();
         assertThat(demo.err()).contains("kill -9").contains("again").contains("/s ");
+        boolean conflicts = result.get("refused").getAsJsonObject().has("CONFLICT");
+        assertThat(conflicts).isEqualTo(protocol.equals("certification"));
     }
 
     @Test

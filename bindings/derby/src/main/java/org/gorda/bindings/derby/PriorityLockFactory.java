@@ -156,12 +156,15 @@ public final class PriorityLockFactory implements LockFactory {
      * Rolls back what the connection has open, whatever it is doing, but for a commit that waits for the group's decision.
      *
      * @param only the transaction it must still have open; null if it had only read
+     * @return false if it has another one, or is rolled back already
      */
-    void roll(@Nullable LocalTransaction only, ReflectedConnection connection, Refusal refusal) {
-        if (refuse(only, connection, refusal)) {
+    boolean roll(@Nullable LocalTransaction only, ReflectedConnection connection, Refusal refusal) {
+        boolean rolled = refuse(only, connection, refusal);
+        if (rolled) {
             connection.interruptWait();
             helpers.execute(() -> rollBackIfIdle(connection));
         }
+        return rolled;
     }
 
     private void rollBackIfIdle(ReflectedConnection connection) {
@@ -319,13 +322,14 @@ public final class PriorityLockFactory implements LockFactory {
             suspended.lose();
             return;
         }
-        if (blocker.refusal() == null) {
-            roll(
-                    open,
-                    blocker,
-                    new Refusal(
-                            Refusal.Cause.PRIORITY,
-                            "the transaction held a lock that a change ordered by the group needed: try again"));
+        if (blocker.refusal() == null
+                && roll(
+                        open,
+                        blocker,
+                        new Refusal(
+                                Refusal.Cause.PRIORITY,
+                                "the transaction held a lock that a change ordered by the group needed: try again"))) {
+            blocker.database().listener().gaveWay(blocker);
         }
     }
 

@@ -541,6 +541,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     @Override
+    public void gaveWay(ConnectionContext connection) {
+        count(Refusal.Cause.PRIORITY);
+    }
+
+    @Override
     public void ended(TransactionContext transaction, boolean isCommitted) {
         openWrites.decrementAndGet();
         if (isCommitted) {
@@ -709,10 +714,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void onGap(Position firstHeld, String reason) {
-        ReplicaException gap = new ReplicaException("the group's log no longer holds what this replica lacks (" + reason
+        ReplicaException gap = gap(reason);
+        fail(String.valueOf(gap.getMessage()), gap);
+    }
+
+    private static ReplicaException gap(String reason) {
+        return new ReplicaException("the group's log no longer holds what this replica lacks (" + reason
                 + "). Stop another replica in order and copy its database and, from its directory, the file checkpoint here; or, "
                 + "if the group's log still begins at its first entry, delete database and directory here");
-        fail(String.valueOf(gap.getMessage()), gap);
     }
 
     @Override
@@ -741,6 +750,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 }
                 return;
             }
+        }
+        if (chunks.length > 0 && chunks[0] <= log().firstHeld().index()) {
+            // As a learner it did not count when the others released it.
+            throw gap("a part of transaction " + id + " lies at " + chunks[0]);
         }
         Content preceding = chunks.length == 0 ? Content.EMPTY : new LogContent(log(), chunks);
         WriteSet decoded = WriteSet.decode(writeSet, preceding);

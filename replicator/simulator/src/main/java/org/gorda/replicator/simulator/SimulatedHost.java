@@ -31,6 +31,9 @@ final class SimulatedHost {
 
     boolean diskFails;
 
+    /** Up to where its replica has said that it does not need the log any more. */
+    long released;
+
     private final SimulatedCluster cluster;
     private final SplittableRandom random;
     private boolean restarting;
@@ -84,6 +87,7 @@ final class SimulatedHost {
         end();
         cluster.protocol.disk(name).wipe();
         wipeDatabase();
+        released = 0;
     }
 
     void wipeDatabase() {

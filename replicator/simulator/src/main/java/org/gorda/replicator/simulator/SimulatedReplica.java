@@ -102,6 +102,10 @@ final class SimulatedReplica implements GroupListener, Effects {
     private boolean primaryHere;
     private boolean online;
     private boolean announced;
+
+    /** What comes next cannot be understood any more. */
+    private boolean lacking;
+
     private boolean dead;
     private boolean paused;
     private long visibleIndex;
@@ -333,10 +337,23 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void onMessage(Message message) {
+        if (lacking) {
+            return;
+        }
         cluster.witness.delivered(host.name, message);
         checkStored(message.position());
         core.delivered(message);
         last = message.position();
+    }
+
+    /** A chunk is not held any more, which is nobody's fault if this replica did not count when the others released it. */
+    private boolean lacks(long[] chunks) {
+        if (chunks.length > 0 && chunks[0] <= group.firstHeld().index() && chunks[0] > host.released) {
+            lacking = true;
+            host.wantCopy();
+            fail("a chunk is gone");
+        }
+        return lacking;
     }
 
     private void checkStored(Position position) {
@@ -352,6 +369,9 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void onCaughtUp(Position upTo) {
+        if (lacking) {
+            return;
+        }
         commitSegment();
         if (!toRelease.isEmpty()) {
             bank.flush();
@@ -400,6 +420,9 @@ final class SimulatedReplica implements GroupListener, Effects {
     public void commit(Position position, TransactionId id, long[] chunks, ByteBuffer writeSet) {
         if (position.index() <= stored.index() && chunks.length > 0 && cluster.flaw != Flaw.APPLIES_WHAT_IS_STORED) {
             cluster.witness.decided(host.name, position.index(), id, true);
+            return;
+        }
+        if (lacks(chunks)) {
             return;
         }
         Transfer transfer = Transfer.decode(id, read(chunks), writeSet);
@@ -548,6 +571,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     public void durableEverywhere(long index) {
         long needed = Math.min(index, restartIndex) - cluster.logRetained;
         if (needed > 0) {
+            host.released = Math.max(host.released, needed);
             group.release(new Position(last.group(), 0, needed));
         }
     }
