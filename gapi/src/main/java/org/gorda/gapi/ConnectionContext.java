@@ -11,6 +11,9 @@ public interface ConnectionContext {
     /** The session under which this connection's transactions are known to the group. */
     SessionId session();
 
+    /** Whether its transactions are to be as if one ran after the other. To be asked in the client's thread. */
+    boolean isSerializable();
+
     /** What the meta level has attached, if anything. */
     @Nullable
     Object attachment();

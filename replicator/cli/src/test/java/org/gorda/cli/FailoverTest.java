@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import org.awaitility.Awaitility;
+import org.gorda.bench.Acknowledged;
 import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
@@ -117,6 +118,38 @@ final class FailoverTest {
             assertThat(group.verify(WAIT).identical()).isTrue();
         }
         assertThat(median("frozen", gaps)).isLessThan(3000);
+    }
+
+    @Test
+    void whereEveryReplicaTakesWritesTheClientsOfAFrozenOneGoOnAtTheOthers() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("protocol", "certification"))) {
+            start(group);
+            LoadTest load = LoadTest.of(new TpcB(2, 1, 10_000))
+                    .target(group.url())
+                    .clients(6)
+                    .duration(Duration.ofSeconds(12));
+            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
+            Awaitility.await("the load runs")
+                    .atMost(WAIT)
+                    .until(() -> report.isDone() || load.acknowledged().count() > 100);
+            ReplicaProcess frozen = primary(group);
+            frozen.freeze();
+            LoadReport whole = report.get(2, TimeUnit.MINUTES);
+            frozen.thaw();
+            group.awaitOnline(WAIT, line -> {});
+            assertThat(whole.abortedInAll()).as("what the frozen one was doing").isPositive();
+            assertThat(whole.unknown()).isZero();
+            for (ReplicaProcess replica : group.replicas()) {
+                try (Connection connection = own(group, replica)) {
+                    Acknowledged.Lookup found = load.acknowledged().lookup().in(connection);
+                    assertThat(found.lost()).as("lost on " + replica.name()).isZero();
+                    assertThat(found.unexpected())
+                            .as("resurrected on " + replica.name())
+                            .isZero();
+                }
+            }
+            assertThat(group.verify(WAIT).identical()).isTrue();
+        }
     }
 
     private static void freezeAndWake(ReplicaGroup group, int number, List<Long> gaps) throws Exception {

@@ -19,6 +19,7 @@ import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.store.access.TransactionController;
+import org.apache.derby.iapi.transaction.TransactionControl;
 import org.apache.derby.impl.sql.GenericPreparedStatement;
 import org.apache.derby.impl.sql.conn.GenericLanguageConnectionContext;
 import org.apache.derby.shared.common.error.ExceptionSeverity;
@@ -162,6 +163,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     @Override
     public SessionId session() {
         return session;
+    }
+
+    @Override
+    public boolean isSerializable() {
+        return getCurrentIsolationLevel() == TransactionControl.SERIALIZABLE_ISOLATION_LEVEL;
     }
 
     @Override

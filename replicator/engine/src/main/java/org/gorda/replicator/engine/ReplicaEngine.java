@@ -379,6 +379,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             }
             long current = epoch;
             checkWritable();
+            if (everywhere && transaction.connection().isSerializable()) {
+                throw refuse(
+                        Refusal.Cause.UNSUPPORTED,
+                        "SERIALIZABLE cannot be had yet where every replica takes writes, because what a transaction reads"
+                                + " is not compared: use REPEATABLE READ, or run protocol=primary-backup");
+            }
             transaction.attach(current);
             begun = true;
         } finally {

@@ -350,6 +350,19 @@ class CertificationTest {
     }
 
     @Test
+    void serializableIsRefusedBecauseItCannotBeHad() throws SQLException {
+        execute(0, "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        assertThatThrownBy(() -> transaction(0, (connection, statement) -> {
+                    connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+                    statement.execute("INSERT INTO T VALUES (1)");
+                }))
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
+                .hasMessageContaining("REPEATABLE READ");
+        execute(0, "INSERT INTO T VALUES (1)");
+    }
+
+    @Test
     void aReplicaThatWasAwayComesBackAndDecidesAsTheOthers() throws Exception {
         execute(
                 0,
