@@ -13,6 +13,17 @@ public interface SuspendedCommit {
     /** What the transaction has changed. */
     WriteSet writeSet();
 
+    /**
+     * The transaction is about to be sent: from now on, if an applied change needs its locks, it gives them up but not its commit. Until
+     * then it is rolled back like one that runs.
+     *
+     * @return false if that has happened, or it was answered otherwise
+     */
+    boolean handOver();
+
+    /** Whether it was answered, so that nobody waits for it any more. */
+    boolean isAnswered();
+
     /** Since when it waits, by {@link System#nanoTime}. */
     long sinceNanos();
 

@@ -93,6 +93,7 @@ public final class MetaLevel implements TransactionListener {
             how = answer;
             nanos = patience.toNanos();
         }
+        commit.handOver();
         how.accept(commit);
         return nanos;
     }

@@ -18,6 +18,8 @@ final class LocalCommit implements SuspendedCommit {
     private enum State {
         /** The client's thread waits; the transaction is open. */
         WAITING,
+        /** As before; and it is sent, so that only the group decides. */
+        SENT,
         /** The client's thread waits; it rolls back for an ordered change, or has. */
         LOST,
         /** Another thread is committing it. */
@@ -127,25 +129,39 @@ final class LocalCommit implements SuspendedCommit {
         }
     }
 
-    private boolean isAnswered() {
+    @Override
+    public boolean isAnswered() {
         State now = state.get();
         return now == State.RELEASED || now == State.ABORTED || now == State.FAILED;
     }
 
+    @Override
+    public boolean handOver() {
+        return state.compareAndSet(State.WAITING, State.SENT);
+    }
+
     /**
-     * Gives up the transaction's locks for an ordered change, but not its commit, which the group decides; the client's thread rolls
-     * back and waits on. Does nothing if it is answered.
+     * Gives up the transaction's locks for an ordered change. If it is sent, its commit is for the group to decide: the client's thread
+     * rolls back and waits on. Does nothing if it is answered.
+     *
+     * @return whether it was not sent, and is refused now
      */
-    void lose() {
-        if (state.compareAndSet(State.WAITING, State.LOST)) {
+    boolean giveWay(Refusal why) {
+        if (state.compareAndSet(State.SENT, State.LOST)) {
             lost = true;
             LockSupport.unpark(client);
+            return false;
         }
+        return refuse(State.WAITING, why);
     }
 
     private boolean refuse(Refusal why) {
+        return refuse(State.WAITING, why) || refuse(State.SENT, why) || refuse(State.LOST, why);
+    }
+
+    private boolean refuse(State from, Refusal why) {
         // The reason must be there before the client's thread sees the state.
-        if (!state.compareAndSet(State.WAITING, State.REFUSING) && !state.compareAndSet(State.LOST, State.REFUSING)) {
+        if (!state.compareAndSet(from, State.REFUSING)) {
             return false;
         }
         refusal = why;
@@ -159,7 +175,8 @@ final class LocalCommit implements SuspendedCommit {
         if (position != null) {
             connection.database().checkNew(position);
         }
-        if (!state.compareAndSet(State.WAITING, State.COMMITTING)) {
+        if (!state.compareAndSet(State.SENT, State.COMMITTING)
+                && !state.compareAndSet(State.WAITING, State.COMMITTING)) {
             return false;
         }
         try {

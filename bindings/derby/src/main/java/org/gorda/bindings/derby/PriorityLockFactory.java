@@ -316,19 +316,14 @@ public final class PriorityLockFactory implements LockFactory {
         if (open == null && waitedNanos < readGraceNanos) {
             return;
         }
+        Refusal refusal = new Refusal(
+                Refusal.Cause.PRIORITY,
+                "the transaction held a lock that a change ordered by the group needed: try again");
         LocalCommit suspended = open == null ? null : open.commit();
-        if (suspended != null) {
-            // Whether it is committed is for the group to decide; its changes can be made again.
-            suspended.lose();
-            return;
-        }
-        if (blocker.refusal() == null
-                && roll(
-                        open,
-                        blocker,
-                        new Refusal(
-                                Refusal.Cause.PRIORITY,
-                                "the transaction held a lock that a change ordered by the group needed: try again"))) {
+        boolean rolled = suspended == null
+                ? blocker.refusal() == null && roll(open, blocker, refusal)
+                : suspended.giveWay(refusal);
+        if (rolled) {
             blocker.database().listener().gaveWay(blocker);
         }
     }

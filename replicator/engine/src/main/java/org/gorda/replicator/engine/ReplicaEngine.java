@@ -476,15 +476,26 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         boolean asked = false;
         try {
             int chunks = chunkSender.send(
-                    group().data(), id, begunIn, base, writeSet, () -> executesHere && begunIn == epoch);
+                    group().data(),
+                    id,
+                    begunIn,
+                    base,
+                    writeSet,
+                    () -> executesHere && begunIn == epoch && !commit.isAnswered());
             ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
             ReplicaMessage.putWriteSetHeader(message, id, begunIn, transaction.begunAt(), executedIndex, chunks);
+            if (!commit.handOver()) {
+                throw new RefusedException(new Refusal(
+                        Refusal.Cause.PRIORITY, "transaction " + id + " gave way before it was sent: run it again"));
+            }
             // Before it is sent, because the answer may be quicker than this thread.
             inFlight.put(id, commit);
             group().data().multicast(message.rewind(), configuration.commitTimeout());
             asked = true;
         } catch (RefusedException e) {
-            count(e.refusal().cause());
+            if (!commit.isAnswered()) {
+                count(e.refusal().cause());
+            }
             throw e;
         } catch (GroupException e) {
             inFlight.remove(id);

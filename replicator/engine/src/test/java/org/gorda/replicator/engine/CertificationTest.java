@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
@@ -315,6 +316,47 @@ class CertificationTest {
                     .doesNotContainKey(Refusal.Cause.CONFLICT);
         }
         assertThat(done).as("each made progress").doesNotContain(0);
+    }
+
+    /** It would hold up everything: what it waits for is delivered by the thread that waits for its locks. */
+    @Test
+    void aLargeTransactionThatIsOnlyPartlySentMakesWay() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
+                "CREATE TABLE L (ID INTEGER NOT NULL PRIMARY KEY, B BLOB)",
+                "INSERT INTO T VALUES (0, 0)");
+        awaitEverywhere();
+        byte[] large = new byte[24 << 20];
+        Future<Integer> writing = clients.submit(() -> {
+            int lost = 0;
+            for (int i = 0; i < 4; i++) {
+                int id = i;
+                boolean done = transaction(0, (connection, statement) -> {
+                    statement.executeUpdate("UPDATE T SET N = N + 1");
+                    try (PreparedStatement insert = connection.prepareStatement("INSERT INTO L VALUES (?, ?)")) {
+                        insert.setInt(1, id);
+                        insert.setBytes(2, large);
+                        insert.executeUpdate();
+                    }
+                });
+                lost += done ? 0 : 1;
+            }
+            return lost;
+        });
+        long slowest = 0;
+        int done = 0;
+        while (!writing.isDone()) {
+            long begin = System.nanoTime();
+            done += transaction(1, (connection, statement) -> statement.executeUpdate("UPDATE T SET N = N + 1"))
+                    ? 1
+                    : 0;
+            slowest = Math.max(slowest, System.nanoTime() - begin);
+        }
+        assertThat(writing.get()).as("large ones that lost").isPositive();
+        assertThat(Duration.ofNanos(slowest)).isLessThan(Duration.ofSeconds(15));
+        cluster.assertIdentical();
+        assertThat(number(2, "SELECT N FROM T")).isEqualTo(done + 4 - writing.get());
     }
 
     @Test
