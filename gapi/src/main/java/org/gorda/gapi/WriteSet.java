@@ -1,6 +1,7 @@
 package org.gorda.gapi;
 
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
@@ -20,8 +21,10 @@ public final class WriteSet {
     private final int keys;
     private final long precedingLength;
     private final Content preceding;
+    private final List<TableShape> shapes;
 
-    WriteSet(byte[] bytes, int offset, int length, Content preceding) {
+    WriteSet(byte[] bytes, int offset, int length, Content preceding, List<TableShape> shapes) {
+        this.shapes = shapes;
         this.bytes = bytes;
         this.offset = offset;
         this.length = length;
@@ -70,7 +73,7 @@ public final class WriteSet {
             buffer.duplicate().get(bytes);
             offset = 0;
         }
-        WriteSet decoded = new WriteSet(bytes, offset, length, preceding);
+        WriteSet decoded = new WriteSet(bytes, offset, length, preceding, List.of());
         CRC32C crc = new CRC32C();
         crc.update(bytes, offset + 8, length - 8);
         int stored = ByteBuffer.wrap(bytes, offset + 4, 4).getInt();
@@ -97,6 +100,11 @@ public final class WriteSet {
         }
         return ByteBuffer.wrap(bytes, offset - headerBytes, headerBytes + length)
                 .slice();
+    }
+
+    /** Its tables as {@link WriteSetReader#tableIndex} counts them; none where it was decoded. */
+    public List<TableShape> shapes() {
+        return shapes;
     }
 
     /** How many bytes it has, with what precedes it. */

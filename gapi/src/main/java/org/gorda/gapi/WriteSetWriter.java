@@ -578,6 +578,7 @@ public final class WriteSetWriter {
         byte[] finished = bytes;
         int length = size - headroom;
         bytes = new byte[Math.max(1024, Math.min(Integer.highestOneBit(length) * 2, KEPT_BYTES_MAX))];
-        return new WriteSet(finished, headroom, length, spool);
+        List<TableShape> shapes = Arrays.asList(Arrays.copyOf(tables, tableCount));
+        return new WriteSet(finished, headroom, length, spool, shapes);
     }
 }

@@ -28,7 +28,7 @@ final class Certifier {
     /** A stretch ends after so many places in the order, or so many keys. */
     static final int STRETCH_PLACES = 50_000;
 
-    static final int STRETCH_KEYS = 1 << 19;
+    static final int STRETCH_KEYS = 1 << 18;
 
     /** So many certified transactions can be named to those that lose against them. */
     private static final int WINNERS_KEPT = 8192;

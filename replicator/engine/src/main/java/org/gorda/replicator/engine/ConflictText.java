@@ -6,30 +6,27 @@ import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.gorda.gapi.KeyHasher;
-import org.gorda.gapi.MalformedWriteSetException;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetReader;
 import org.gorda.replicator.core.Conflict;
 import org.jspecify.annotations.Nullable;
 
-/** Tells the client that lost a conflict what it was about: replicas only compare hashes of keys, but its own rows are still here. */
+/**
+ * Tells the client that lost a conflict what it was about: replicas only compare hashes of keys, but its own rows are still here. Of a
+ * large write set, part of which is in a file, only the tables are told: it is the delivery that waits.
+ */
 final class ConflictText {
 
     private final WriteSet writeSet;
-    private final Map<String, TableShape> shapes;
 
     /**
-     * @param writeSet of the transaction that lost
-     * @param tables as they are now
+     * @param writeSet of the transaction that lost, as it was written here
      */
-    ConflictText(WriteSet writeSet, List<TableShape> tables) {
+    ConflictText(WriteSet writeSet) {
         this.writeSet = writeSet;
-        this.shapes = tables.stream().collect(Collectors.toMap(TableShape::toString, Function.identity(), (a, b) -> a));
     }
 
     /**
@@ -49,17 +46,10 @@ final class ConflictText {
         if (hash == KeyHasher.SCHEMA) {
             return "the schema, which one of the two changed";
         }
-        WriteSetReader in = new WriteSetReader(writeSet);
-        String found = null;
-        try {
-            found = row(in, hash);
-        } catch (MalformedWriteSetException e) {
-            throw new IllegalStateException("this replica's own write set cannot be read", e);
-        }
+        String found = writeSet.precedingLength() > 0 ? null : row(new WriteSetReader(writeSet), hash);
         return found != null
                 ? found
-                : "a unique or foreign key of "
-                        + in.tables().stream().map(Object::toString).collect(Collectors.joining(" or "));
+                : "a key of " + writeSet.shapes().stream().map(Object::toString).collect(Collectors.joining(" or "));
     }
 
     /** The row whose primary key has that hash; null if there is none among the changes. */
@@ -67,11 +57,7 @@ final class ConflictText {
         for (WriteSetReader.Kind kind = in.next(); kind != null; kind = in.next()) {
             switch (kind) {
                 case INSERT, UPDATE, DELETE -> {
-                    TableShape shape =
-                            shapes.get(in.tables().get(in.tableIndex()).toString());
-                    if (shape == null) {
-                        return null; // changed meanwhile
-                    }
+                    TableShape shape = writeSet.shapes().get(in.tableIndex());
                     List<@Nullable Object> key = readKey(in, kind, shape);
                     if (hash == hash(shape, key)) {
                         return shape + " key "

@@ -870,7 +870,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (waiting == null) {
             return;
         }
-        String text = new ConflictText(waiting.writeSet(), database().tables()).of(conflict, age(conflict.index()));
+        String text = new ConflictText(waiting.writeSet()).of(conflict, age(conflict.index()));
         Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, text);
         if (waiting.abort(refusal)) {
             count(refusal.cause());
