@@ -37,6 +37,12 @@ public interface TransactionListener {
      */
     long committing(SuspendedCommit commit);
 
+    /**
+     * A suspended commit is about to be committed at this place in the order, and cannot be lost any more; its locks are still held. Called by
+     * {@link SuspendedCommit#commit}, only if that does not return false.
+     */
+    default void executed(StoredPosition position) {}
+
     /** A suspended commit has waited as long as it may. It must be answered by now or by this call. */
     void overdue(SuspendedCommit commit);
 

@@ -180,6 +180,9 @@ final class LocalCommit implements SuspendedCommit {
             return false;
         }
         try {
+            if (position != null) {
+                connection.database().listener().executed(position);
+            }
             connection.commitInStore(position, durable, byUser);
             if (position != null) {
                 connection.database().committed(position);

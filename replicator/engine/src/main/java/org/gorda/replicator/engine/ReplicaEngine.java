@@ -515,6 +515,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return configuration.commitTimeout().toNanos();
     }
 
+    /** Not before it is sure: who has its locks because it was lost has not seen what it did. */
+    @Override
+    public void executed(StoredPosition position) {
+        executedIndex = position.index();
+    }
+
     @Override
     public void overdue(SuspendedCommit commit) {
         if (!everywhere) {
@@ -757,7 +763,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (waiting != null) {
             commitSegment();
             boolean durable = false;
-            executedIndex = position.index();
             if (waiting.commit(storedAt(position), durable)) {
                 visible(position.index());
                 if (configuration.durability() == Durability.LOCAL) {
