@@ -53,7 +53,7 @@ final class FailoverTest {
         LoadTest load = LoadTest.of(new TpcB(1, 1, 10_000))
                 .target(group.url())
                 .clients(4)
-                .duration(Duration.ofSeconds(8))
+                .duration(Duration.ofSeconds(12))
                 .progress(System.out::println);
         CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
         Awaitility.await("the load runs")
@@ -65,7 +65,7 @@ final class FailoverTest {
         report.get(2, TimeUnit.MINUTES).requireConsistent();
         assertThat(load.acknowledged().count())
                 .as("acknowledged after the fault")
-                .isGreaterThan(before + 10); // of a machine that has other work, too
+                .isGreaterThan(before + 50);
         LoadTest.Silence silence = load.longestSilence(at, Duration.ofSeconds(2));
         return silence == null ? 0 : silence.millis();
     }
