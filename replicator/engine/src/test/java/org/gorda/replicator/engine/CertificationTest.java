@@ -325,7 +325,9 @@ class CertificationTest {
                 0,
                 "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
                 "CREATE TABLE L (ID INTEGER NOT NULL PRIMARY KEY, B BLOB)",
-                "INSERT INTO T VALUES (0, 0)");
+                "CREATE TABLE S (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
+                "INSERT INTO T VALUES (0, 0)",
+                "INSERT INTO S VALUES (0, 0)");
         awaitEverywhere();
         byte[] large = new byte[24 << 20];
         Future<Integer> writing = clients.submit(() -> {
@@ -333,12 +335,13 @@ class CertificationTest {
             for (int i = 0; i < 4; i++) {
                 int id = i;
                 boolean done = transaction(0, (connection, statement) -> {
-                    statement.executeUpdate("UPDATE T SET N = N + 1");
                     try (PreparedStatement insert = connection.prepareStatement("INSERT INTO L VALUES (?, ?)")) {
                         insert.setInt(1, id);
                         insert.setBytes(2, large);
                         insert.executeUpdate();
                     }
+                    // Last, so that others meet its lock while it is sent.
+                    statement.executeUpdate("UPDATE T SET N = N + 1");
                 });
                 lost += done ? 0 : 1;
             }
@@ -348,6 +351,8 @@ class CertificationTest {
         int done = 0;
         while (!writing.isDone()) {
             long begin = System.nanoTime();
+            // Of the replica that sends, too, whose delivery would stand still.
+            transaction(0, (connection, statement) -> statement.executeUpdate("UPDATE S SET N = N + 1"));
             done += transaction(1, (connection, statement) -> statement.executeUpdate("UPDATE T SET N = N + 1"))
                     ? 1
                     : 0;
