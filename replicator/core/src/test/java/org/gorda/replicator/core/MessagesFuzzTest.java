@@ -6,13 +6,18 @@ import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.WriteSetWriter;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
@@ -78,6 +83,28 @@ class MessagesFuzzTest {
         return array(core.checkpoint());
     }
 
+    /** The state of a group where every member executes, with keys to certify against. */
+    private static byte[] certifyingCheckpoint() {
+        WriteSetWriter out = new WriteSetWriter(ReplicaMessage.WRITE_SET_HEADER_BYTES, 1 << 20, Path.of("none"));
+        out.insert(new TableShape("S", "T", List.of(), List.of()), 0);
+        for (KeyMode mode : KeyMode.values()) {
+            out.key(mode, 77);
+            out.key(mode, KeyHasher.SCHEMA);
+        }
+        ByteBuffer commit = out.finish().precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
+        ReplicaMessage.putWriteSetHeader(commit, TRANSACTION, 1, 1, 1, 0);
+        ReplicaCore core = new ReplicaCore(SELF, 5, true, nothing());
+        long index = 1;
+        for (ByteBuffer message : List.of(ReplicaMessage.encode(new ReplicaMessage.Everywhere()), commit.rewind())) {
+            core.delivered(
+                    new Message(new Position(new GroupId(1, 2), 1, index), new MessageId(SELF, 1, index), message));
+            index++;
+        }
+        byte[] state = array(core.checkpoint());
+        assertThat(state).hasSizeGreaterThan(array(new ReplicaCore(SELF, 5, true, nothing()).checkpoint()).length + 60);
+        return state;
+    }
+
     private static byte[] mutate(byte[] valid, SplittableRandom random) {
         byte[] bytes = valid.clone();
         if (random.nextInt(4) == 0) {
@@ -138,12 +165,16 @@ class MessagesFuzzTest {
 
     @Test
     void aDeliveredMessageOfAnyBytesIsValidOrMalformed() {
-        fuzz(messages(), ReplicaMessage::decode);
+        List<byte[]> messages = messages();
+        messages.add(array(ReplicaMessage.encode(new ReplicaMessage.Everywhere())));
+        fuzz(messages, ReplicaMessage::decode);
     }
 
     @Test
     void aRestoredCheckpointOfAnyBytesIsValidOrMalformed() {
-        fuzz(List.of(checkpoint()), state -> new ReplicaCore(SELF, 5, false, nothing()).restore(state));
+        fuzz(
+                List.of(checkpoint(), certifyingCheckpoint()),
+                state -> new ReplicaCore(SELF, 5, false, nothing()).restore(state));
     }
 
     @Test
