@@ -4,9 +4,9 @@ import java.sql.Connection;
 
 /**
  * Brings changes of others into the database: without triggers, cascades or capture, and with priority over local transactions,
- * of which those in the way are rolled back. One of them whose commit was {@linkplain SuspendedCommit#handOver handed over} goes on waiting for its answer without its changes:
- * {@link SuspendedCommit#commit} then returns false. Changes applied since the last commit become visible together. Confined to one
- * thread.
+ * of which those in the way are rolled back. One of them whose commit was {@linkplain SuspendedCommit#handOver handed over} goes
+ * on waiting for its answer without its changes: {@link SuspendedCommit#commit} then returns false. Changes applied since the last
+ * commit become visible together. Confined to one thread.
  */
 public interface Applier extends AutoCloseable {
 

@@ -50,6 +50,8 @@ public final class PriorityLockFactory implements LockFactory {
     private static final Logger LOG = LoggerFactory.getLogger(PriorityLockFactory.class);
     private static final int SLICE_MILLIS = 20;
     private static final int HELPERS = 8;
+    private static final Refusal GAVE_WAY = new Refusal(
+            Refusal.Cause.PRIORITY, "the transaction held a lock that a change ordered by the group needed: try again");
 
     /**
      * How long Derby's own transactions wait, but for those that a client's statement needs. By one a commit removes what its transaction
@@ -316,13 +318,10 @@ public final class PriorityLockFactory implements LockFactory {
         if (open == null && waitedNanos < readGraceNanos) {
             return;
         }
-        Refusal refusal = new Refusal(
-                Refusal.Cause.PRIORITY,
-                "the transaction held a lock that a change ordered by the group needed: try again");
         LocalCommit suspended = open == null ? null : open.commit();
         boolean rolled = suspended == null
-                ? blocker.refusal() == null && roll(open, blocker, refusal)
-                : suspended.giveWay(refusal);
+                ? blocker.refusal() == null && roll(open, blocker, GAVE_WAY)
+                : suspended.giveWay(GAVE_WAY);
         if (rolled) {
             blocker.database().listener().gaveWay(blocker);
         }
