@@ -4,6 +4,9 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.MemberId;
@@ -61,6 +64,7 @@ final class Channels {
                 new GMS()
                         .setJoinTimeout(electionMillis)
                         .setLeaveTimeout(electionMillis)
+                        .setMembershipChangePolicy(new LargestPartLeads())
                         .printLocalAddress(false)));
         if (order == Service.Order.TOTAL) {
             // Right above GMS, so that views lie at the same place among the messages.
@@ -74,6 +78,24 @@ final class Channels {
         channel.addAddressGenerator(
                 () -> ExtendedUUID.randomUUID(configuration.self().name()).put(MEMBER, name));
         return channel;
+    }
+
+    /**
+     * Who was cut off never coordinates the merged view, from which it leaves at once. Otherwise a majority's member that sees that view
+     * only on one side keeps a coordinator that has stopped to be one, and that drops what it is sent to be ordered.
+     */
+    private static final class LargestPartLeads extends GMS.DefaultMembershipPolicy {
+
+        @Override
+        public List<Address> getNewMembership(Collection<Collection<Address>> parts) {
+            return parts.stream()
+                    .sorted(Comparator.<Collection<Address>>comparingInt(Collection::size)
+                            .reversed()
+                            .thenComparing(part -> Collections.min(part)))
+                    .flatMap(Collection::stream)
+                    .distinct()
+                    .toList();
+        }
     }
 
     /** The member at an address, null if it is none of ours. */
