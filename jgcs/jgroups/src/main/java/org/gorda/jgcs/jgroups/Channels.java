@@ -8,6 +8,7 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Service;
@@ -94,7 +95,7 @@ final class Channels {
                             .thenComparing(part -> Collections.min(part)))
                     .flatMap(Collection::stream)
                     .distinct()
-                    .toList();
+                    .collect(Collectors.toCollection(ArrayList::new)); // the caller removes from it
         }
     }
 
