@@ -26,6 +26,11 @@ public interface Group extends AutoCloseable {
     /** Empty if the toolkit keeps no log. */
     Optional<LogSession> log();
 
+    /** Empty if the toolkit has no way from one member to another outside the order. */
+    default Optional<DirectSession> direct() {
+        return Optional.empty();
+    }
+
     @Override
     void close();
 }

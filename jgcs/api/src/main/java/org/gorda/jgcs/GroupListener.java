@@ -1,8 +1,10 @@
 package org.gorda.jgcs;
 
+import java.nio.ByteBuffer;
+
 /**
- * What a group tells its user. All methods are called by the group's one delivery thread, never two at a time; an exception
- * from any of them stops this member.
+ * What a group tells its user. All methods but {@link #onDirect} are called by the group's one delivery thread, never two at a time; an
+ * exception from any of them stops this member.
  */
 public interface GroupListener extends MessageListener {
 
@@ -18,6 +20,13 @@ public interface GroupListener extends MessageListener {
      * @param reason what was asked for and why it cannot be had
      */
     void onGap(Position firstHeld, String reason);
+
+    /**
+     * A member has sent this by {@link DirectSession}. Called by any thread, beside the other methods; must return at once.
+     *
+     * @param payload may be kept
+     */
+    default void onDirect(MemberId from, ByteBuffer payload) {}
 
     /**
      * This member has stopped for good because going on could lose or change what others rely on, for instance after a disk

@@ -452,6 +452,20 @@ public abstract class GroupTck {
     }
 
     @Test
+    void oneMemberIsToldSomethingOutsideTheOrder() {
+        form(3);
+        assumeTrue(cluster.group(0).direct().isPresent(), "the protocol has no direct messages");
+        String text = "for you alone";
+        ByteBuffer payload = ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8));
+        cluster.group(0).direct().orElseThrow().send(cluster.id(1), payload);
+        cluster.await("it arrives", () -> cluster.recorder(1).direct().equals(List.of(cluster.id(0) + ": " + text)));
+        sendAndAwait(2, "for all");
+        settle(allBut());
+        assertThat(cluster.recorder(1).texts()).contains("for all").doesNotContain(text);
+        assertThat(cluster.recorder(2).direct()).isEmpty();
+    }
+
+    @Test
     void strongReadSeesWhatWasDecidedBefore() {
         form(3);
         for (int member : allBut()) {

@@ -1,11 +1,13 @@
 package org.gorda.jgcs.tck;
 
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
+import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.View;
@@ -15,6 +17,7 @@ public final class Recorder implements GroupListener {
 
     private final List<Message> messages = new ArrayList<>();
     private final List<String> texts = new ArrayList<>();
+    private final List<String> direct = new ArrayList<>();
     private final List<String> gaps = new ArrayList<>();
     private View view = new View(List.of(), List.of(), java.util.Optional.empty(), false);
     private Position caughtUp = Position.START;
@@ -58,6 +61,16 @@ public final class Recorder implements GroupListener {
     @Override
     public synchronized void onGap(Position firstHeld, String reason) {
         gaps.add(firstHeld + ": " + reason);
+    }
+
+    @Override
+    public synchronized void onDirect(MemberId from, ByteBuffer payload) {
+        direct.add(from + ": " + StandardCharsets.UTF_8.decode(payload.duplicate()));
+    }
+
+    /** What others have sent to this member alone. */
+    public synchronized List<String> direct() {
+        return List.copyOf(direct);
     }
 
     @Override

@@ -19,6 +19,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.gorda.jgcs.ControlSession;
 import org.gorda.jgcs.DataSession;
+import org.gorda.jgcs.DirectSession;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
@@ -52,7 +53,14 @@ import org.slf4j.LoggerFactory;
  * ticker} lets time pass; {@code delivery} calls the listener; {@code disk} forces, reads for followers that lag, and compacts.
  */
 final class RaftGroup
-        implements Group, DataSession, ControlSession, MembershipSession, LogSession, Member.Host, Transport.Listener {
+        implements Group,
+                DataSession,
+                ControlSession,
+                MembershipSession,
+                LogSession,
+                DirectSession,
+                Member.Host,
+                Transport.Listener {
 
     private static final Logger LOG = LoggerFactory.getLogger(RaftGroup.class);
     private static final int READ_BYTES = 1 << 20;
@@ -153,6 +161,11 @@ final class RaftGroup
         return Optional.of(this);
     }
 
+    @Override
+    public Optional<DirectSession> direct() {
+        return Optional.of(this);
+    }
+
     // -------------------------------------------------------------------------------------------------------- send
 
     @Override
@@ -173,6 +186,16 @@ final class RaftGroup
         }
         reactor.execute(() -> {});
         return new MessageId(self(), member.incarnation(), sequence);
+    }
+
+    @Override
+    public void send(MemberId to, ByteBuffer payload) {
+        if (payload.remaining() > configuration.messageBytesMax()) {
+            throw new MessageTooLargeException(payload.remaining(), configuration.messageBytesMax());
+        }
+        if (stopped == null) {
+            transport.send(to, member.direct(payload));
+        }
     }
 
     /** An interrupt is kept for later: the caller's transaction depends on whether this was sent. */
@@ -493,6 +516,11 @@ final class RaftGroup
             // Its dependants must not run inside the reactor.
             waiting.completeAsync(() -> index);
         }
+    }
+
+    @Override
+    public void direct(MemberId from, ByteBuffer payload) {
+        listener.onDirect(from, payload);
     }
 
     // --------------------------------------------------------------------------------------- membership and the log

@@ -10,6 +10,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import org.gorda.jgcs.ControlSession;
 import org.gorda.jgcs.DataSession;
+import org.gorda.jgcs.DirectSession;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
@@ -45,6 +46,7 @@ public final class SimulatedGroup
                 ControlSession,
                 MembershipSession,
                 LogSession,
+                DirectSession,
                 Member.Host,
                 SimulatedNetwork.Node {
 
@@ -219,6 +221,26 @@ public final class SimulatedGroup
     @Override
     public Optional<LogSession> log() {
         return Optional.of(this);
+    }
+
+    @Override
+    public Optional<DirectSession> direct() {
+        return Optional.of(this);
+    }
+
+    @Override
+    public void send(MemberId to, ByteBuffer payload) {
+        if (payload.remaining() > configuration.messageBytesMax()) {
+            throw new MessageTooLargeException(payload.remaining(), configuration.messageBytesMax());
+        }
+        if (stopped == null) {
+            send(to, member.direct(payload));
+        }
+    }
+
+    @Override
+    public void direct(MemberId from, ByteBuffer payload) {
+        listener.onDirect(from, payload);
     }
 
     @Override

@@ -33,4 +33,7 @@ sealed interface Frame {
      * @param index the index asked for or the index of the change, or a negative number if the leader could not
      */
     record Answer(long number, long index) implements Frame {}
+
+    /** What a member's user sends to this one's, outside the order. */
+    record Direct(ByteBuffer payload) implements Frame {}
 }

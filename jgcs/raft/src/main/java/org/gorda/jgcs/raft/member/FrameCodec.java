@@ -47,6 +47,7 @@ final class FrameCodec {
     private static final byte EXPECTED = 10;
     private static final byte ASK = 11;
     private static final byte ANSWER = 12;
+    private static final byte DIRECT = 13;
 
     private final long groupName;
     private final byte[] self;
@@ -107,6 +108,9 @@ final class FrameCodec {
                     .put(about));
         } else if (frame instanceof Frame.Answer answer) {
             return seal(begin(ANSWER, 16).putLong(answer.number()).putLong(answer.index()));
+        } else if (frame instanceof Frame.Direct direct) {
+            return seal(begin(DIRECT, direct.payload().remaining())
+                    .put(direct.payload().duplicate()));
         }
         throw new AssertionError(frame);
     }
@@ -311,6 +315,7 @@ final class FrameCodec {
             case EXPECTED -> new Frame.Expected(in.getLong(), in.getLong());
             case ASK -> new Frame.Ask(in.getLong(), question(in.get()), MessageHeader.readMember(in));
             case ANSWER -> new Frame.Answer(in.getLong(), in.getLong());
+            case DIRECT -> new Frame.Direct(in.slice());
             default -> throw new CorruptEntryException("a frame of unknown type " + type);
         };
     }

@@ -57,6 +57,9 @@ public final class Member implements Effects {
          * @param index negative if it could not be done now, or if whether it was done is not known
          */
         void answered(long number, long index);
+
+        /** Another member's user has sent this to ours. */
+        void direct(MemberId from, ByteBuffer payload);
     }
 
     private static final int BATCH_BYTES = RaftCore.BATCH_BYTES;
@@ -218,6 +221,8 @@ public final class Member implements Effects {
             takeQuestion(new Asker(from, ask.number()), ask.question(), ask.about());
         } else if (frame instanceof Frame.Answer answer) {
             host.answered(answer.number(), answer.index());
+        } else if (frame instanceof Frame.Direct direct) {
+            host.direct(from, direct.payload());
         }
     }
 
@@ -283,6 +288,11 @@ public final class Member implements Effects {
         } else {
             send(leader, new Frame.Ask(number, question, about));
         }
+    }
+
+    /** A frame that brings a user's message to another member's user. Thread-safe. */
+    public byte[] direct(ByteBuffer payload) {
+        return codec.encode(new Frame.Direct(payload));
     }
 
     /** Does what the events since the last flush have made possible; to be called after each or after several. */

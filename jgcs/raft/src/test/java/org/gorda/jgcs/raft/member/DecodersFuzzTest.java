@@ -76,6 +76,7 @@ class DecodersFuzzTest {
         frames.add(new Frame.Expected(4, 5));
         frames.add(new Frame.Ask(6, Question.ADD, OTHER));
         frames.add(new Frame.Answer(6, -1));
+        frames.add(new Frame.Direct(ByteBuffer.wrap(new byte[] {1, 2, 3})));
         return frames;
     }
 
