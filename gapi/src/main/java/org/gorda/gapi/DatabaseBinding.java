@@ -33,6 +33,13 @@ public interface DatabaseBinding {
     void load(Path snapshot, DatabaseConfiguration configuration);
 
     /**
+     * Deletes a database, which is not open, if it is there. If that is interrupted, what is left is no database.
+     *
+     * @throws ReflectionException if it cannot be deleted
+     */
+    void drop(DatabaseConfiguration configuration);
+
+    /**
      * Looks for what in a database cannot be replicated, before it is; as far as its catalogue shows it. Changes nothing.
      *
      * @param connection to the database, by whatever driver, whose transaction is used

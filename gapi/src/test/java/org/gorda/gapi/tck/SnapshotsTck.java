@@ -110,6 +110,11 @@ public abstract class SnapshotsTck extends BindingTck {
                 .hasMessageContaining("exists");
         execute("INSERT INTO T VALUES (2)");
         load(snapshot, new MetaLevel()).close();
+        tested().binding().drop(configuration("copy"));
+        tested().binding().drop(configuration("copy"));
+        try (ReflectedDatabase copy = load(snapshot, new MetaLevel())) {
+            assertThat(count(copy, "T")).as("dropped, and loaded again").isEqualTo(1);
+        }
         assertThat(count(origin, "T")).isEqualTo(2);
         assertEqual();
         assertThat(unfinished()).isEmpty();

@@ -43,6 +43,11 @@ public final class DerbyBinding implements DatabaseBinding {
     }
 
     @Override
+    public void drop(DatabaseConfiguration configuration) {
+        DerbySnapshot.drop(Path.of(configuration.location()));
+    }
+
+    @Override
     public Optional<List<Finding>> examine(Connection connection) throws SQLException {
         boolean isDerby = connection.getMetaData().getDatabaseProductName().equals("Apache Derby");
         return isDerby ? Optional.of(new CatalogueCheck(connection).findings()) : Optional.empty();

@@ -73,6 +73,19 @@ final class DerbySnapshot {
         }
     }
 
+    static void drop(Path database) {
+        try {
+            if (Files.exists(database)) {
+                Path unfinished = unfinished(database);
+                delete(unfinished);
+                Files.move(database, unfinished, StandardCopyOption.ATOMIC_MOVE);
+                delete(unfinished);
+            }
+        } catch (IOException e) {
+            throw new ReflectionException("the database " + database + " cannot be deleted: " + e, e);
+        }
+    }
+
     private static Path unfinished(Path target) {
         return target.resolveSibling(target.getFileName() + ".unfinished");
     }

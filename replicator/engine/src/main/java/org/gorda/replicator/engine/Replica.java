@@ -13,6 +13,7 @@ import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.ServiceLoader;
@@ -56,15 +57,22 @@ import org.jspecify.annotations.Nullable;
 public final class Replica implements AutoCloseable {
 
     private final ReplicaConfiguration configuration;
-    private final ReflectedDatabase database;
-    private final @Nullable ReplicaEngine engine;
+    private final DatabaseBinding binding;
+    private volatile @Nullable ReflectedDatabase database;
+    private volatile @Nullable ReplicaEngine engine;
+    private @Nullable InetSocketAddress listening;
     private volatile boolean closed;
 
     private Replica(ReplicaConfiguration configuration) {
         this.configuration = configuration;
-        DatabaseBinding binding = named(DatabaseBinding.class, configuration.binding(), DatabaseBinding::name);
-        checkCapabilities(binding);
-        DatabaseConfiguration database = new DatabaseConfiguration(
+        this.binding = named(DatabaseBinding.class, configuration.binding(), DatabaseBinding::name);
+        checkCapabilities();
+        open();
+    }
+
+    /** At the start, and again to replace the database by one that was received. */
+    private void open() {
+        DatabaseConfiguration described = new DatabaseConfiguration(
                 configuration.location(),
                 configuration.attributes(),
                 configuration.readGrace(),
@@ -73,19 +81,22 @@ public final class Replica implements AutoCloseable {
                 configuration.protocol() == ReplicationProtocol.CERTIFICATION);
         try {
             if (configuration.protocol() == ReplicationProtocol.LOOPBACK) {
-                this.engine = null;
-                this.database = binding.open(database, new LoopbackListener());
+                database = binding.open(described, new LoopbackListener());
                 return;
             }
             Files.createDirectories(configuration.directory());
-            ReplicaEngine started = new ReplicaEngine(configuration);
-            this.engine = started;
+            new ReceivedDatabase(configuration.directory()).install(binding, described);
+            ReplicaEngine started = new ReplicaEngine(configuration, this::reopen);
+            ReplicaEngine before = engine;
             Group group = openGroup(started);
             try {
-                this.database = binding.open(database, started);
-                started.database(this.database);
+                ReflectedDatabase opened = binding.open(described, started);
+                started.database(opened);
+                database = opened;
+                engine = started;
                 started.join(group);
             } catch (RuntimeException e) {
+                engine = before;
                 started.stop();
                 group.close();
                 throw e;
@@ -93,11 +104,33 @@ public final class Replica implements AutoCloseable {
         } catch (ReflectionException | GroupException e) {
             throw new ReplicaException(String.valueOf(e.getMessage()), e);
         } catch (IOException e) {
-            throw new ReplicaException("the directory " + configuration.directory() + " cannot be created: " + e, e);
+            throw new ReplicaException("the directory " + configuration.directory() + " cannot be used: " + e, e);
         }
     }
 
-    private void checkCapabilities(DatabaseBinding binding) {
+    /** The database was received anew. All begins again with it, as at a start of the process. */
+    private synchronized void reopen() {
+        if (closed) {
+            return;
+        }
+        ReplicaEngine before = engine();
+        before.retire("opens the database that it received");
+        try {
+            open();
+            InetSocketAddress address = listening;
+            if (address != null) {
+                database().listen(address);
+            }
+        } catch (RuntimeException e) {
+            before.fail("the database that was received cannot be opened: " + e.getMessage(), e);
+        }
+    }
+
+    private ReflectedDatabase database() {
+        return Objects.requireNonNull(database);
+    }
+
+    private void checkCapabilities() {
         Set<Capability> missing = EnumSet.noneOf(Capability.class);
         missing.addAll(configuration.protocol().needs());
         missing.removeAll(binding.capabilities());
@@ -118,6 +151,7 @@ public final class Replica implements AutoCloseable {
                 .electionTimeout(configuration.electionTimeout())
                 .messageBytesMax(WriteSet.ENCODED_BYTES_MAX + 4096)
                 .sendBytesMax(sendBytesMax())
+                .segmentBytes(segmentBytes())
                 .build();
         return protocol.open(
                 group,
@@ -131,6 +165,11 @@ public final class Replica implements AutoCloseable {
     /** What is on its way is in memory; a small heap can only spare a part. */
     private static int sendBytesMax() {
         return (int) Math.min(64L << 20, Runtime.getRuntime().maxMemory() / 16);
+    }
+
+    /** The log is forgotten file by file. */
+    private int segmentBytes() {
+        return (int) Math.max(1 << 20, Math.min(64 << 20, configuration.logRetainBytes() / 4));
     }
 
     private static <T> T named(Class<T> kind, String name, java.util.function.Function<T, String> nameOf) {
@@ -154,15 +193,17 @@ public final class Replica implements AutoCloseable {
     }
 
     private ReplicaEngine engine() {
-        if (engine == null) {
+        ReplicaEngine running = engine;
+        if (running == null) {
             throw new ReplicaException("a replica under protocol loopback has no group");
         }
-        return engine;
+        return running;
     }
 
     /** The replica now. */
     public ReplicaStatus status() {
-        if (engine == null) {
+        ReplicaEngine running = engine;
+        if (running == null) {
             return new ReplicaStatus(
                     configuration.self(),
                     closed ? ReplicaState.STOPPED : ReplicaState.ONLINE,
@@ -182,12 +223,13 @@ public final class Replica implements AutoCloseable {
                     0,
                     Map.of());
         }
-        return engine.status();
+        return running.status();
     }
 
     /** Why the replica has stopped by itself, if it has. */
     public Optional<Throwable> failure() {
-        return engine == null ? Optional.empty() : engine.failure();
+        ReplicaEngine running = engine;
+        return running == null ? Optional.empty() : running.failure();
     }
 
     /**
@@ -228,7 +270,7 @@ public final class Replica implements AutoCloseable {
 
     /** Opens a connection to the local database, whose transactions are replicated. */
     public Connection connect(Properties properties) throws SQLException {
-        return database.connect(properties);
+        return database().connect(properties);
     }
 
     /**
@@ -236,8 +278,9 @@ public final class Replica implements AutoCloseable {
      *
      * @return the JDBC URL by which they reach the database
      */
-    public String listen(InetSocketAddress address) {
-        return database.listen(address);
+    public synchronized String listen(InetSocketAddress address) {
+        listening = address;
+        return database().listen(address);
     }
 
     /**
@@ -266,10 +309,11 @@ public final class Replica implements AutoCloseable {
             return;
         }
         closed = true;
-        if (engine != null) {
-            engine.stop();
+        ReplicaEngine running = engine;
+        if (running != null) {
+            running.stop();
         } else {
-            database.close();
+            database().close();
         }
     }
 
@@ -290,6 +334,7 @@ public final class Replica implements AutoCloseable {
         private Duration electionTimeout = Duration.ofSeconds(1);
         private long writeSetBytesMax = 1L << 30;
         private long logRetainBytes = 1L << 30;
+        private long transferBytesPerSecond = 64L << 20;
         private boolean insecure;
 
         private Builder() {}
@@ -381,6 +426,12 @@ public final class Replica implements AutoCloseable {
             return this;
         }
 
+        /** How fast the database is received from another replica, at most, should the log not reach back far enough. */
+        public Builder transferBytesPerSecond(long value) {
+            transferBytesPerSecond = value;
+            return this;
+        }
+
         private MemberId onlyLocalMember() {
             List<MemberId> local = members.stream().filter(Builder::isLocal).toList();
             if (local.size() != 1) {
@@ -446,7 +497,8 @@ public final class Replica implements AutoCloseable {
                     readGrace,
                     electionTimeout,
                     writeSetBytesMax,
-                    logRetainBytes));
+                    logRetainBytes,
+                    transferBytesPerSecond));
         }
     }
 }

@@ -24,7 +24,9 @@ import org.gorda.jgcs.MemberId;
  * @param readGrace how long transactions that only read may hold up ordered changes, 0 to 10 minutes
  * @param electionTimeout how long a silent leader is believed in
  * @param writeSetBytesMax the largest transaction, 64 KiB to 64 GiB
- * @param logRetainBytes how much of the log is kept for members that are away, beyond what is needed, 1 MiB to 1 TiB
+ * @param logRetainBytes how much of the log is kept for members that are away, 1 MiB to 1 TiB; one that lacks more receives the whole
+ *     database from another
+ * @param transferBytesPerSecond at most so much of a database is received in a second, 64 KiB to 1 TiB
  */
 public record ReplicaConfiguration(
         String binding,
@@ -41,7 +43,8 @@ public record ReplicaConfiguration(
         Duration readGrace,
         Duration electionTimeout,
         long writeSetBytesMax,
-        long logRetainBytes) {
+        long logRetainBytes,
+        long transferBytesPerSecond) {
 
     public ReplicaConfiguration {
         attributes = Map.copyOf(attributes);
@@ -50,6 +53,7 @@ public record ReplicaConfiguration(
         range("read-grace", readGrace.toMillis(), 0, 600_000, "ms");
         range("write-set-bytes-max", writeSetBytesMax, 64 << 10, 64L << 30, "bytes");
         range("log-retain-bytes", logRetainBytes, 1 << 20, 1L << 40, "bytes");
+        range("transfer-bytes-per-second", transferBytesPerSecond, 64 << 10, 1L << 40, "bytes");
     }
 
     private static void range(String key, long value, long min, long max, String unit) {

@@ -3,6 +3,7 @@ package org.gorda.replicator.engine;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -121,6 +122,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final Map<Refusal.Cause, LongAdder> refused = new EnumMap<>(Refusal.Cause.class);
     private final ScheduledExecutorService maintenance;
     private final ChunkSender chunkSender;
+    private final StateTransfer transfer;
+    private final Runnable reopen;
 
     private @Nullable ReflectedDatabase database;
     private @Nullable Applier applier;
@@ -164,11 +167,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private volatile boolean gateClosed;
     private volatile @Nullable Throwable failure;
 
-    ReplicaEngine(ReplicaConfiguration configuration) {
+    /** @param reopen called once the database was received anew: retires this engine and begins with another */
+    ReplicaEngine(ReplicaConfiguration configuration, Runnable reopen) {
         this.configuration = configuration;
         this.checkpoints = new CheckpointFile(configuration.directory());
         this.core = new ReplicaCore(configuration.self(), run, certifies(), this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
+        this.transfer = new StateTransfer(configuration, this);
+        this.reopen = reopen;
         for (Refusal.Cause cause : Refusal.Cause.values()) {
             refused.put(cause, new LongAdder());
         }
@@ -231,7 +237,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         maintained = maintenance.scheduleWithFixedDelay(this::maintain, period, period, TimeUnit.MILLISECONDS);
     }
 
-    private ReflectedDatabase database() {
+    ReflectedDatabase database() {
         return java.util.Objects.requireNonNull(database);
     }
 
@@ -253,7 +259,16 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             return;
         }
         LOG.info("{}: stopping", configuration.self());
-        explain(ReplicaState.STOPPED, "stopped by request");
+        end(ReplicaState.STOPPED, "stopped by request");
+    }
+
+    /** Leaves in order, and makes room for an engine that begins anew. */
+    void retire(String why) {
+        end(ReplicaState.STARTING, why);
+    }
+
+    private void end(ReplicaState next, String why) {
+        explain(next, why);
         refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
         endMaintenance();
         Group joined = group;
@@ -264,7 +279,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     /** Stops at once: going on could lose or change what others rely on. */
-    private void fail(String what, Throwable cause) {
+    void fail(String what, Throwable cause) {
         synchronized (this) {
             if (failure != null || state == ReplicaState.STOPPED) {
                 return;
@@ -303,6 +318,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void endMaintenance() {
+        transfer.close();
         Future<?> task = maintained;
         if (task != null) {
             task.cancel(false);
@@ -631,6 +647,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public void onMessage(Message message) {
         order.lock();
         try {
+            if (state == ReplicaState.RECEIVING) {
+                return; // what is received will hold it
+            }
             checkStored(message.position());
             logBytes += message.payload().remaining() + 64;
             if (logMarks.isEmpty() || logBytes - logMarks.getLast().bytes() > 1 << 20) {
@@ -644,6 +663,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         } catch (DivergenceException e) {
             fail("it has diverged: " + e.getMessage(), e);
             throw e;
+        } catch (MissingPartException e) {
+            beginReceiving(String.valueOf(e.getMessage()));
         } catch (RuntimeException e) {
             fail("what was ordered at " + message.position() + " could not be processed: " + e.getMessage(), e);
             throw e;
@@ -678,6 +699,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public void onCaughtUp(Position upTo) {
         order.lock();
         try {
+            if (state == ReplicaState.RECEIVING) {
+                return;
+            }
             commitSegment();
             releaseDurably();
             if (!storedFound && upTo.term() > stored.term() && upTo.index() < stored.index()) {
@@ -720,6 +744,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         try {
             boolean began = next.working() && !view.working();
             view = next;
+            if (state == ReplicaState.RECEIVING) {
+                yieldLeadership();
+                return;
+            }
             if (state == ReplicaState.JOINING && next.working()) {
                 explain(ReplicaState.CATCHING_UP, "works off what is ordered and not shown here yet");
             } else if (!next.working() && state != ReplicaState.STOPPED && state != ReplicaState.JOINING) {
@@ -737,14 +765,84 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void onGap(Position firstHeld, String reason) {
-        ReplicaException gap = gap(reason);
-        fail(String.valueOf(gap.getMessage()), gap);
+        order.lock();
+        try {
+            receiveDatabase(firstHeld, reason);
+        } catch (RuntimeException e) {
+            fail(String.valueOf(e.getMessage()), e);
+        } finally {
+            order.unlock();
+        }
     }
 
-    private static ReplicaException gap(String reason) {
-        return new ReplicaException("the group's log no longer holds what this replica lacks (" + reason
-                + "). Stop another replica in order and copy its database and, from its directory, the file checkpoint here; or, "
-                + "if the group's log still begins at its first entry, delete database and directory here");
+    /** A transaction's parts that came before are not in the log here. */
+    private static final class MissingPartException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        MissingPartException(String message) {
+            super(message);
+        }
+    }
+
+    /** The log no longer holds what is lacking here. Only what the group itself has made is replaced. */
+    private void receiveDatabase(Position firstHeld, String reason) {
+        boolean sameGroup = stored.groupHigh() == firstHeld.group().high()
+                && stored.groupLow() == firstHeld.group().low();
+        if (last.index() >= firstHeld.index() || (stored.index() > 0 && !sameGroup)) {
+            throw notPartOfHistory(reason);
+        }
+        if (stored.index() == 0 && hasTables()) {
+            throw new ReplicaException("the database at " + configuration.location()
+                    + " holds tables, but nothing of this group, whose log no longer holds its beginning (" + reason
+                    + "). Move that database away, and the replica will receive the group's");
+        }
+        beginReceiving(reason);
+    }
+
+    private void beginReceiving(String reason) {
+        receiving("needs the database from another replica, because " + reason);
+        refuseAll(new Refusal(
+                Refusal.Cause.STOPPED,
+                "this replica lacks too much and receives the database: connect to another one"));
+        yieldLeadership();
+        transfer.receive(reopen);
+    }
+
+    private boolean hasTables() {
+        try (ResultSet tables = applier().reading().getMetaData().getTables(null, null, "%", new String[] {"TABLE"})) {
+            while (tables.next()) {
+                if (!tables.getString("TABLE_SCHEM").equals("GORDA")) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (SQLException e) {
+            throw new ReplicaException("the tables of " + configuration.location() + " cannot be listed: " + e, e);
+        } finally {
+            applier().rollback();
+        }
+    }
+
+    /** Tells how far the database is that another replica gives. */
+    void receiving(String text) {
+        explain(ReplicaState.RECEIVING, text);
+    }
+
+    /** Who leads should be able to become the primary. */
+    @SuppressWarnings("FutureReturnValueIgnored") // the next view tells
+    private void yieldLeadership() {
+        if (!view.isLeader(configuration.self())) {
+            return;
+        }
+        view.members().stream()
+                .filter(member -> !member.equals(configuration.self()))
+                .findAny()
+                .ifPresent(member -> group().membership().orElseThrow().transferLeadership(member));
+    }
+
+    @Override
+    public void onDirect(MemberId from, ByteBuffer payload) {
+        transfer.onDirect(from, payload);
     }
 
     @Override
@@ -775,7 +873,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
         if (chunks.length > 0 && chunks[0] <= log().firstHeld().index()) {
             // As a learner it did not count when the others released it.
-            throw gap("a part of transaction " + id + " lies at " + chunks[0]);
+            throw new MissingPartException("a part of transaction " + id + " lies at " + chunks[0]);
         }
         Content preceding = chunks.length == 0 ? Content.EMPTY : new LogContent(log(), chunks);
         WriteSet decoded = WriteSet.decode(writeSet, preceding);
@@ -994,10 +1092,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void durableEverywhere(long index) {
-        long needed = Math.min(index, restartIndex);
+        // How much is kept does not depend on it: who lacks what is not kept receives the database.
+    }
+
+    /** Forgets what is not needed for a restart here, and lies further back than what is kept for members that are away. */
+    private void releaseLog() {
         LogMark removed = null;
         while (!logMarks.isEmpty()
-                && logMarks.getFirst().index() <= needed
+                && logMarks.getFirst().index() <= restartIndex
                 && logBytes - logMarks.getFirst().bytes() > configuration.logRetainBytes()) {
             removed = logMarks.removeFirst();
         }
@@ -1031,30 +1133,35 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** Forces the database to disk and writes a checkpoint, so that the log before it is not needed any more. */
     private void maintain() {
         try {
-            ByteBuffer snapshot;
-            Position position;
-            StoredPosition held;
+            transfer.expire();
+            CheckpointFile.Checkpoint checkpoint;
             long needed;
             long bytes;
             order.lock();
             try {
-                position = last;
-                boolean idle = position.index() <= checkpointedIndex;
-                if (idle || !segment.isEmpty() || !storedFound || state == ReplicaState.STOPPED) {
+                if (last.index() <= checkpointedIndex || state == ReplicaState.RECEIVING) {
                     return;
                 }
-                snapshot = core.checkpoint();
+                checkpoint = checkpoint();
                 needed = core.firstNeeded();
                 bytes = logBytes;
-                held = database().storedPosition().orElse(NOTHING_STORED);
             } finally {
                 order.unlock();
             }
+            if (checkpoint == null) {
+                return;
+            }
             // After the checkpoint was taken: what the database then holds on disk is at least as new.
             database().flush().ifPresent(forced -> durableIndex = forced.index());
-            checkpoints.save(new CheckpointFile.Checkpoint(position, held, snapshot));
-            checkpointedIndex = position.index();
-            restartIndex = Math.min(position.index(), needed - 1);
+            checkpoints.save(checkpoint);
+            checkpointedIndex = checkpoint.position().index();
+            order.lock();
+            try {
+                restartIndex = Math.min(checkpointedIndex, needed - 1);
+                releaseLog();
+            } finally {
+                order.unlock();
+            }
             if (restartIndex - toldDurable >= TELL_DURABLE_EVERY
                     || bytes - toldDurableBytes >= TELL_DURABLE_EVERY_BYTES) {
                 toldDurable = restartIndex;
@@ -1063,6 +1170,24 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             }
         } catch (RuntimeException e) {
             fail("the database or the checkpoint could not be forced to disk: " + e.getMessage(), e);
+        }
+    }
+
+    /** What the core knows, which the database holds already; null if it does not just now. */
+    private CheckpointFile.@Nullable Checkpoint checkpoint() {
+        return segment.isEmpty() && storedFound && state != ReplicaState.STOPPED
+                ? new CheckpointFile.Checkpoint(
+                        last, database().storedPosition().orElse(NOTHING_STORED), core.checkpoint())
+                : null;
+    }
+
+    /** What the core knows, for a member that has what follows an index; null if it would need more than that. */
+    CheckpointFile.@Nullable Checkpoint checkpointBehind(long firstHeld) {
+        order.lock();
+        try {
+            return last.index() >= firstHeld && core.firstNeeded() > firstHeld ? checkpoint() : null;
+        } finally {
+            order.unlock();
         }
     }
 
@@ -1165,6 +1290,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     ReplicaState state() {
         return state;
+    }
+
+    View view() {
+        return view;
     }
 
     private String explanation(View now) {

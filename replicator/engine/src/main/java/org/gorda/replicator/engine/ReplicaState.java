@@ -6,6 +6,8 @@ public enum ReplicaState {
     STARTING,
     /** Waits for a majority of its group, or for all members when the group is formed. */
     JOINING,
+    /** Receives the database from another replica, because the group's log does not reach back to what it holds. */
+    RECEIVING,
     /** Works off what was ordered while it was away. */
     CATCHING_UP,
     /** Takes part. */

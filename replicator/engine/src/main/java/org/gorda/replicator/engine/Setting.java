@@ -136,9 +136,16 @@ public enum Setting {
             "log-retain-bytes",
             "size",
             "1GB",
-            "how much of the log is kept for members that are away",
+            "how much of the log is kept for members that are away; one that lacks more receives the database",
             Use.REPLICAS,
             (builder, text) -> builder.logRetainBytes(size("log-retain-bytes", text))),
+    TRANSFER_BYTES_PER_SECOND(
+            "transfer-bytes-per-second",
+            "size",
+            "64MB",
+            "how fast this replica receives a database, at most",
+            Use.REPLICAS,
+            (builder, text) -> builder.transferBytesPerSecond(size("transfer-bytes-per-second", text))),
     INSECURE(
             "insecure",
             "true|false",

@@ -1,0 +1,61 @@
+package org.gorda.replicator.engine;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+import java.util.zip.CRC32C;
+
+/** What a copy of a database is made of. Stateless. */
+final class FileTree {
+
+    private FileTree() {}
+
+    /** All files below a directory, in an order that is always the same. */
+    static List<Path> files(Path directory) throws IOException {
+        try (Stream<Path> all = Files.walk(directory)) {
+            return all.filter(Files::isRegularFile).sorted().toList();
+        }
+    }
+
+    /** CRC32C of a file. */
+    static int checksum(Path file) throws IOException {
+        CRC32C crc = new CRC32C();
+        byte[] buffer = new byte[1 << 16];
+        try (InputStream in = Files.newInputStream(file)) {
+            for (int read = in.read(buffer); read >= 0; read = in.read(buffer)) {
+                crc.update(buffer, 0, read);
+            }
+        }
+        return (int) crc.getValue();
+    }
+
+    /** On disk when it returns; for a directory what it lists, where directories can be opened. */
+    static void force(Path path) throws IOException {
+        if (Files.isDirectory(path) && System.getProperty("os.name", "").startsWith("Windows")) {
+            return;
+        }
+        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+            channel.force(true);
+        }
+    }
+
+    /** Deletes a directory with all in it, if it is there. */
+    static void delete(Path directory) throws IOException {
+        if (!Files.exists(directory)) {
+            return;
+        }
+        List<Path> inside;
+        try (Stream<Path> all = Files.walk(directory)) {
+            inside = all.sorted(Comparator.reverseOrder()).toList();
+        }
+        for (Path path : inside) {
+            Files.delete(path);
+        }
+    }
+}

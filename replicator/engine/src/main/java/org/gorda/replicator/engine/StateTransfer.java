@@ -1,0 +1,137 @@
+package org.gorda.replicator.engine;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.locks.LockSupport;
+import org.gorda.jgcs.Group;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Databases on their way between replicas, for a replica whose log does not reach back to what its database holds. What is sent is the
+ * core's state at a place q in the order, and then the database at its own place p, not before q: whoever gets them steps the core from q and
+ * applies what follows p, both from its own log, so that nothing need be cut at once and writers go on. Thread-safe.
+ */
+final class StateTransfer implements TransferDonor.Source, AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(StateTransfer.class);
+    private static final int CHECKPOINT_TRIES = 400;
+    private static final long CHECKPOINT_PAUSE_NANOS = 25_000_000;
+
+    private final ReplicaConfiguration configuration;
+    private final ReplicaEngine engine;
+    private final ReceivedDatabase received;
+    private final TransferDonor donor;
+    private volatile @Nullable TransferJoiner joiner;
+    private volatile boolean mayHaveLeftovers = true;
+
+    StateTransfer(ReplicaConfiguration configuration, ReplicaEngine engine) {
+        this.configuration = configuration;
+        this.engine = engine;
+        this.received = new ReceivedDatabase(configuration.directory());
+        this.donor = new TransferDonor(
+                configuration.self(), configuration.directory().resolve("given"), this, this::send);
+    }
+
+    // ------------------------------------------------------------------------------------------------------- messages
+
+    private void send(MemberId to, TransferMessage message) {
+        engine.joinedGroup().direct().orElseThrow().send(to, TransferMessage.encode(message));
+    }
+
+    /** Called by any thread; returns at once. */
+    void onDirect(MemberId from, ByteBuffer payload) {
+        try {
+            TransferMessage message = TransferMessage.decode(payload);
+            if (message instanceof TransferMessage.Want
+                    || message instanceof TransferMessage.Fetch
+                    || message instanceof TransferMessage.Done) {
+                donor.received(from, message);
+            } else {
+                TransferJoiner receiving = joiner;
+                if (receiving != null) {
+                    receiving.received(from, message);
+                }
+            }
+        } catch (GroupException e) {
+            LOG.warn("{}: ignored what {} sent: {}", configuration.self(), from, e.getMessage());
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------------- as a joiner
+
+    /**
+     * Receives the database, in a thread of its own.
+     *
+     * @param whenComplete it is on disk, and what is here is to be replaced by it
+     */
+    void receive(Runnable whenComplete) {
+        Group group = engine.joinedGroup();
+        TransferJoiner receiving = new TransferJoiner(
+                configuration.self(),
+                received,
+                configuration.transferBytesPerSecond(),
+                engine::view,
+                () -> group.log().orElseThrow().firstHeld().index(),
+                this::send,
+                engine::receiving,
+                whenComplete,
+                failure -> engine.fail("the database could not be received: " + failure.getMessage(), failure));
+        joiner = receiving;
+        Thread thread = new Thread(receiving, "gorda-joiner-" + configuration.self());
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    // ----------------------------------------------------------------------------------------------------- as a donor
+
+    @Override
+    public @Nullable String obstacle() {
+        ReplicaState state = engine.state();
+        return state == ReplicaState.ONLINE ? null : "it is " + state + " itself";
+    }
+
+    @Override
+    public void write(Path directory, long firstHeld) throws IOException {
+        CheckpointFile.Checkpoint checkpoint = engine.checkpointBehind(firstHeld);
+        for (int tries = 0; checkpoint == null && tries < CHECKPOINT_TRIES; tries++) {
+            LockSupport.parkNanos(CHECKPOINT_PAUSE_NANOS);
+            checkpoint = engine.checkpointBehind(firstHeld);
+        }
+        if (checkpoint == null) {
+            throw new IOException("it is not up to date, or a large transaction that began before " + firstHeld
+                    + " is still being sent");
+        }
+        new CheckpointFile(Files.createDirectories(directory.resolve(ReceivedDatabase.STATE))).save(checkpoint);
+        engine.database().snapshot(directory.resolve(ReceivedDatabase.SNAPSHOT));
+    }
+
+    // ------------------------------------------------------------------------------------------------------- upkeep
+
+    /** To be called now and then: deletes what nobody has asked for lately, here or there. */
+    void expire() {
+        donor.expire();
+        if (mayHaveLeftovers && engine.state() == ReplicaState.ONLINE) {
+            mayHaveLeftovers = false;
+            try {
+                received.forget(); // the log could bring it up to date after all
+            } catch (IOException e) {
+                LOG.warn("{}: what was received before could not be deleted", configuration.self(), e);
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        donor.close();
+        TransferJoiner receiving = joiner;
+        if (receiving != null) {
+            receiving.close();
+        }
+    }
+}

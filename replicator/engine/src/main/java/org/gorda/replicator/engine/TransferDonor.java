@@ -1,0 +1,302 @@
+package org.gorda.replicator.engine;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import org.gorda.jgcs.MemberId;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Gives a copy of this replica's database, with what the core knew at an earlier place in the order, to a member whom the log cannot bring
+ * up to date. The joiner fetches part after part, so that it sets the pace; clients go on meanwhile. To one member at a time.
+ * Thread-safe.
+ */
+final class TransferDonor implements AutoCloseable {
+
+    /** What is given. */
+    interface Source {
+
+        /** Why there is nothing to give now; null if there is. */
+        @Nullable
+        String obstacle();
+
+        /**
+         * Writes what the core knows now, and then the database as it is a little later.
+         *
+         * @param directory exists and is empty
+         * @param firstHeld who gets it has the order's messages that follow this index
+         */
+        void write(Path directory, long firstHeld) throws IOException;
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(TransferDonor.class);
+    private static final int WAITING_MAX = 256;
+
+    /** A joiner that died has so long to come back and go on. */
+    private static final Duration KEPT = Duration.ofMinutes(2);
+
+    /** The largest part; a joiner asks for less. */
+    static final int PART_BYTES_MAX = 1 << 20;
+
+    /** One copy for one member; {@code offer} and {@code failure} are null while it is being made. */
+    private static final class Given {
+        final MemberId to;
+        final long firstHeld;
+        final Path directory;
+        final long began = System.nanoTime();
+        volatile boolean discarded;
+        volatile TransferMessage.@Nullable Offer offer;
+        volatile @Nullable String failure;
+        long heardNanos = began;
+        int openFile = -1;
+
+        @Nullable
+        FileChannel open;
+
+        Given(MemberId to, long firstHeld, Path directory) {
+            this.to = to;
+            this.firstHeld = firstHeld;
+            this.directory = directory;
+        }
+
+        boolean isBeingMade() {
+            return offer == null && failure == null;
+        }
+    }
+
+    private final MemberId self;
+    private final Path directory;
+    private final Source source;
+    private final BiConsumer<MemberId, TransferMessage> sender;
+    private final ThreadPoolExecutor executor;
+
+    /** Confined to {@link #executor}. */
+    private @Nullable Given given;
+
+    /** A copy is being made, though perhaps nobody wants it any more: databases do not like to be interrupted. */
+    private volatile boolean making;
+
+    private int copies;
+
+    TransferDonor(MemberId self, Path directory, Source source, BiConsumer<MemberId, TransferMessage> sender) {
+        this.self = self;
+        this.directory = directory;
+        this.source = source;
+        this.sender = sender;
+        this.executor = new ThreadPoolExecutor(
+                1,
+                1,
+                30,
+                TimeUnit.SECONDS,
+                new ArrayBlockingQueue<>(WAITING_MAX),
+                task -> daemon(task, "donor"),
+                new ThreadPoolExecutor.DiscardPolicy()); // who is not answered asks again
+        executor.allowCoreThreadTimeOut(true);
+        executor.execute(() -> delete(directory)); // what an earlier run left
+    }
+
+    private Thread daemon(Runnable task, String role) {
+        Thread thread = new Thread(task, "gorda-" + role + "-" + self);
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    /** A joiner has sent this. */
+    void received(MemberId from, TransferMessage message) {
+        executor.execute(() -> {
+            try {
+                answer(from, message);
+            } catch (IOException | RuntimeException e) {
+                LOG.warn("{}: could not give {} what it asked for", self, from, e);
+                discard();
+            }
+        });
+    }
+
+    private void answer(MemberId from, TransferMessage message) throws IOException {
+        Given now = given;
+        if (now != null && now.to.equals(from)) {
+            now.heardNanos = System.nanoTime();
+        }
+        if (message instanceof TransferMessage.Want want) {
+            sender.accept(from, offer(from, want));
+        } else if (message instanceof TransferMessage.Fetch fetch) {
+            ByteBuffer bytes = read(from, fetch);
+            sender.accept(
+                    from,
+                    bytes == null
+                            ? new TransferMessage.Gone(fetch.transfer())
+                            : new TransferMessage.Part(fetch.transfer(), fetch.file(), fetch.offset(), bytes));
+        } else if (message instanceof TransferMessage.Done done) {
+            if (now != null && isOffered(now, from, done.transfer())) {
+                LOG.info("{}: {} has received the database", self, from);
+                discard();
+            }
+        }
+    }
+
+    private static boolean isOffered(Given given, MemberId to, long transfer) {
+        TransferMessage.Offer offer = given.offer;
+        return offer != null && given.to.equals(to) && offer.transfer() == transfer;
+    }
+
+    private TransferMessage offer(MemberId from, TransferMessage.Want want) {
+        Given now = given;
+        if (now != null && !now.to.equals(from)) {
+            return new TransferMessage.Wait(false, "it gives its database to " + now.to + " now");
+        }
+        if (now != null && now.failure != null) {
+            String failure = now.failure;
+            discard();
+            return new TransferMessage.Wait(false, failure);
+        }
+        if (now != null && (now.offer == null || (now.offer.transfer() == want.transfer() || want.transfer() == 0))) {
+            TransferMessage.Offer ready = now.offer;
+            if (ready == null) {
+                long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - now.began);
+                return new TransferMessage.Wait(true, "it copies its database, since " + seconds + " s");
+            }
+            if (now.firstHeld >= want.firstHeld()) {
+                return ready;
+            }
+        }
+        discard();
+        String obstacle = source.obstacle();
+        if (obstacle != null) {
+            return new TransferMessage.Wait(false, obstacle);
+        }
+        if (making) {
+            return new TransferMessage.Wait(true, "it still makes a copy that is not wanted any more");
+        }
+        Given next = new Given(from, want.firstHeld(), directory.resolve(Integer.toString(++copies)));
+        given = next;
+        making = true;
+        daemon(() -> make(next), "copy").start();
+        return new TransferMessage.Wait(true, "it copies its database");
+    }
+
+    private void make(Given next) {
+        try {
+            LOG.info("{}: copies its database for {}", self, next.to);
+            Files.createDirectories(next.directory);
+            source.write(next.directory, next.firstHeld);
+            List<TransferMessage.FileOffered> files = new ArrayList<>();
+            for (Path file : FileTree.files(next.directory)) {
+                String name = next.directory.relativize(file).toString().replace('\\', '/');
+                files.add(new TransferMessage.FileOffered(name, Files.size(file), FileTree.checksum(file)));
+            }
+            TransferMessage.Offer made =
+                    new TransferMessage.Offer(ThreadLocalRandom.current().nextLong() | 1, files);
+            LOG.info(
+                    "{}: the copy for {} is made, {} files of {} MB in {} s",
+                    self,
+                    next.to,
+                    files.size(),
+                    made.bytes() >> 20,
+                    TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - next.began));
+            next.offer = made;
+        } catch (IOException | RuntimeException e) { // as the binding throws
+            LOG.warn("{}: its database could not be copied for {}", self, next.to, e);
+            next.failure = "its database could not be copied: " + e.getMessage();
+        } finally {
+            making = false;
+            if (next.discarded) {
+                delete(next.directory);
+            }
+        }
+    }
+
+    /** Null if it is not there. */
+    private @Nullable ByteBuffer read(MemberId from, TransferMessage.Fetch fetch) throws IOException {
+        Given now = given;
+        if (now == null || !isOffered(now, from, fetch.transfer())) {
+            return null;
+        }
+        TransferMessage.Offer offer = java.util.Objects.requireNonNull(now.offer);
+        if (fetch.file() < 0
+                || fetch.file() >= offer.files().size()
+                || fetch.offset() < 0
+                || fetch.bytes() < 0
+                || fetch.bytes() > PART_BYTES_MAX
+                || fetch.offset() + fetch.bytes()
+                        > offer.files().get(fetch.file()).bytes()) {
+            return null;
+        }
+        FileChannel channel = now.open;
+        if (channel == null || now.openFile != fetch.file()) {
+            close(channel);
+            String name = offer.files().get(fetch.file()).name();
+            channel = FileChannel.open(now.directory.resolve(name), StandardOpenOption.READ);
+            now.open = channel;
+            now.openFile = fetch.file();
+        }
+        ByteBuffer bytes = ByteBuffer.allocate(fetch.bytes());
+        while (bytes.hasRemaining()) {
+            if (channel.read(bytes, fetch.offset() + bytes.position()) < 0) {
+                return null;
+            }
+        }
+        return bytes.flip();
+    }
+
+    /** Forgets a copy whose joiner has not been heard of for long; to be called now and then. */
+    void expire() {
+        executor.execute(() -> {
+            Given now = given;
+            if (now != null && !now.isBeingMade() && System.nanoTime() - now.heardNanos > KEPT.toNanos()) {
+                LOG.info("{}: {} has not asked for the database for {} s", self, now.to, KEPT.toSeconds());
+                discard();
+            }
+        });
+    }
+
+    private void discard() {
+        Given now = given;
+        given = null;
+        if (now == null) {
+            return;
+        }
+        try {
+            close(now.open);
+        } catch (IOException e) {
+            LOG.debug("{}: a file of a copy did not close", self, e);
+        }
+        now.discarded = true;
+        if (!now.isBeingMade()) {
+            delete(now.directory);
+        }
+    }
+
+    private void delete(Path copy) {
+        try {
+            FileTree.delete(copy);
+        } catch (IOException e) {
+            LOG.warn("{}: {} could not be deleted", self, copy, e);
+        }
+    }
+
+    private static void close(@Nullable FileChannel channel) throws IOException {
+        if (channel != null) {
+            channel.close();
+        }
+    }
+
+    /** What a copy that is being made needs is closed by others; the next run deletes it. */
+    @Override
+    public void close() {
+        executor.shutdownNow();
+    }
+}

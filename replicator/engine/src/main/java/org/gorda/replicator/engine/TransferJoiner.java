@@ -1,0 +1,311 @@
+package org.gorda.replicator.engine;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.View;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Receives a database from another replica, because the log does not reach back to what is held here. Asks one member after the other,
+ * the leader last, fetches part after part in order, and goes on where it was after a donor's silence, or its own restart. All of it is compared
+ * with its checksums before it counts. {@link #run} is for a thread of its own, the rest is thread-safe.
+ */
+final class TransferJoiner implements Runnable, AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(TransferJoiner.class);
+    private static final int PART_BYTES = 256 << 10;
+
+    /** Asked for and not here yet: fills the way, and is far from filling the link's queue, which the order shares. */
+    private static final long WINDOW_BYTES = 4 * PART_BYTES;
+
+    private static final int ASK_MILLIS = 500;
+
+    /** Who does not answer so many questions is not asked for now. */
+    private static final int UNANSWERED_MAX = 4;
+
+    /** A donor that has begun, and is silent for so many, is given up, and with it what it has given. */
+    private static final int SILENT_MAX = 20;
+
+    private static final int HARMED_MAX = 3;
+    private static final long TELL_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final int INBOX_MAX = 64;
+
+    private record Arrived(MemberId from, TransferMessage message) {}
+
+    private final MemberId self;
+    private final ReceivedDatabase received;
+    private final long bytesPerSecond;
+    private final Supplier<View> view;
+    private final LongSupplier firstHeld;
+    private final BiConsumer<MemberId, TransferMessage> sender;
+    private final Consumer<String> progress;
+    private final Runnable whenComplete;
+    private final Consumer<Exception> whenFailed;
+    private final BlockingQueue<Arrived> inbox = new ArrayBlockingQueue<>(INBOX_MAX);
+    private volatile boolean closed;
+
+    private long bytesDone;
+    private long bytesAll;
+    private long paceNanos;
+    private long startedNanos;
+    private long startedBytes;
+    private long toldNanos;
+
+    /**
+     * @param bytesPerSecond no more is asked for
+     * @param firstHeld the log here holds what follows this index
+     * @param progress is told what a person should know
+     * @param whenComplete everything is on disk, and the database is to be replaced
+     */
+    TransferJoiner(
+            MemberId self,
+            ReceivedDatabase received,
+            long bytesPerSecond,
+            Supplier<View> view,
+            LongSupplier firstHeld,
+            BiConsumer<MemberId, TransferMessage> sender,
+            Consumer<String> progress,
+            Runnable whenComplete,
+            Consumer<Exception> whenFailed) {
+        this.self = self;
+        this.received = received;
+        this.bytesPerSecond = bytesPerSecond;
+        this.view = view;
+        this.firstHeld = firstHeld;
+        this.sender = sender;
+        this.progress = progress;
+        this.whenComplete = whenComplete;
+        this.whenFailed = whenFailed;
+    }
+
+    /** A donor has sent this. What is too much is lost and asked for again. */
+    void received(MemberId from, TransferMessage message) {
+        if (!inbox.offer(new Arrived(from, message))) {
+            LOG.debug("{}: a message of {} is dropped", self, from);
+        }
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+    }
+
+    @Override
+    public void run() {
+        try {
+            while (!receive()) {
+                if (closed) {
+                    return;
+                }
+                TimeUnit.MILLISECONDS.sleep(ASK_MILLIS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return;
+        } catch (IOException | RuntimeException e) { // of a disk, above all
+            whenFailed.accept(e);
+            return;
+        }
+        if (!closed) {
+            whenComplete.run();
+        }
+    }
+
+    private boolean receive() throws IOException, InterruptedException {
+        for (MemberId donor : candidates()) {
+            if (closed) {
+                return false;
+            }
+            TransferMessage.Offer offer = ask(donor);
+            if (offer == null) {
+                continue;
+            }
+            TransferMessage.Offer begun = received.offer();
+            if (begun == null || begun.transfer() != offer.transfer()) {
+                received.begin(donor, offer);
+            }
+            if (fetchAll(donor, offer)) {
+                sender.accept(donor, new TransferMessage.Done(offer.transfer()));
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whoever has begun first; the leader, who has most to do, last. */
+    private List<MemberId> candidates() throws IOException {
+        View now = view.get();
+        MemberId begun = received.donor();
+        List<MemberId> others = new ArrayList<>(now.members());
+        others.remove(self);
+        others.sort(Comparator.comparing((MemberId member) -> !member.equals(begun))
+                .thenComparing(now::isLeader)
+                .thenComparing(Comparator.naturalOrder()));
+        if (others.isEmpty()) {
+            progress.accept("needs the database from another replica, and knows of none");
+        }
+        return others;
+    }
+
+    /** Null if that member cannot give it now. */
+    private TransferMessage.@Nullable Offer ask(MemberId donor) throws IOException, InterruptedException {
+        TransferMessage.Offer begun = donor.equals(received.donor()) ? received.offer() : null;
+        for (int silent = 0; silent < UNANSWERED_MAX && !closed; ) {
+            sender.accept(donor, new TransferMessage.Want(begun == null ? 0 : begun.transfer(), firstHeld.getAsLong()));
+            TransferMessage answer = next(donor);
+            if (answer instanceof TransferMessage.Offer offer) {
+                return offer;
+            } else if (answer instanceof TransferMessage.Wait wait) {
+                progress.accept("needs the database from another replica; " + donor + " says: " + wait.why());
+                if (!wait.begun()) {
+                    return null;
+                }
+                silent = 0;
+                TimeUnit.MILLISECONDS.sleep(ASK_MILLIS);
+            } else if (answer == null) {
+                silent++;
+                progress.accept("needs the database from another replica; " + donor + " does not answer");
+            }
+        }
+        return null;
+    }
+
+    /** What the donor says next; null if it says nothing for a while. */
+    private @Nullable TransferMessage next(MemberId donor) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ASK_MILLIS);
+        while (true) {
+            Arrived next = inbox.poll(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+            if (next == null || next.from().equals(donor)) {
+                return next == null ? null : next.message();
+            }
+        }
+    }
+
+    private boolean fetchAll(MemberId donor, TransferMessage.Offer offer) throws IOException, InterruptedException {
+        bytesAll = offer.bytes();
+        for (int tries = 0; tries < HARMED_MAX; tries++) {
+            bytesDone = 0;
+            startedBytes = 0;
+            for (TransferMessage.FileOffered file : offer.files()) {
+                Path path = received.file(file);
+                startedBytes += Files.exists(path) ? Math.min(Files.size(path), file.bytes()) : 0;
+            }
+            startedNanos = System.nanoTime();
+            paceNanos = startedNanos;
+            for (int number = 0; number < offer.files().size(); number++) {
+                if (!fetch(donor, offer, number)) {
+                    return false;
+                }
+            }
+            progress.accept("compares what it received with its checksums");
+            if (received.complete(offer) == 0) {
+                LOG.info(
+                        "{}: has received {} MB from {} in {} s",
+                        self,
+                        bytesAll >> 20,
+                        donor,
+                        TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - startedNanos));
+                return true;
+            }
+        }
+        received.forget();
+        return false;
+    }
+
+    private boolean fetch(MemberId donor, TransferMessage.Offer offer, int number)
+            throws IOException, InterruptedException {
+        TransferMessage.FileOffered file = offer.files().get(number);
+        Path path = received.file(file);
+        Files.createDirectories(path.getParent());
+        try (FileChannel out = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+            if (out.size() > file.bytes()) {
+                out.truncate(0);
+            }
+            long have = out.size();
+            bytesDone += have;
+            long asked = have;
+            int silent = 0;
+            while (have < file.bytes()) {
+                while (asked < file.bytes() && asked - have < WINDOW_BYTES) {
+                    int bytes = (int) Math.min(PART_BYTES, file.bytes() - asked);
+                    pace(bytes);
+                    sender.accept(donor, new TransferMessage.Fetch(offer.transfer(), number, asked, bytes));
+                    asked += bytes;
+                }
+                TransferMessage next = next(donor);
+                if (closed || (next instanceof TransferMessage.Gone gone && gone.transfer() == offer.transfer())) {
+                    return false;
+                }
+                if (next instanceof TransferMessage.Part part
+                        && part.transfer() == offer.transfer()
+                        && part.file() == number
+                        && part.offset() == have
+                        && part.bytes().remaining() <= file.bytes() - have) {
+                    int bytes = part.bytes().remaining();
+                    long at = have;
+                    while (part.bytes().hasRemaining()) {
+                        at += out.write(part.bytes(), at);
+                    }
+                    have += bytes;
+                    bytesDone += bytes;
+                    silent = 0;
+                    tell(donor);
+                } else if (next == null) {
+                    silent++;
+                    if (silent >= SILENT_MAX || !view.get().members().contains(donor)) {
+                        LOG.warn("{}: {} does not go on giving its database", self, donor);
+                        return false;
+                    }
+                    asked = have; // what was asked for is lost, or its answers are
+                }
+            }
+        }
+        return true;
+    }
+
+    /** Waits until the rate allows for so many bytes more. */
+    private void pace(int bytes) throws InterruptedException {
+        long now = System.nanoTime();
+        paceNanos = Math.max(paceNanos, now - TimeUnit.MILLISECONDS.toNanos(ASK_MILLIS));
+        paceNanos += TimeUnit.SECONDS.toNanos(1) / 1024 * bytes / Math.max(1, bytesPerSecond / 1024);
+        if (paceNanos > now) {
+            TimeUnit.NANOSECONDS.sleep(paceNanos - now);
+        }
+    }
+
+    private void tell(MemberId donor) {
+        long now = System.nanoTime();
+        double seconds = Math.max(1e-3, (now - startedNanos) / 1e9);
+        double rate = Math.max(1, (bytesDone - startedBytes) / seconds);
+        String text = String.format(
+                Locale.ROOT,
+                "receives the database from %s: %,d of %,d MB, %,.1f MB/s, about %,d s left",
+                donor,
+                bytesDone >> 20,
+                bytesAll >> 20,
+                rate / (1 << 20),
+                Math.round((bytesAll - bytesDone) / rate));
+        progress.accept(text);
+        if (now - toldNanos > TELL_NANOS) {
+            toldNanos = now;
+            LOG.info("{}: {}", self, text);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+package org.gorda.replicator.engine;
+
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.gorda.jgcs.GroupException;
+
+/**
+ * What donor and joiner of a database say to each other, outside the order. As bytes: a version, a kind, and the parts in their order.
+ * Who sends them is told, and that they are unharmed is made sure, by the group. Immutable.
+ */
+sealed interface TransferMessage {
+
+    /**
+     * The joiner asks for the database.
+     *
+     * @param transfer one that it had begun with this donor and goes on with if it can; 0 if there is none
+     * @param firstHeld its log holds what follows this index
+     */
+    record Want(long transfer, long firstHeld) implements TransferMessage {}
+
+    /**
+     * The donor cannot offer it yet.
+     *
+     * @param begun whether it will, and waiting is worth while
+     * @param why for people
+     */
+    record Wait(boolean begun, String why) implements TransferMessage {}
+
+    /** The donor has it ready. */
+    record Offer(long transfer, List<FileOffered> files) implements TransferMessage {
+        public Offer {
+            files = List.copyOf(files);
+        }
+
+        long bytes() {
+            return files.stream().mapToLong(FileOffered::bytes).sum();
+        }
+    }
+
+    /**
+     * A part of an offer.
+     *
+     * @param name relative, its parts divided by a slash
+     * @param bytes its length
+     * @param checksum CRC32C of all of it
+     */
+    record FileOffered(String name, long bytes, int checksum) {}
+
+    /** The joiner asks for a part of a file. */
+    record Fetch(long transfer, int file, long offset, int bytes) implements TransferMessage {}
+
+    record Part(long transfer, int file, long offset, ByteBuffer bytes) implements TransferMessage {}
+
+    /** The donor does not hold that transfer (any more). */
+    record Gone(long transfer) implements TransferMessage {}
+
+    /** The joiner has all of it. */
+    record Done(long transfer) implements TransferMessage {}
+
+    byte VERSION = 1;
+
+    static ByteBuffer encode(TransferMessage message) {
+        if (message instanceof Want want) {
+            return begin(1, 16)
+                    .putLong(want.transfer())
+                    .putLong(want.firstHeld())
+                    .flip();
+        } else if (message instanceof Wait wait) {
+            byte[] why = wait.why().getBytes(StandardCharsets.UTF_8);
+            return begin(2, 1 + why.length)
+                    .put((byte) (wait.begun() ? 1 : 0))
+                    .put(why)
+                    .flip();
+        } else if (message instanceof Offer offer) {
+            List<byte[]> names = offer.files().stream()
+                    .map(file -> file.name().getBytes(StandardCharsets.UTF_8))
+                    .toList();
+            int bytes = 12 + names.stream().mapToInt(name -> name.length + 14).sum();
+            ByteBuffer out = begin(3, bytes)
+                    .putLong(offer.transfer())
+                    .putInt(offer.files().size());
+            for (int i = 0; i < names.size(); i++) {
+                FileOffered file = offer.files().get(i);
+                out.putShort((short) names.get(i).length).put(names.get(i));
+                out.putLong(file.bytes()).putInt(file.checksum());
+            }
+            return out.flip();
+        } else if (message instanceof Fetch fetch) {
+            return begin(4, 24)
+                    .putLong(fetch.transfer())
+                    .putInt(fetch.file())
+                    .putLong(fetch.offset())
+                    .putInt(fetch.bytes())
+                    .flip();
+        } else if (message instanceof Part part) {
+            return begin(5, 20 + part.bytes().remaining())
+                    .putLong(part.transfer())
+                    .putInt(part.file())
+                    .putLong(part.offset())
+                    .put(part.bytes().duplicate())
+                    .flip();
+        } else if (message instanceof Gone gone) {
+            return begin(6, 8).putLong(gone.transfer()).flip();
+        } else if (message instanceof Done done) {
+            return begin(7, 8).putLong(done.transfer()).flip();
+        }
+        throw new AssertionError(message);
+    }
+
+    private static ByteBuffer begin(int kind, int bytes) {
+        return ByteBuffer.allocate(2 + bytes).put(VERSION).put((byte) kind);
+    }
+
+    /**
+     * Reads what {@link #encode} made.
+     *
+     * @throws GroupException if it is none of these, or of another version
+     */
+    static TransferMessage decode(ByteBuffer payload) {
+        ByteBuffer in = payload.duplicate();
+        try {
+            byte version = in.get();
+            if (version != VERSION) {
+                throw malformed("it is of version " + version + ", this replica reads version " + VERSION);
+            }
+            byte kind = in.get();
+            return switch (kind) {
+                case 1 -> new Want(in.getLong(), in.getLong());
+                case 2 ->
+                    new Wait(
+                            in.get() != 0,
+                            StandardCharsets.UTF_8.decode(in.slice()).toString());
+                case 3 -> offer(in);
+                case 4 -> new Fetch(in.getLong(), in.getInt(), in.getLong(), in.getInt());
+                case 5 -> new Part(in.getLong(), in.getInt(), in.getLong(), in.slice());
+                case 6 -> new Gone(in.getLong());
+                case 7 -> new Done(in.getLong());
+                default -> throw malformed("it is of unknown kind " + kind);
+            };
+        } catch (BufferUnderflowException e) {
+            throw malformed("it is cut short");
+        }
+    }
+
+    private static Offer offer(ByteBuffer in) {
+        long transfer = in.getLong();
+        int count = in.getInt();
+        if (count < 0 || count > in.remaining() / 14) {
+            throw malformed("it offers " + count + " files in " + in.remaining() + " bytes");
+        }
+        List<FileOffered> files = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            byte[] name = new byte[Math.min(in.getShort() & 0xffff, in.remaining())];
+            in.get(name);
+            files.add(new FileOffered(new String(name, StandardCharsets.UTF_8), in.getLong(), in.getInt()));
+        }
+        return new Offer(transfer, files);
+    }
+
+    private static GroupException malformed(String detail) {
+        return new GroupException(
+                GroupException.Disposition.CORRECT, "a message about a database's transfer is malformed: " + detail);
+    }
+}
