@@ -160,7 +160,7 @@ final class RestartTest {
         }
     }
 
-    private static void delete(Path all) throws IOException {
+    static void delete(Path all) throws IOException {
         try (Stream<Path> files = Files.walk(all)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(file);

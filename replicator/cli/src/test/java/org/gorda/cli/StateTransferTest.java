@@ -1,0 +1,211 @@
+package org.gorda.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.awaitility.Awaitility;
+import org.gorda.bench.Acknowledged;
+import org.gorda.bench.LoadReport;
+import org.gorda.bench.LoadTest;
+import org.gorda.bench.ReplicaGroup;
+import org.gorda.bench.ReplicaProcess;
+import org.gorda.bench.TpcB;
+import org.gorda.replicator.node.NodeStatus;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
+
+/**
+ * A replica that lost everything receives a database from the others, which go on. {@code -Dgorda.database-megabytes=1024} is the proof in
+ * full; by default it is a smaller one, for time, that says nothing of speed.
+ */
+@Isolated
+final class StateTransferTest {
+
+    private static final int MEGABYTES = Integer.getInteger("gorda.database-megabytes", 16);
+    private static final boolean IN_FULL = MEGABYTES >= 1024;
+    private static final String RATE = IN_FULL ? "64MB" : "2MB";
+    private static final Duration WAIT = Duration.ofMinutes(IN_FULL ? 10 : 2);
+    private static final Duration MEASURED_BEFORE = Duration.ofSeconds(IN_FULL ? 15 : 3);
+    private static final Duration LOAD = Duration.ofSeconds(IN_FULL ? 90 : 18);
+    private static final int ROW_BYTES = 256 << 10;
+    private static final Pattern PROGRESS =
+            Pattern.compile("receives the database from (\\S+): ([\\d,]+) of ([\\d,]+) MB, .* s left");
+
+    @TempDir
+    private Path directory;
+
+    private ReplicaGroup start() throws SQLException {
+        ReplicaGroup group =
+                ReplicaGroup.of(3, directory, Map.of("log-retain-bytes", "4MB", "transfer-bytes-per-second", RATE));
+        group.start();
+        group.awaitOnline(WAIT, line -> {});
+        try (Connection connection = DriverManager.getConnection(group.url());
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE ballast (id INTEGER NOT NULL PRIMARY KEY, b BLOB(1M))");
+            try (PreparedStatement insert = connection.prepareStatement("INSERT INTO ballast VALUES (?, ?)")) {
+                SplittableRandom random = new SplittableRandom(1);
+                byte[] bytes = new byte[ROW_BYTES];
+                for (int i = 0; i < (long) MEGABYTES * (1 << 20) / ROW_BYTES; i++) {
+                    random.nextBytes(bytes);
+                    insert.setInt(1, i);
+                    insert.setBytes(2, bytes);
+                    insert.executeUpdate();
+                }
+            }
+        }
+        group.awaitOnline(WAIT, line -> {});
+        return group;
+    }
+
+    private static LoadTest load(ReplicaGroup group, Duration duration) {
+        return LoadTest.of(new TpcB(1, 1, 10_000))
+                .target(group.url())
+                .clients(4)
+                .duration(duration);
+    }
+
+    private static CompletableFuture<LoadReport> run(LoadTest load) {
+        CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
+        Awaitility.await("the load runs")
+                .atMost(WAIT)
+                .until(() -> report.isDone() || load.acknowledged().count() > 100);
+        return report;
+    }
+
+    private static NodeStatus status(ReplicaGroup group, ReplicaProcess replica) {
+        return Awaitility.await(replica.name() + " answers")
+                .atMost(WAIT)
+                .until(() -> group.status(replica), java.util.Optional::isPresent)
+                .orElseThrow();
+    }
+
+    /** Waits until a replica has received a part of its database; returns who gives it. */
+    private static ReplicaProcess awaitReceived(ReplicaGroup group, ReplicaProcess joiner, double part) {
+        String donor = Awaitility.await(joiner.name() + " receives")
+                .atMost(WAIT)
+                .pollInterval(Duration.ofMillis(50))
+                .until(
+                        () -> {
+                            Matcher progress =
+                                    PROGRESS.matcher(status(group, joiner).explanation());
+                            return progress.matches() && number(progress.group(2)) >= part * number(progress.group(3))
+                                    ? progress.group(1)
+                                    : "";
+                        },
+                        found -> !found.isEmpty());
+        return group.replicas().stream()
+                .filter(replica -> status(group, replica).self().equals(donor))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static long number(String text) {
+        return Long.parseLong(text.replace(",", ""));
+    }
+
+    private static void assertNothingLost(ReplicaGroup group, Acknowledged acknowledged) throws SQLException {
+        group.awaitOnline(WAIT, line -> {});
+        for (ReplicaProcess replica : group.replicas()) {
+            try (Connection connection = DriverManager.getConnection(
+                    group.status(replica).orElseThrow().clients())) {
+                Acknowledged.Lookup found = acknowledged.lookup().in(connection);
+                assertThat(found.lost()).as("lost on " + replica.name()).isZero();
+                assertThat(found.unexpected())
+                        .as("resurrected on " + replica.name())
+                        .isZero();
+                assertThat(TpcB.sums(connection).equal()).isTrue();
+            }
+        }
+        assertThat(group.verify(WAIT).identical()).isTrue();
+    }
+
+    /** The backups' logs begin behind what it would need. */
+    private static ReplicaProcess loseABackup(ReplicaGroup group) throws Exception {
+        ReplicaProcess lost = group.backup().orElseThrow();
+        lost.kill();
+        RestartTest.delete(lost.directory());
+        return lost;
+    }
+
+    @Test
+    void whoLostEverythingReceivesItWhileTheLoadGoesOn() throws Exception {
+        try (ReplicaGroup group = start()) {
+            ReplicaProcess joiner = loseABackup(group);
+            LoadTest load = load(group, LOAD);
+            CompletableFuture<LoadReport> report = run(load);
+            long countBefore = load.acknowledged().count();
+            long before = System.nanoTime();
+            TimeUnit.NANOSECONDS.sleep(MEASURED_BEFORE.toNanos());
+            double rateBefore = rate(load, countBefore, before);
+
+            long begin = System.nanoTime();
+            joiner.start();
+            double lowest = Double.MAX_VALUE;
+            while (!status(group, joiner).state().equals("ONLINE")) {
+                long count = load.acknowledged().count();
+                long since = System.nanoTime();
+                TimeUnit.SECONDS.sleep(1);
+                if (!report.isDone()) {
+                    lowest = Math.min(lowest, rate(load, count, since));
+                }
+                assertThat(System.nanoTime() - begin).isLessThan(WAIT.toNanos());
+            }
+            Duration took = Duration.ofNanos(System.nanoTime() - begin);
+            report.get(5, TimeUnit.MINUTES).requireConsistent();
+            LoadTest.Silence silence = load.longestSilence(begin, took);
+            long stall = silence == null ? 0 : silence.millis();
+            System.out.printf(
+                    "state transfer of %d MB in %.1f s: %.0f committed/s before, at least %.0f/s (%.0f %%) in each second of it, longest stall %d ms%n",
+                    MEGABYTES, took.toMillis() / 1e3, rateBefore, lowest, 100 * lowest / rateBefore, stall);
+            assertNothingLost(group, load.acknowledged());
+            if (IN_FULL) {
+                assertThat(lowest / rateBefore).isGreaterThanOrEqualTo(0.7);
+                assertThat(stall).isLessThanOrEqualTo(500);
+            }
+        }
+    }
+
+    private static double rate(LoadTest load, long countBefore, long sinceNanos) {
+        return (load.acknowledged().count() - countBefore) / ((System.nanoTime() - sinceNanos) / 1e9);
+    }
+
+    /** How many copies were made to be given. */
+    private static int copies(ReplicaGroup group) {
+        return group.replicas().stream()
+                .mapToInt(replica -> replica.output().split("copies its database for", -1).length - 1)
+                .sum();
+    }
+
+    @Test
+    void theDeathsOfTheJoinerAndOfTheDonorInTheMiddleAreSurvived() throws Exception {
+        try (ReplicaGroup group = start()) {
+            ReplicaProcess joiner = loseABackup(group);
+            LoadTest load = load(group, LOAD);
+            CompletableFuture<LoadReport> report = run(load);
+            joiner.start();
+            awaitReceived(group, joiner, 0.3);
+            joiner.kill();
+            joiner.start();
+            ReplicaProcess donor = awaitReceived(group, joiner, 0.5);
+            assertThat(copies(group)).as("it goes on with what it had").isEqualTo(1);
+            donor.kill();
+            donor.start();
+            assertNothingLost(group, load.acknowledged());
+            report.get(5, TimeUnit.MINUTES).requireConsistent();
+            assertNothingLost(group, load.acknowledged());
+        }
+    }
+}
