@@ -18,6 +18,7 @@ import picocli.CommandLine.TypeConversionException;
             DemoCommand.class,
             StatusCommand.class,
             VerifyCommand.class,
+            MemberCommand.class,
             CheckCommand.class,
             SqlCommand.class,
             BenchCommand.class,

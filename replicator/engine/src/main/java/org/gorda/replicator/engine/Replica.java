@@ -34,8 +34,10 @@ import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.MembershipSession;
 import org.gorda.jgcs.Protocol;
 import org.gorda.jgcs.Service;
+import org.gorda.jgcs.View;
 import org.gorda.replicator.core.Outcome;
 import org.jspecify.annotations.Nullable;
 
@@ -290,6 +292,41 @@ public final class Replica implements AutoCloseable {
      */
     public CompletableFuture<Outcome> outcome(TransactionId id, long since) {
         return engine().close(id, since);
+    }
+
+    /**
+     * Takes a replica into the group, which has been started with itself and all others as its members. It is a learner, which does not count,
+     * until it has the group's log.
+     *
+     * @return who belongs to the group then
+     * @throws ReplicaException if it belongs to the group already
+     */
+    public CompletableFuture<View> addMember(MemberId member) {
+        MembershipSession membership = engine().joinedGroup().membership().orElseThrow();
+        View now = membership.view();
+        if (now.members().contains(member) || now.learners().contains(member)) {
+            throw new ReplicaException(member + " belongs to the group already");
+        }
+        return membership.add(member);
+    }
+
+    /**
+     * Takes a replica out of the group, alive or dead.
+     *
+     * @return who belongs to the group then
+     * @throws ReplicaException if it does not belong to the group, or is the only one
+     */
+    public CompletableFuture<View> removeMember(MemberId member) {
+        MembershipSession membership = engine().joinedGroup().membership().orElseThrow();
+        View now = membership.view();
+        boolean counts = now.members().contains(member);
+        if (!counts && !now.learners().contains(member)) {
+            throw new ReplicaException(member + " does not belong to the group, whose members are " + now.members());
+        }
+        if (counts && now.members().size() == 1) {
+            throw new ReplicaException(member + " is the only member: without it there is no group");
+        }
+        return membership.remove(member);
     }
 
     /** Has all replicas note what they hold at one place in the order; to be called at the primary. */

@@ -20,6 +20,7 @@ import org.gorda.replicator.engine.ReplicaException;
 public final class NodeClient {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
+    private static final Duration CHANGE_TIMEOUT = Duration.ofSeconds(30);
     private static final Duration POLL = Duration.ofMillis(20);
     private static final Gson JSON = new Gson();
 
@@ -37,6 +38,21 @@ public final class NodeClient {
      */
     public record Comparison(
             boolean identical, boolean agree, List<ReplicaContent> replicas, Map<String, String> missing) {}
+
+    /** Who belongs to a group, and who is about to. Immutable. */
+    public record Membership(List<String> members, List<String> learners) {}
+
+    /**
+     * Changes who belongs to a group.
+     *
+     * @param at the service address of any of its replicas
+     * @param change add or remove
+     * @param member whom, by the address for the others
+     * @throws ReplicaException if it cannot be done, or not now
+     */
+    public Membership change(String at, String change, String member) {
+        return known(ask("POST", at, "/member?" + change + "=" + member, CHANGE_TIMEOUT, Membership.class), at);
+    }
 
     /**
      * Asks one replica for its state.

@@ -21,6 +21,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.View;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaStatus;
@@ -37,6 +38,7 @@ import org.slf4j.LoggerFactory;
  *   <li>{@code GET /topology}: for drivers, who is the primary and how to get there, as {@link Properties}
  *   <li>{@code POST /outcome?transaction=ID&since=INDEX}: COMMITTED, ABORTED or FORGOTTEN; to ask decides
  *   <li>{@code POST /verify}: has all replicas note what they hold, at the primary only; a {@link ReplicaContent} as JSON
+ *   <li>{@code POST /member?add=HOST:PORT} or {@code remove=}: changes who belongs to the group; who does then, as JSON
  *   <li>{@code GET /verification?request=N}: what this replica noted, 404 if it has not got there
  * </ul>
  *
@@ -106,6 +108,7 @@ final class NodeService implements AutoCloseable {
         on("POST", "/outcome", NodeService::outcome);
         on("POST", "/verify", (node, query) -> Response.json(ReplicaContent.of(node.verify(VERIFY_WAIT))));
         on("GET", "/verification", NodeService::verification);
+        on("POST", "/member", NodeService::member);
         server.start();
     }
 
@@ -225,6 +228,17 @@ final class NodeService implements AutoCloseable {
                 node.outcome(id, since)
                         .get(OUTCOME_WAIT.toMillis(), TimeUnit.MILLISECONDS)
                         .toString());
+    }
+
+    private static Response member(Replica node, Map<String, String> query)
+            throws InterruptedException, ExecutionException, TimeoutException {
+        boolean adds = query.containsKey("add");
+        MemberId member = new MemberId(needed(query, adds ? "add" : "remove"));
+        View now = (adds ? node.addMember(member) : node.removeMember(member))
+                .get(OUTCOME_WAIT.toMillis(), TimeUnit.MILLISECONDS);
+        return Response.json(new NodeClient.Membership(
+                now.members().stream().map(Object::toString).toList(),
+                now.learners().stream().map(Object::toString).toList()));
     }
 
     private static Response verification(Replica node, Map<String, String> query) {

@@ -1,9 +1,11 @@
 package org.gorda.replicator.node;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaStatus;
 import org.jspecify.annotations.Nullable;
 
@@ -53,11 +55,6 @@ public record NodeStatus(
 
     static NodeStatus of(
             NodeConfiguration node, String protocol, String durability, ReplicaStatus now, String clients) {
-        Map<String, String> services = new TreeMap<>();
-        for (int i = 0; i < node.members().size(); i++) {
-            services.put(
-                    node.members().get(i).toString(), node.services().get(i).toString());
-        }
         return new NodeStatus(
                 now.self().toString(),
                 now.state().toString(),
@@ -81,7 +78,22 @@ public record NodeStatus(
                 protocol,
                 durability,
                 node.databaseName(),
-                services,
+                services(node, now),
                 clients);
+    }
+
+    /** Of those who belong to the group now. One that was added later is configured only itself: it has its service at the default port. */
+    private static Map<String, String> services(NodeConfiguration node, ReplicaStatus now) {
+        List<MemberId> members = new ArrayList<>(now.members());
+        members.addAll(now.learners());
+        Map<String, String> services = new TreeMap<>();
+        for (MemberId member : members.isEmpty() ? node.members() : members) {
+            int configured = node.members().indexOf(member);
+            MemberId service = configured < 0
+                    ? new MemberId(member.host() + ":" + (member.port() + 1))
+                    : node.services().get(configured);
+            services.put(member.toString(), service.toString());
+        }
+        return services;
     }
 }

@@ -1,0 +1,59 @@
+package org.gorda.cli;
+
+import org.gorda.replicator.node.NodeClient;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+@Command(
+        name = "member",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Changes who belongs to a group, while it works.",
+            "A new replica is started with itself and all others as its members, its service and clients at the default ports, and then added.",
+            "It receives what it lacks and counts once it has the group's log."
+        })
+final class MemberCommand {
+
+    @Command(name = "add", mixinStandardHelpOptions = true, description = "Takes a replica in.")
+    int add(
+            @Parameters(paramLabel = "HOST:PORT", description = "Its address for the others.") String member,
+            @Mixin Change change) {
+        return change.apply("add", member);
+    }
+
+    @Command(
+            name = "remove",
+            mixinStandardHelpOptions = true,
+            description = "Takes a replica out, alive or dead. Its process stops once it learns of it.")
+    int remove(
+            @Parameters(paramLabel = "HOST:PORT", description = "Its address for the others.") String member,
+            @Mixin Change change) {
+        return change.apply("remove", member);
+    }
+
+    /** What both have in common. */
+    static final class Change {
+
+        @Mixin
+        private Output output = new Output();
+
+        @Option(
+                names = "--at",
+                required = true,
+                paramLabel = "HOST:PORT",
+                description = "The service address of any replica of the group.")
+        private String at = "";
+
+        int apply(String change, String member) {
+            NodeClient.Membership now = new NodeClient().change(at, change, member);
+            output.line("members   " + String.join(", ", now.members()));
+            if (!now.learners().isEmpty()) {
+                output.line("learners  " + String.join(", ", now.learners()));
+            }
+            output.result(now);
+            return 0;
+        }
+    }
+}
