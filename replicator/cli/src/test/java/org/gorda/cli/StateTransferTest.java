@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
@@ -41,9 +42,9 @@ import org.junit.jupiter.api.parallel.Isolated;
 @Isolated
 final class StateTransferTest {
 
-    private static final int MEGABYTES = Integer.getInteger("gorda.database-megabytes", 16);
+    private static final int MEGABYTES = Integer.getInteger("gorda.database-megabytes", 12);
     private static final boolean IN_FULL = MEGABYTES >= 1024;
-    private static final String RATE = IN_FULL ? "64MB" : "2MB";
+    private static final String RATE = IN_FULL ? "64MB" : "3MB";
     private static final Duration WAIT = Duration.ofMinutes(IN_FULL ? 10 : 2);
     private static final Duration MEASURED_BEFORE = Duration.ofSeconds(IN_FULL ? 15 : 3);
     private static final Duration LOAD = Duration.ofSeconds(IN_FULL ? 90 : 18);
@@ -62,19 +63,23 @@ final class StateTransferTest {
         try (Connection connection = DriverManager.getConnection(group.url());
                 Statement statement = connection.createStatement()) {
             statement.execute("CREATE TABLE ballast (id INTEGER NOT NULL PRIMARY KEY, b BLOB(1M))");
-            try (PreparedStatement insert = connection.prepareStatement("INSERT INTO ballast VALUES (?, ?)")) {
-                SplittableRandom random = new SplittableRandom(1);
-                byte[] bytes = new byte[ROW_BYTES];
-                for (int i = 0; i < (long) MEGABYTES * (1 << 20) / ROW_BYTES; i++) {
-                    random.nextBytes(bytes);
-                    insert.setInt(1, i);
-                    insert.setBytes(2, bytes);
-                    insert.executeUpdate();
-                }
-            }
+            fill(connection, 0, (int) ((long) MEGABYTES * (1 << 20) / ROW_BYTES));
         }
         group.awaitOnline(WAIT, line -> {});
         return group;
+    }
+
+    private static void fill(Connection connection, int from, int to) throws SQLException {
+        try (PreparedStatement insert = connection.prepareStatement("INSERT INTO ballast VALUES (?, ?)")) {
+            SplittableRandom random = new SplittableRandom(from);
+            byte[] bytes = new byte[ROW_BYTES];
+            for (int i = from; i < to; i++) {
+                random.nextBytes(bytes);
+                insert.setInt(1, i);
+                insert.setBytes(2, bytes);
+                insert.executeUpdate();
+            }
+        }
     }
 
     private static LoadTest load(ReplicaGroup group, Duration duration) {
@@ -275,6 +280,35 @@ final class StateTransferTest {
                     }
                 }
             }
+        }
+    }
+
+    @Test
+    void whoStoodStillForTooLongReceivesTheDatabaseInTheSameProcess() throws Exception {
+        try (ReplicaGroup group = start()) {
+            ReplicaProcess still = group.backup().orElseThrow();
+            String clients = status(group, still).clients();
+            still.freeze();
+            try (Connection connection = DriverManager.getConnection(group.url())) {
+                int from = 1_000_000;
+                for (int times = 0; times < 4; times++, from += 10) {
+                    fill(connection, from, from + 10);
+                    TimeUnit.SECONDS.sleep(3); // the others cut their logs now and then
+                }
+            } finally {
+                still.thaw();
+            }
+            awaitReceived(group, still, 0);
+            group.awaitOnline(WAIT, line -> {});
+            assertThat(still.isAlive()).isTrue();
+            assertThat(status(group, still).clients()).isEqualTo(clients);
+            try (Connection connection = DriverManager.getConnection(clients);
+                    Statement statement = connection.createStatement();
+                    ResultSet rows = statement.executeQuery("SELECT COUNT(*) FROM ballast WHERE id >= 1000000")) {
+                assertThat(rows.next()).isTrue();
+                assertThat(rows.getInt(1)).isEqualTo(40);
+            }
+            assertThat(group.verify(WAIT).identical()).isTrue();
         }
     }
 }

@@ -786,12 +786,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** The log no longer holds what is lacking here. Only what the group itself has made is replaced. */
     private void receiveDatabase(Position firstHeld, String reason) {
-        boolean sameGroup = stored.groupHigh() == firstHeld.group().high()
-                && stored.groupLow() == firstHeld.group().low();
-        if (last.index() >= firstHeld.index() || (stored.index() > 0 && !sameGroup)) {
+        StoredPosition holds = database().storedPosition().orElse(NOTHING_STORED);
+        boolean sameGroup = holds.groupHigh() == firstHeld.group().high()
+                && holds.groupLow() == firstHeld.group().low();
+        if (last.index() >= firstHeld.index() || (holds.index() > 0 && !sameGroup)) {
             throw notPartOfHistory(reason);
         }
-        if (stored.index() == 0 && hasTables()) {
+        if (holds.index() == 0 && hasTables()) {
             throw new ReplicaException("the database at " + configuration.location()
                     + " holds tables, but nothing of this group, whose log no longer holds its beginning (" + reason
                     + "). Move that database away, and the replica will receive the group's");
