@@ -57,7 +57,7 @@ final class StateTransferTest {
 
     private ReplicaGroup start() throws SQLException {
         ReplicaGroup group =
-                ReplicaGroup.of(3, directory, Map.of("log-retain-bytes", "4MB", "transfer-bytes-per-second", RATE));
+                ReplicaGroup.of(3, directory, Map.of("log-retain-bytes", "2MB", "transfer-bytes-per-second", RATE));
         group.start();
         group.awaitOnline(WAIT, line -> {});
         try (Connection connection = DriverManager.getConnection(group.url());

@@ -24,8 +24,8 @@ import org.gorda.jgcs.MemberId;
  * @param readGrace how long transactions that only read may hold up ordered changes, 0 to 10 minutes
  * @param electionTimeout how long a silent leader is believed in
  * @param writeSetBytesMax the largest transaction, 64 KiB to 64 GiB
- * @param logRetainBytes how much of the log is kept for members that are away, 1 MiB to 1 TiB; one that lacks more receives the whole
- *     database from another
+ * @param logRetainBytes how much of the log is kept, and twice as much while a member lacks it, 1 MiB to 1 TiB; who lacks more receives
+ *     the whole database from another
  * @param transferBytesPerSecond at most so much of a database is received in a second, 64 KiB to 1 TiB
  */
 public record ReplicaConfiguration(

@@ -1093,15 +1093,15 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void durableEverywhere(long index) {
-        // How much is kept does not depend on it: who lacks what is not kept receives the database.
+        releaseLog(Math.min(index, restartIndex), configuration.logRetainBytes());
     }
 
-    /** Forgets what is not needed for a restart here, and lies further back than what is kept for members that are away. */
-    private void releaseLog() {
+    /** Forgets what nobody needs up to an index, but keeps so much. */
+    private void releaseLog(long needed, long retainBytes) {
         LogMark removed = null;
         while (!logMarks.isEmpty()
-                && logMarks.getFirst().index() <= restartIndex
-                && logBytes - logMarks.getFirst().bytes() > configuration.logRetainBytes()) {
+                && logMarks.getFirst().index() <= needed
+                && logBytes - logMarks.getFirst().bytes() > retainBytes) {
             removed = logMarks.removeFirst();
         }
         if (removed != null) {
@@ -1159,7 +1159,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             order.lock();
             try {
                 restartIndex = Math.min(checkpointedIndex, needed - 1);
-                releaseLog();
+                // Whoever is away for longer receives the database.
+                releaseLog(restartIndex, 2 * configuration.logRetainBytes());
             } finally {
                 order.unlock();
             }

@@ -136,7 +136,7 @@ public enum Setting {
             "log-retain-bytes",
             "size",
             "1GB",
-            "how much of the log is kept for members that are away; one that lacks more receives the database",
+            "how much of the log is kept, and twice as much while a member lacks it; who lacks more receives the database",
             Use.REPLICAS,
             (builder, text) -> builder.logRetainBytes(size("log-retain-bytes", text))),
     TRANSFER_BYTES_PER_SECOND(

@@ -1,0 +1,70 @@
+package org.gorda.replicator.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What comes from another process is taken for what it is. */
+class TransferMessageTest {
+
+    private static final List<TransferMessage> ALL = List.of(
+            new TransferMessage.Want(7, 4711),
+            new TransferMessage.Wait(true, "es lädt"),
+            new TransferMessage.Offer(
+                    -3,
+                    List.of(
+                            new TransferMessage.FileOffered("state/checkpoint", 100, -1),
+                            new TransferMessage.FileOffered("snapshot/seg0/größe", 0, 0))),
+            new TransferMessage.Fetch(7, 3, 1L << 40, 65536),
+            new TransferMessage.Part(7, 3, 5, ByteBuffer.wrap(new byte[] {1, 2, 3})),
+            new TransferMessage.Gone(9),
+            new TransferMessage.Done(9));
+
+    @Test
+    void whatIsEncodedIsDecoded() {
+        for (TransferMessage message : ALL) {
+            assertThat(TransferMessage.decode(TransferMessage.encode(message))).isEqualTo(message);
+        }
+    }
+
+    @Test
+    void whatIsCutShortOrDamagedIsRefusedOrIsAnotherMessage() {
+        SplittableRandom random = new SplittableRandom(1);
+        for (int i = 0; i < 50_000; i++) {
+            TransferMessage message = ALL.get(random.nextInt(ALL.size()));
+            byte[] bytes = TransferMessage.encode(message).array().clone();
+            int length = random.nextInt(bytes.length + 1);
+            for (int flips = random.nextInt(4); flips > 0; flips--) {
+                bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
+            }
+            try {
+                TransferMessage.decode(ByteBuffer.wrap(bytes, 0, length));
+            } catch (GroupException e) {
+                assertThat(e).hasMessageContaining("malformed");
+            }
+        }
+    }
+
+    @Test
+    void noFileIsWrittenElsewhere(@TempDir Path directory) throws IOException {
+        ReceivedDatabase received = new ReceivedDatabase(directory.resolve("replica"));
+        for (String name : List.of("../../evil", "/tmp/evil", "a/../../../evil")) {
+            TransferMessage.Offer offer =
+                    new TransferMessage.Offer(1, List.of(new TransferMessage.FileOffered(name, 1, 0)));
+            assertThatThrownBy(() -> received.begin(new MemberId("127.0.0.1:1"), offer))
+                    .isInstanceOf(IOException.class)
+                    .hasMessageContaining(name);
+        }
+        assertThat(Files.exists(directory.resolve("replica"))).isFalse();
+    }
+}
