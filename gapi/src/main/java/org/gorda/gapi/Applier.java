@@ -1,6 +1,8 @@
 package org.gorda.gapi;
 
 import java.sql.Connection;
+import java.util.Map;
+import java.util.OptionalLong;
 
 /**
  * Brings changes of others into the database: without triggers, cascades or capture, and with priority over local transactions,
@@ -17,6 +19,16 @@ public interface Applier extends AutoCloseable {
      * @throws ReflectionException if the database fails; the transaction must be rolled back
      */
     void apply(WriteSet writeSet);
+
+    /**
+     * Has generators go on with the values given, within the current transaction: what was leased since the last schema change is found
+     * in the catalogue by the next one, which may rename, restart or drop them.
+     *
+     * @param next by generator; empty if it has none left
+     * @throws DivergenceException if there is no such generator
+     * @throws ReflectionException if the database fails; the transaction must be rolled back
+     */
+    void settle(Map<Generator, OptionalLong> next);
 
     /**
      * Commits what was applied together with its position.

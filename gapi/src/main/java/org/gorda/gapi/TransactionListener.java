@@ -1,5 +1,7 @@
 package org.gorda.gapi;
 
+import java.util.OptionalLong;
+
 /**
  * What a meta level is told of a database's transactions, each in the thread of its client. Transactions that change nothing are
  * not told of. Methods must not throw anything but what they declare.
@@ -22,11 +24,34 @@ public interface TransactionListener {
     void begin(TransactionContext transaction);
 
     /**
-     * A transaction that has begun is about to take a value from a sequence or an identity column.
-     *
-     * @throws RefusedException to refuse that; the transaction goes on without it
+     * Whether the values of sequences and identity columns come from {@link #leased} and {@link #lease}, and not from the database's own
+     * generators. What a transaction creates itself generates its values by itself, until its
+     * commit.
      */
-    default void generating(TransactionContext transaction) {}
+    default boolean leases() {
+        return false;
+    }
+
+    /**
+     * A transaction that has begun takes a value. Does not wait.
+     *
+     * @param generator by its identity in this database: another one once it was dropped or restarted
+     * @return empty if there is none at hand, whereupon {@link #lease} is called
+     */
+    default OptionalLong leased(String generator) {
+        return OptionalLong.empty();
+    }
+
+    /**
+     * As {@link #leased}, but waits for new values. An interrupt ends that: who waits holds locks.
+     *
+     * @param state as the transaction sees it, so not older than where it {@linkplain TransactionContext#begunAt began}
+     * @return empty if the generator has none left
+     * @throws RefusedException if there is none for now, or if the transaction cannot be committed any more
+     */
+    default OptionalLong lease(TransactionContext transaction, String generator, GeneratorState state) {
+        return OptionalLong.empty();
+    }
 
     /**
      * A transaction is about to commit: all checks have passed and its locks are held. It waits for the answer, which may come later

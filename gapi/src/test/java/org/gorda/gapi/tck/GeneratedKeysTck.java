@@ -10,8 +10,12 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Properties;
 import org.gorda.gapi.Applier;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.WriteSet;
 import org.junit.jupiter.api.Test;
@@ -112,6 +116,46 @@ public abstract class GeneratedKeysTck extends BindingTck {
                 })
                 .as("a sequence that is used up here is so there")
                 .isInstanceOf(SQLException.class);
+    }
+
+    @Test
+    void whatIsUsedUpIsNotGivenAgainAndWhatIsLeftIs() throws SQLException {
+        execute(
+                "CREATE SEQUENCE ALL_TAKEN AS INTEGER START WITH 1 MAXVALUE 3",
+                "CREATE SEQUENCE ONE_TAKEN AS INTEGER START WITH 1 MAXVALUE 3");
+        for (int i = 0; i < 3; i++) {
+            query(origin, "VALUES NEXT VALUE FOR ALL_TAKEN");
+        }
+        query(origin, "VALUES NEXT VALUE FOR ONE_TAKEN");
+        replicate();
+        replica.takeOver();
+        assertRefused("2200H", () -> query(replica, "VALUES NEXT VALUE FOR ALL_TAKEN"));
+        assertThat(query(replica, "VALUES NEXT VALUE FOR ONE_TAKEN")).containsExactly("2");
+    }
+
+    @Test
+    void leasedValuesAreTakenAndGeneratorsGoOnWhereTheyAreSettled() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 5, INCREMENT BY 2) PRIMARY KEY, A INTEGER)",
+                "CREATE SEQUENCE S AS SMALLINT START WITH 7 INCREMENT BY -1");
+        meta.lease(100L, 102L, 104L, 300L);
+        execute("INSERT INTO T (A) VALUES (1), (2)", "INSERT INTO T (A) VALUES (3)");
+        assertThat(query(origin, "VALUES NEXT VALUE FOR S")).containsExactly("300");
+        assertRefused("2200H", () -> query(origin, "VALUES NEXT VALUE FOR S"));
+        assertThat(query(origin, "SELECT ID FROM T ORDER BY ID")).containsExactly("100", "102", "104");
+        String schema = origin.tables().get(0).schema();
+        Generator identity = new Generator(true, schema, "T");
+        Generator sequence = new Generator(false, schema, "S");
+        assertThat(meta.leasedFor())
+                .contains(new GeneratorState(identity, 5, 2, Integer.MIN_VALUE, Integer.MAX_VALUE))
+                .contains(new GeneratorState(sequence, 7, -1, Short.MIN_VALUE, Short.MAX_VALUE));
+        replicate();
+        applier.settle(Map.of(identity, OptionalLong.of(111), sequence, OptionalLong.empty()));
+        applier.commit(position(++applied), false);
+        replicaMeta.continueAfter(applied);
+        change(replica, "INSERT INTO T (A) VALUES (4)");
+        assertThat(query(replica, "SELECT MAX(ID) FROM T")).containsExactly("111");
+        assertRefused("2200H", () -> query(replica, "VALUES NEXT VALUE FOR S"));
     }
 
     @Test

@@ -8,13 +8,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.Content;
+import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.StoredPosition;
@@ -38,6 +42,8 @@ public final class MetaLevel implements TransactionListener {
     private Consumer<SuspendedCommit> late = commit -> {};
     private Duration patience = Duration.ofSeconds(30);
     private Refusal refuseChanges;
+    private Deque<Long> leased;
+    private final List<GeneratorState> leasedFor = new ArrayList<>();
     private long index;
 
     /** How commits are answered from now on. */
@@ -53,6 +59,37 @@ public final class MetaLevel implements TransactionListener {
     /** Refuses first changes from now on, or no longer if null. */
     public synchronized void refuseChanges(Refusal refusal) {
         refuseChanges = refusal;
+    }
+
+    /** From now on generators have these values only. */
+    public synchronized void lease(Long... values) {
+        leased = new ArrayDeque<>(List.of(values));
+    }
+
+    /** What was told of generators when values were asked for. */
+    public synchronized List<GeneratorState> leasedFor() {
+        return List.copyOf(leasedFor);
+    }
+
+    @Override
+    public synchronized boolean leases() {
+        return leased != null;
+    }
+
+    /** Every other one. */
+    @Override
+    public synchronized OptionalLong leased(String generator) {
+        return leased.size() % 2 == 0 ? OptionalLong.empty() : next();
+    }
+
+    @Override
+    public synchronized OptionalLong lease(TransactionContext transaction, String generator, GeneratorState state) {
+        leasedFor.add(state);
+        return next();
+    }
+
+    private OptionalLong next() {
+        return leased.isEmpty() ? OptionalLong.empty() : OptionalLong.of(leased.remove());
     }
 
     /** Commits and releases, one after the other. */

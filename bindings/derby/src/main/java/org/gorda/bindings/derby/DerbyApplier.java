@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.store.access.TransactionController;
@@ -14,6 +15,7 @@ import org.apache.derby.impl.jdbc.EmbedConnection;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.WriteSet;
@@ -79,6 +81,8 @@ final class DerbyApplier implements Applier {
 
     private void applyWithin(WriteSetReader in) throws SQLException, StandardException {
         AppliedTable[] byIndex = new AppliedTable[in.tables().size()];
+        boolean changesSchema = false;
+        boolean generates = false;
         WriteSetReader.Kind kind = in.next();
         while (kind != null) {
             switch (kind) {
@@ -88,18 +92,38 @@ final class DerbyApplier implements Applier {
                 case END_OF_STATEMENT -> insertPostponed();
                 case STATEMENT -> {
                     execute(in);
+                    changesSchema = true;
                     java.util.Arrays.fill(byIndex, null);
                 }
                 case GENERATED -> {
                     boolean identity = in.readBoolean();
-                    GeneratorTable.Generator generator =
-                            new GeneratorTable.Generator(identity, in.readText(), in.readText());
+                    Generator generator = new Generator(identity, in.readText(), in.readText());
                     generators.taken(context, generator, in.readInteger());
+                    generates = true;
                 }
             }
             kind = in.next();
         }
         insertPostponed();
+        if (changesSchema && generates) {
+            // What it created itself has generated values already; the catalogue is where others will begin.
+            generators.settle(context);
+        }
+    }
+
+    @Override
+    public void settle(Map<Generator, OptionalLong> next) {
+        synchronized (connection) {
+            try {
+                database.makeWay();
+                DerbyDatabase.within(context, () -> {
+                    GeneratorTable.settle(context, next);
+                    return true;
+                });
+            } catch (SQLException | StandardException e) {
+                throw new ReflectionException("Derby's generators could not be settled: " + e.getMessage(), e);
+            }
+        }
     }
 
     private AppliedTable table(WriteSetReader in, @Nullable AppliedTable[] byIndex) throws StandardException {

@@ -27,7 +27,6 @@ import org.apache.derby.iapi.services.context.ContextManager;
 import org.apache.derby.iapi.services.context.ContextService;
 import org.apache.derby.iapi.sql.PreparedStatement;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
-import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.SequenceDescriptor;
 import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
 import org.apache.derby.impl.jdbc.EmbedConnection;
@@ -35,6 +34,7 @@ import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
@@ -166,6 +166,10 @@ final class DerbyDatabase implements ReflectedDatabase {
         return wantsReads;
     }
 
+    boolean leases() {
+        return listener.leases();
+    }
+
     boolean wantsKeys() {
         return configuration.withKeys();
     }
@@ -279,15 +283,9 @@ final class DerbyDatabase implements ReflectedDatabase {
             if (sequence == null) {
                 continue; // dropped by the same transaction
             }
-            SchemaDescriptor schema = sequence.getSchemaDescriptor();
-            if (!schema.isSystemSchema()) {
-                out.generated(false, schema.getSchemaName(), sequence.getSequenceName(), entry.getValue());
-                continue;
-            }
-            TableDescriptor table = dictionary.getTableDescriptor(
-                    CapturedTable.tableOfGenerator(dictionary, sequence.getSequenceName()));
-            if (table != null) {
-                out.generated(true, table.getSchemaName(), table.getName(), entry.getValue());
+            Generator generator = LocalGenerators.generator(dictionary, sequence);
+            if (generator != null) {
+                out.generated(generator.identity(), generator.schema(), generator.name(), entry.getValue());
             }
         }
     }

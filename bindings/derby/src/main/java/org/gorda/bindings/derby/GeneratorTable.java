@@ -5,8 +5,10 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.OptionalLong;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.SequenceDescriptor;
@@ -14,6 +16,9 @@ import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.types.RowLocation;
 import org.apache.derby.shared.common.error.StandardException;
+import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.Generator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How far generated keys went at their origin: this replica's own generators must go on behind that when it takes over, or they
@@ -24,14 +29,11 @@ final class GeneratorTable {
 
     private static final int AHEAD = 100;
 
-    /** A sequence, or the identity column of a table. */
-    record Generator(boolean identity, String schema, String name) {}
-
     private final Connection connection;
     private final Map<Generator, Long> bounds = new LinkedHashMap<>();
 
-    /** Values known to be within the bounds, to be spared the look at the catalogue. */
-    private final Map<Generator, Long> increments = new LinkedHashMap<>();
+    /** Those of which values were taken, to be spared the look at the catalogue. */
+    private final Map<Generator, SequenceDescriptor> known = new HashMap<>();
 
     GeneratorTable(Connection connection) throws SQLException {
         this.connection = connection;
@@ -48,7 +50,7 @@ final class GeneratorTable {
 
     private void load() throws SQLException {
         bounds.clear();
-        increments.clear();
+        known.clear();
         try (Statement statement = connection.createStatement();
                 ResultSet found = statement.executeQuery(
                         "SELECT IDENTITY_COLUMN, OBJECT_SCHEMA, OBJECT_NAME, BOUND FROM GORDA.GENERATED")) {
@@ -61,22 +63,21 @@ final class GeneratorTable {
 
     /** The origin took a value. Part of the current transaction. */
     void taken(ReflectedConnection context, Generator generator, long value) throws SQLException, StandardException {
-        Long increment = increments.get(generator);
-        if (increment == null) {
-            SequenceDescriptor sequence = find(context, generator);
+        SequenceDescriptor sequence = known.get(generator);
+        if (sequence == null) {
+            sequence = find(context, generator);
             if (sequence == null) {
                 return; // dropped later in the same transaction
             }
-            increment = sequence.getIncrement();
-            increments.put(generator, increment);
+            known.put(generator, sequence);
         }
+        long increment = sequence.getIncrement();
         Long bound = bounds.get(generator);
         if (bound != null && (increment > 0 ? value <= bound : value >= bound)) {
             return;
         }
-        long next = value + AHEAD * increment;
-        boolean overflows = increment > 0 ? next < value : next > value;
-        next = overflows ? value : next;
+        // Near its end exactly, or what is left up to there would be lost.
+        long next = isAmong(sequence, value, AHEAD * increment) ? value + AHEAD * increment : value;
         String sql = bound == null
                 ? "INSERT INTO GORDA.GENERATED (BOUND, IDENTITY_COLUMN, OBJECT_SCHEMA, OBJECT_NAME) VALUES (?, ?, ?, ?)"
                 : "UPDATE GORDA.GENERATED SET BOUND = ? WHERE IDENTITY_COLUMN = ? AND OBJECT_SCHEMA = ? AND OBJECT_NAME = ?";
@@ -103,41 +104,72 @@ final class GeneratorTable {
         if (bounds.isEmpty()) {
             return;
         }
-        TransactionController transaction = context.getTransactionExecute();
-        DataDictionary dictionary = context.getDataDictionary();
-        // First forgets values in memory, which would be written back over what is set here.
-        dictionary.clearSequenceCaches();
+        Map<Generator, OptionalLong> next = new LinkedHashMap<>();
         for (Map.Entry<Generator, Long> entry : bounds.entrySet()) {
             SequenceDescriptor sequence = find(context, entry.getKey());
-            if (sequence == null || sequence.getCurrentValue() == null) {
-                continue; // dropped, or exhausted
-            }
-            long bound = entry.getValue();
-            long increment = sequence.getIncrement();
-            boolean behind = increment > 0 ? sequence.getCurrentValue() <= bound : sequence.getCurrentValue() >= bound;
-            if (behind) {
-                RowLocation[] location = new RowLocation[1];
-                SequenceDescriptor[] current = new SequenceDescriptor[1];
-                dictionary.computeSequenceRowLocation(
-                        transaction, sequence.getUUID().toString(), location, current);
-                long next = within(sequence, bound + increment);
-                dictionary.updateCurrentSequenceValue(transaction, location[0], true, null, next);
+            if (sequence != null) {
+                next.put(entry.getKey(), behind(sequence, entry.getValue()));
             }
         }
-        dictionary.clearSequenceCaches();
+        settle(context, next);
         try (Statement statement = connection.createStatement()) {
             statement.executeUpdate("DELETE FROM GORDA.GENERATED");
         }
         bounds.clear();
-        increments.clear();
+        known.clear();
     }
 
-    private static long within(SequenceDescriptor sequence, long value) {
-        return Math.max(sequence.getMinimumValue(), Math.min(sequence.getMaximumValue(), value));
+    /** The first value behind the bound. */
+    private static OptionalLong behind(SequenceDescriptor sequence, long bound) {
+        long increment = sequence.getIncrement();
+        if (isAmong(sequence, bound, increment)) {
+            return OptionalLong.of(bound + increment);
+        }
+        return sequence.canCycle()
+                ? OptionalLong.of(increment > 0 ? sequence.getMinimumValue() : sequence.getMaximumValue())
+                : OptionalLong.empty();
     }
 
-    private static @org.jspecify.annotations.Nullable SequenceDescriptor find(
-            ReflectedConnection context, Generator generator) throws StandardException {
+    /** Whether the generator has a value so far from the one given. */
+    private static boolean isAmong(SequenceDescriptor sequence, long value, long distance) {
+        long other = value + distance;
+        boolean overflows = distance > 0 ? other < value : other > value;
+        return !overflows && other <= sequence.getMaximumValue() && other >= sequence.getMinimumValue();
+    }
+
+    /** Has generators go on with these values, unless they are farther; empty: they have none left. Part of the current transaction. */
+    static void settle(ReflectedConnection context, Map<Generator, OptionalLong> next)
+            throws SQLException, StandardException {
+        TransactionController transaction = context.getTransactionExecute();
+        DataDictionary dictionary = context.getDataDictionary();
+        // First forgets values in memory, which would be written back over what is set here.
+        dictionary.clearSequenceCaches();
+        for (Map.Entry<Generator, OptionalLong> entry : next.entrySet()) {
+            SequenceDescriptor sequence = find(context, entry.getKey());
+            if (sequence == null) {
+                throw new DivergenceException("there is no " + entry.getKey() + " here, of which values were taken");
+            }
+            Long current = sequence.getCurrentValue();
+            OptionalLong value = entry.getValue();
+            boolean behind = current != null
+                    && (value.isEmpty()
+                            || (sequence.getIncrement() > 0
+                                    ? current < value.getAsLong()
+                                    : current > value.getAsLong()));
+            if (behind) {
+                RowLocation[] location = new RowLocation[1];
+                SequenceDescriptor[] found = new SequenceDescriptor[1];
+                dictionary.computeSequenceRowLocation(
+                        transaction, sequence.getUUID().toString(), location, found);
+                dictionary.updateCurrentSequenceValue(
+                        transaction, location[0], true, null, value.isPresent() ? value.getAsLong() : null);
+            }
+        }
+        dictionary.clearSequenceCaches();
+    }
+
+    static @Nullable SequenceDescriptor find(ReflectedConnection context, Generator generator)
+            throws StandardException {
         DataDictionary dictionary = context.getDataDictionary();
         TransactionController transaction = context.getTransactionExecute();
         SchemaDescriptor schema = dictionary.getSchemaDescriptor(generator.schema(), transaction, false);

@@ -6,6 +6,7 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.UUID;
 import org.apache.derby.iapi.db.Database;
 import org.apache.derby.iapi.services.context.ContextManager;
@@ -17,14 +18,17 @@ import org.apache.derby.iapi.sql.ParameterValueSet;
 import org.apache.derby.iapi.sql.conn.StatementContext;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
+import org.apache.derby.iapi.sql.dictionary.SequenceDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.transaction.TransactionControl;
+import org.apache.derby.iapi.types.NumberDataValue;
 import org.apache.derby.impl.sql.GenericPreparedStatement;
 import org.apache.derby.impl.sql.conn.GenericLanguageConnectionContext;
 import org.apache.derby.shared.common.error.ExceptionSeverity;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.ConnectionContext;
+import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.Refusal;
@@ -55,6 +59,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private final Map<String, WriteSetWriter.Mark> savepoints = new HashMap<>();
     private final Map<String, Long> generated = new LinkedHashMap<>();
+    private final LocalGenerators generators = new LocalGenerators();
 
     private final SessionId session = SessionId.of(UUID.randomUUID());
     private long lastNumber;
@@ -283,6 +288,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
         WriteSetWriter out = beginChange();
         schemaChanged = true;
+        generators.schemaChanges(text);
         List<String> names =
                 new ArrayList<>(database().namesOf(activation.getPreparedStatement(), takeCompiledNames(text)));
         String spare = super.getDataDictionary().getSystemSQLName();
@@ -296,16 +302,52 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
-    /** A value is to be taken from a generator, which Derby does in a transaction of its own: who may not write must not begin it. */
-    void beginGenerated() throws StandardException {
-        if (isCapturing()) {
-            beginChange();
-            try {
-                database().listener().generating(java.util.Objects.requireNonNull(transaction));
-            } catch (RefusedException e) {
-                throw new DerbyRefusal(e.refusal());
-            }
+    /**
+     * A value is to be taken from a generator: who may not write must not take it.
+     *
+     * @return whether it was leased; otherwise Derby generates it, in a transaction of its own
+     */
+    boolean takeLeased(String generatorId, NumberDataValue target) throws StandardException {
+        if (!isCapturing()) {
+            return false;
         }
+        beginChange();
+        DerbyDatabase database = database();
+        if (!database.leases() || generators.createdHere(generatorId)) {
+            return false;
+        }
+        OptionalLong value = database.listener().leased(generatorId);
+        target.setValue(value.isPresent() ? value.getAsLong() : lease(database, generatorId));
+        return true;
+    }
+
+    private long lease(DerbyDatabase database, String generatorId) throws StandardException {
+        GeneratorState state = generators.state(database.dictionary(), generatorId);
+        beginWait();
+        try {
+            // Who refused it before it was known to wait has not woken it.
+            locks.throwIfRefused(this);
+            OptionalLong value =
+                    database.listener().lease(java.util.Objects.requireNonNull(transaction), generatorId, state);
+            if (value.isEmpty()) {
+                throw LocalGenerators.usedUp(state.generator());
+            }
+            return value.getAsLong();
+        } catch (RefusedException e) {
+            locks.throwIfRefused(this);
+            throw new DerbyRefusal(e.refusal());
+        } finally {
+            endWait();
+        }
+    }
+
+    void generatorCreated(SequenceDescriptor sequence) {
+        generators.created(sequence);
+    }
+
+    /** Whether what Derby keeps in memory of generators is of no use: the catalogue alone says where they are. */
+    boolean knowsGeneratorsByCatalogue() {
+        return applies || (isCapturing() && database().leases());
     }
 
     /** A value was taken from a generator. */
@@ -619,6 +661,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         savepoints.clear();
         statementMarks.clear();
         generated.clear();
+        generators.clear();
         WriteSetWriter out = writer;
         if (out != null) {
             out.clear();

@@ -7,10 +7,12 @@ import java.lang.reflect.Proxy;
 import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
+import org.apache.derby.iapi.sql.dictionary.SequenceDescriptor;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.types.NumberDataValue;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.SQLState;
+import org.gorda.gapi.Generator;
 import org.jspecify.annotations.Nullable;
 
 /** Derby's data dictionary with an eye on the names and keys it generates, and on when it changes. Thread-safe. */
@@ -37,10 +39,25 @@ final class ReflectedDictionary implements InvocationHandler {
         if (name.equals("addDescriptor") && arguments != null && isApartFromItsTransaction(arguments)) {
             throw StandardException.newException(SQLState.LOCK_TIMEOUT);
         }
-        if (name.equals("getCurrentValueAndAdvance")) {
+        if (name.equals("getCurrentValueAndAdvance") && arguments != null) {
+            ReflectedConnection connection = ReflectedConnection.current();
+            if (connection != null && connection.takeLeased((String) arguments[0], (NumberDataValue) arguments[1])) {
+                return null;
+            }
+        }
+        if (name.equals("addDescriptor") && arguments != null && arguments[0] instanceof SequenceDescriptor sequence) {
             ReflectedConnection connection = ReflectedConnection.current();
             if (connection != null) {
-                connection.beginGenerated();
+                connection.generatorCreated(sequence);
+            }
+        }
+        if (name.equals("peekAtIdentity") && arguments != null) {
+            ReflectedConnection connection = ReflectedConnection.current();
+            if (connection != null && connection.knowsGeneratorsByCatalogue()) {
+                // Derby would look for a sequence that a rollback has taken away again.
+                Generator identity = new Generator(true, (String) arguments[0], (String) arguments[1]);
+                SequenceDescriptor sequence = GeneratorTable.find(connection, identity);
+                return sequence == null ? null : sequence.getCurrentValue();
             }
         }
         if (name.equals("transactionFinished")) {

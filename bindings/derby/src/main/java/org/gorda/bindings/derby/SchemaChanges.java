@@ -8,7 +8,7 @@ import org.apache.derby.iapi.sql.execute.ConstantAction;
 final class SchemaChanges {
 
     /** Where it shows what a statement does: more than its first words are not looked at. */
-    private static final int BEGINNING = 8;
+    static final int BEGINNING = 8;
 
     private static final String EXECUTE = "org.apache.derby.impl.sql.execute.";
 

@@ -108,6 +108,11 @@ final class Certifier {
         return since(begun, mode == KeyMode.REMOVED ? Math.max(schemaChanged, rowsChanged) : schemaChanged);
     }
 
+    /** The place of the last transaction that changed the schema; 0 if there was none. */
+    long schemaChanged() {
+        return schemaChanged;
+    }
+
     private static long since(long seen, long index) {
         return index > seen ? index : 0;
     }

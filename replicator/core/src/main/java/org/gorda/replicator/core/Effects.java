@@ -1,10 +1,14 @@
 package org.gorda.replicator.core;
 
 import java.nio.ByteBuffer;
+import java.util.Map;
+import java.util.OptionalLong;
+import org.gorda.gapi.Generator;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
+import org.jspecify.annotations.Nullable;
 
 /** What the core wants done, in the order of the calls. */
 public interface Effects {
@@ -36,6 +40,21 @@ public interface Effects {
 
     /** The outcome asked for by {@code request}, which this or another replica has sent. */
     void outcome(long request, MemberId asker, TransactionId id, Outcome outcome);
+
+    /**
+     * The transaction that is committed next changes the schema. Before it is, generators are to go on with these values, and nothing that
+     * was leased counts any more.
+     *
+     * @param next by generator; empty if it has none left
+     */
+    void settle(Map<Generator, OptionalLong> next);
+
+    /**
+     * The values asked for by {@code request}, which this or another replica has sent.
+     *
+     * @param range null if the schema has changed behind what the asker saw
+     */
+    void lease(long request, MemberId asker, @Nullable LeasedRange range);
 
     /** What is held at this place in the order is to be compared. */
     void verify(long request, Position position);

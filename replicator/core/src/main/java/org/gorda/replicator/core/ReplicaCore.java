@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ReplicaCore {
 
-    private static final byte STATE_VERSION = 3;
+    private static final byte STATE_VERSION = 4;
 
     /** A transaction may take so many places in the order from one of its chunks to the next, where every member executes. */
     private static final long CHUNKS_KEPT = 1_000_000;
@@ -38,6 +38,7 @@ public final class ReplicaCore {
     private final Outcomes outcomes = new Outcomes();
     private final Chunks chunks = new Chunks();
     private final Certifier certifier = new Certifier();
+    private final Leases leases = new Leases();
     private final TreeMap<MemberId, Long> durable = new TreeMap<>();
 
     private @Nullable MemberId primary;
@@ -153,6 +154,12 @@ public final class ReplicaCore {
             effects.outcome(close.request(), message.id().member(), close.id(), outcome);
         } else if (content instanceof ReplicaMessage.Verify verify) {
             effects.verify(verify.request(), message.position());
+        } else if (content instanceof ReplicaMessage.Lease lease) {
+            if (everywhere) {
+                boolean current = lease.seen() >= certifier.schemaChanged();
+                LeasedRange range = current ? leases.grant(lease.state(), lease.count()) : null;
+                effects.lease(lease.request(), message.id().member(), range);
+            }
         } else if (content instanceof ReplicaMessage.Durable told) {
             durable.merge(told.member(), told.index(), Math::max);
             tellDurable();
@@ -162,6 +169,7 @@ public final class ReplicaCore {
     private void beginEpoch(long index) {
         epoch = index;
         chunks.clear();
+        leases.clear();
         candidacySent = false;
         renewalSent = false;
     }
@@ -199,6 +207,9 @@ public final class ReplicaCore {
             effects.discard(commit.id(), refusal);
         } else if (!everywhere || isCertified(message, commit)) {
             outcomes.put(commit.id(), true, index);
+            if (everywhere && certifier.schemaChanged() == index) {
+                effects.settle(leases.takeAll());
+            }
             effects.commit(message.position(), commit.id(), preceding, commit.writeSet());
         }
     }
@@ -286,7 +297,7 @@ public final class ReplicaCore {
     public ByteBuffer checkpoint() {
         byte[] name = primary == null ? new byte[0] : primary.name().getBytes(StandardCharsets.UTF_8);
         int size = 1 + 8 * 3 + 1 + 2 + name.length + 4 + outcomes.encodedBytes() + chunks.encodedBytes();
-        size += everywhere ? certifier.encodedBytes() : 0;
+        size += everywhere ? certifier.encodedBytes() + leases.encodedBytes() : 0;
         for (MemberId member : durable.keySet()) {
             size += 10 + member.name().getBytes(StandardCharsets.UTF_8).length;
         }
@@ -303,6 +314,7 @@ public final class ReplicaCore {
         chunks.encode(state);
         if (everywhere) {
             certifier.encode(state);
+            leases.encode(state);
         }
         return state.flip();
     }
@@ -337,6 +349,7 @@ public final class ReplicaCore {
             chunks.decode(in);
             if (everywhere) {
                 certifier.decode(in);
+                leases.decode(in);
             }
         } catch (java.nio.BufferUnderflowException | IllegalArgumentException e) {
             throw new MalformedMessageException("a checkpoint is cut short or malformed: " + e.getMessage());

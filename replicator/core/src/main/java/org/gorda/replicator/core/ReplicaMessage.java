@@ -3,6 +3,8 @@ package org.gorda.replicator.core;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.MemberId;
@@ -63,6 +65,15 @@ public sealed interface ReplicaMessage {
     /** A replica will not fall behind {@code index} in any crash. */
     record Durable(MemberId member, long index) implements ReplicaMessage {}
 
+    /**
+     * A member wants values of a generator for itself, where every member executes.
+     *
+     * @param request echoed to the asker
+     * @param seen the index up to which everything was visible where the state was read; no schema change may be behind it
+     * @param count how many are wanted
+     */
+    record Lease(long request, long seen, int count, GeneratorState state) implements ReplicaMessage {}
+
     /** Writes the header of a {@link Commit} in front of its write set. */
     static void putWriteSetHeader(
             ByteBuffer target, TransactionId id, long epoch, long begun, long executed, int chunks) {
@@ -120,6 +131,20 @@ public sealed interface ReplicaMessage {
                     .putShort((short) name.length)
                     .put(name)
                     .flip();
+        } else if (message instanceof Lease lease) {
+            GeneratorState state = lease.state();
+            ByteBuffer out = ByteBuffer.allocate(54 + Leases.encodedBytes(state.generator()))
+                    .put(Kind.LEASE)
+                    .put(Kind.VERSION)
+                    .putLong(lease.request())
+                    .putLong(lease.seen())
+                    .putInt(lease.count());
+            Leases.encode(state.generator(), out);
+            return out.putLong(state.next())
+                    .putLong(state.increment())
+                    .putLong(state.minimum())
+                    .putLong(state.maximum())
+                    .flip();
         }
         throw new IllegalArgumentException("a commit or chunk is encoded in place");
     }
@@ -154,6 +179,7 @@ public sealed interface ReplicaMessage {
                     long index = in.getLong();
                     yield new Durable(member(in), index);
                 }
+                case Kind.LEASE -> new Lease(in.getLong(), in.getLong(), in.getInt(), state(in));
                 default -> throw new MalformedMessageException("a message of unknown kind " + kind);
             };
         } catch (BufferUnderflowException | IllegalArgumentException e) {
@@ -163,6 +189,11 @@ public sealed interface ReplicaMessage {
 
     private static TransactionId transaction(ByteBuffer in) {
         return new TransactionId(new SessionId(in.getLong(), in.getLong()), in.getLong());
+    }
+
+    private static GeneratorState state(ByteBuffer in) {
+        Generator generator = Leases.generator(in);
+        return new GeneratorState(generator, in.getLong(), in.getLong(), in.getLong(), in.getLong());
     }
 
     private static MemberId member(ByteBuffer in) {
@@ -185,6 +216,7 @@ public sealed interface ReplicaMessage {
         static final byte DURABLE = 5;
         static final byte CHUNK = 6;
         static final byte EVERYWHERE = 7;
+        static final byte LEASE = 8;
 
         private Kind() {}
     }

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import org.gorda.gapi.Generator;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
@@ -13,6 +16,7 @@ import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
 import org.gorda.jgcs.MessageId;
 import org.gorda.jgcs.Position;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** A large transaction is committed with all its chunks or not at all, and what cannot be committed any more is forgotten. */
@@ -169,6 +173,12 @@ class ChunksTest implements Effects {
     public void outcome(long request, MemberId asker, TransactionId id, Outcome found) {
         outcome = found;
     }
+
+    @Override
+    public void settle(Map<Generator, OptionalLong> next) {}
+
+    @Override
+    public void lease(long request, MemberId asker, @Nullable LeasedRange range) {}
 
     @Override
     public void verify(long request, Position position) {}

@@ -12,6 +12,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.SessionId;
@@ -38,13 +40,17 @@ class MessagesFuzzTest {
     private static final TransactionId LARGE = new TransactionId(new SessionId(4, 5), 6);
     private static final TransactionId TRANSACTION = new TransactionId(new SessionId(1, 2), 3);
 
+    private static final ReplicaMessage LEASE =
+            new ReplicaMessage.Lease(3, 2, 100, new GeneratorState(new Generator(true, "S", "T"), 1, 1, 1, 1000));
+
     private static List<byte[]> messages() {
         List<byte[]> messages = new ArrayList<>();
         for (ReplicaMessage message : List.of(
                 new ReplicaMessage.Primary(SELF, 5),
                 new ReplicaMessage.Close(TRANSACTION, 6, 7),
                 new ReplicaMessage.Verify(8),
-                new ReplicaMessage.Durable(SELF, 9))) {
+                new ReplicaMessage.Durable(SELF, 9),
+                LEASE)) {
             messages.add(array(ReplicaMessage.encode(message)));
         }
         ByteBuffer commit = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES + 30);
@@ -95,7 +101,10 @@ class MessagesFuzzTest {
         ReplicaMessage.putWriteSetHeader(commit, TRANSACTION, 1, 1, 1, 0);
         ReplicaCore core = new ReplicaCore(SELF, 5, true, nothing());
         long index = 1;
-        for (ByteBuffer message : List.of(ReplicaMessage.encode(new ReplicaMessage.Everywhere()), commit.rewind())) {
+        for (ByteBuffer message : List.of(
+                ReplicaMessage.encode(new ReplicaMessage.Everywhere()),
+                commit.rewind(),
+                ReplicaMessage.encode(LEASE))) {
             core.delivered(
                     new Message(new Position(new GroupId(1, 2), 1, index), new MessageId(SELF, 1, index), message));
             index++;

@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -34,6 +35,8 @@ import org.gorda.gapi.Applier;
 import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
@@ -56,6 +59,7 @@ import org.gorda.jgcs.Position;
 import org.gorda.jgcs.View;
 import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.Effects;
+import org.gorda.replicator.core.LeasedRange;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
 import org.gorda.replicator.core.ReplicaMessage;
@@ -80,6 +84,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private static final int APPLY_TRIES = 10;
     private static final Duration MAINTENANCE = Duration.ofSeconds(5);
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
+    private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
     private static final Duration QUIET_WAIT = Duration.ofSeconds(15);
     private static final int VERIFICATIONS_KEPT = 16;
     private static final int AGES_KEPT = 8192;
@@ -90,7 +95,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private static final long TELL_DURABLE_EVERY_BYTES = 64L << 20;
 
-    private record Applied(WriteSet writeSet, Position position) {}
+    /** What is applied of one transaction, and where generators go on before it, if it changes the schema. */
+    private record Applied(WriteSet writeSet, Position position, Map<Generator, OptionalLong> settled) {}
 
     private record LogMark(long index, long bytes) {}
 
@@ -124,6 +130,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final ChunkSender chunkSender;
     private final StateTransfer transfer;
     private final Runnable reopen;
+    private final GeneratorLeases leases;
 
     private @Nullable ReflectedDatabase database;
     private @Nullable Applier applier;
@@ -135,6 +142,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private long firstHere;
     private boolean announced;
+
+    /** For the next transaction, which changes the schema. */
+    private Map<Generator, OptionalLong> settling = Map.of();
 
     private StoredPosition stored = NOTHING_STORED;
     private boolean storedFound;
@@ -175,6 +185,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
         this.transfer = new StateTransfer(configuration, this);
         this.reopen = reopen;
+        this.leases = new GeneratorLeases(this::ask, lastRequest.get(), configuration.commitTimeout());
         for (Refusal.Cause cause : Refusal.Cause.values()) {
             refused.put(cause, new LongAdder());
         }
@@ -411,13 +422,26 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     @Override
-    public void generating(TransactionContext transaction) {
-        if (everywhere) {
-            throw refuse(
-                    Refusal.Cause.UNSUPPORTED,
-                    "sequences and identity columns cannot be used yet where every replica takes writes, because two of"
-                            + " them would generate the same values: give the values yourself, or run"
-                            + " protocol=primary-backup");
+    public boolean leases() {
+        return certifies();
+    }
+
+    @Override
+    public OptionalLong leased(String generator) {
+        return leases.take(generator);
+    }
+
+    @Override
+    public OptionalLong lease(TransactionContext transaction, String generator, GeneratorState generatorState) {
+        checkWritable();
+        try {
+            return leases.await(generator, generatorState, transaction.begunAt());
+        } catch (RefusedException e) {
+            if (!Thread.currentThread().isInterrupted()) {
+                // Otherwise it gives way, which is counted there.
+                count(e.refusal().cause());
+            }
+            throw e;
         }
     }
 
@@ -855,11 +879,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void commit(Position position, TransactionId id, long[] chunks, ByteBuffer writeSet) {
+        Map<Generator, OptionalLong> settled = settling;
+        settling = Map.of();
         if (position.index() <= stored.index()) {
             return; // the database has it
         }
         SuspendedCommit waiting = inFlight.remove(id);
-        if (waiting != null) {
+        // What changed the schema here did so before generators were settled: it is applied like everywhere.
+        if (waiting != null && settled.isEmpty()) {
             commitSegment();
             boolean durable = false;
             if (waiting.commit(storedAt(position), durable)) {
@@ -881,16 +908,35 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (chunks.length > 0) {
             commitSegment();
         }
-        segment.add(new Applied(decoded, position));
+        Applied change = new Applied(decoded, position, settled);
+        segment.add(change);
         segmentBytes += decoded.length();
         applied.increment();
         if (waiting != null) {
             replayed.add(waiting);
         }
-        apply(decoded);
+        apply(change);
         if (segmentBytes > SEGMENT_BYTES_MAX || segment.size() >= SEGMENT_SETS_MAX) {
             commitSegment();
         }
+    }
+
+    @Override
+    public void settle(Map<Generator, OptionalLong> next) {
+        leases.clear();
+        settling = next;
+    }
+
+    @Override
+    public void lease(long request, MemberId asker, @Nullable LeasedRange range) {
+        if (asker.equals(configuration.self())) {
+            leases.granted(request, range);
+        }
+    }
+
+    private void ask(ReplicaMessage.Lease request) {
+        // No longer: who asks may hold locks that the delivery waits for, which makes the room.
+        group().data().multicast(ReplicaMessage.encode(request), LEASE_SEND_WAIT);
     }
 
     @Override
@@ -902,9 +948,16 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return new StoredPosition(position.group().high(), position.group().low(), position.term(), position.index());
     }
 
-    private void apply(WriteSet writeSet) {
+    private void applyOnce(Applied change) {
+        if (!change.settled().isEmpty()) {
+            applier().settle(change.settled());
+        }
+        applier().apply(change.writeSet());
+    }
+
+    private void apply(Applied change) {
         try {
-            applier().apply(writeSet);
+            applyOnce(change);
         } catch (DivergenceException e) {
             throw e;
         } catch (ReflectionException e) {
@@ -919,9 +972,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         for (int tries = 1; tries < APPLY_TRIES; tries++) {
             try {
                 applier().rollback();
-                for (Applied change : segment) {
-                    applier().apply(change.writeSet());
-                }
+                segment.forEach(this::applyOnce);
                 return;
             } catch (DivergenceException e) {
                 throw e;

@@ -382,21 +382,6 @@ class CertificationTest {
     }
 
     @Test
-    void generatedKeysAreRefusedWithTheReason() throws SQLException {
-        execute(
-                0,
-                "CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)",
-                "CREATE SEQUENCE S");
-        awaitEverywhere();
-        for (String sql : List.of("INSERT INTO T (A) VALUES (1)", "INSERT INTO T VALUES (DEFAULT, NEXT VALUE FOR S)")) {
-            assertThatThrownBy(() -> transaction(1, (connection, statement) -> statement.execute(sql)))
-                    .isInstanceOfSatisfying(
-                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
-                    .hasMessageContaining("every replica takes writes");
-        }
-    }
-
-    @Test
     void serializableIsRefusedBecauseItCannotBeHad() throws SQLException {
         execute(0, "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
         assertThatThrownBy(() -> transaction(0, (connection, statement) -> {

@@ -7,9 +7,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
 import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.Generator;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.GroupException;
@@ -21,6 +23,7 @@ import org.gorda.jgcs.View;
 import org.gorda.jgcs.simulated.SimulatedGroup;
 import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.Effects;
+import org.gorda.replicator.core.LeasedRange;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
 import org.gorda.replicator.core.ReplicaMessage;
@@ -561,6 +564,12 @@ final class SimulatedReplica implements GroupListener, Effects {
             waiting.accept(outcome);
         }
     }
+
+    @Override
+    public void settle(Map<Generator, OptionalLong> next) {}
+
+    @Override
+    public void lease(long request, MemberId asker, @Nullable LeasedRange range) {}
 
     @Override
     public void verify(long request, Position position) {
