@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(600)
 final class StoppedReplicaTest {
 
-    private static final int SECONDS = Integer.getInteger("gorda.stopped-seconds", 5);
+    private static final int SECONDS = Integer.getInteger("gorda.stopped-seconds", 4);
     private static final int HEAP_MEGABYTES = 128;
 
     /** What is still in use after a collection. */
@@ -58,7 +58,7 @@ final class StoppedReplicaTest {
             LoadTest load = LoadTest.of(new TpcB(4, 1, 1_000))
                     .target(group.url())
                     .clients(6)
-                    .duration(Duration.ofSeconds(SECONDS + 7));
+                    .duration(Duration.ofSeconds(SECONDS + 3));
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             Awaitility.await("the load runs")
                     .atMost(WAIT)

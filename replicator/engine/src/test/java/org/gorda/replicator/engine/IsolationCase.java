@@ -40,7 +40,7 @@ record IsolationCase(String name, String meaning, List<String> steps, Predicate<
             run -> run.committed(1) != run.end().contains("1=11")
                     || run.committed(2) != run.end().contains("2=22"));
 
-    static final List<IsolationCase> HERMITAGE = List.of(
+    static final List<IsolationCase> ALL = List.of(
             new IsolationCase(
                     "G0",
                     "dirty write: of two transactions each one's write of one row stays",
@@ -234,9 +234,7 @@ record IsolationCase(String name, String meaning, List<String> steps, Predicate<
                             "1 COMMIT"),
                     run -> bothCommitted(run)
                             && run.reads(1).equals(List.of("1=10 2=20"))
-                            && run.reads(3).equals(List.of("1=10 2=25"))));
-
-    static final List<IsolationCase> SCHEDULES = List.of(
+                            && run.reads(3).equals(List.of("1=10 2=25"))),
             new IsolationCase(
                     "orphan child",
                     "a parent is removed while another transaction adds a child to it",
