@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -148,8 +149,11 @@ class IsolationTest {
                 () -> table("Primary-backup, all transactions on the primary", IsolationTest::onThePrimary));
         new Thread(ofThePrimary, "primary").start();
         StringBuilder tables = new StringBuilder("\n## The anomalies\n\n| | What goes wrong |\n|---|---|\n");
-        IsolationCase.ALL.forEach(
-                one -> tables.append("| ").append(one.name()).append(" | ").append(one.meaning()).append(" |\n"));
+        IsolationCase.ALL.forEach(one -> tables.append("| ")
+                .append(one.name())
+                .append(" | ")
+                .append(one.meaning())
+                .append(" |\n"));
         tables.append(table("Certification, each transaction on another replica", IsolationTest::acrossReplicas));
         tables.append(table("Certification, all transactions on one replica", IsolationTest::onOneReplica));
         tables.append(ofThePrimary.get(2, TimeUnit.MINUTES));
