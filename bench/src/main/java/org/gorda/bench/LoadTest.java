@@ -38,6 +38,7 @@ public final class LoadTest {
 
     private static final long LATENCY_NANOS_MAX = TimeUnit.MINUTES.toNanos(10);
     private static final long SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+    private static final long LOADED_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final int SILENCES_KEPT = 10_000;
     private static final Duration CONNECTION_WAIT = Duration.ofSeconds(60);
     private static final Duration PAUSE_AFTER_FAILURE = Duration.ofMillis(1);
@@ -143,6 +144,7 @@ public final class LoadTest {
         config.setPoolName("load");
         try (HikariDataSource pool = new HikariDataSource(config)) {
             load(pool);
+            awaitLoaded(pool);
             return run(pool);
         } catch (SQLException e) {
             throw new BenchException("SQLSTATE " + e.getSQLState() + ": " + e.getMessage(), e);
@@ -158,6 +160,29 @@ public final class LoadTest {
             bank.load(connection, loaded);
         } finally {
             teller.interrupt();
+        }
+    }
+
+    /** Clients' connections go to several replicas, and one may show a little later what was loaded on another one. */
+    private void awaitLoaded(HikariDataSource pool) throws SQLException {
+        long begin = System.nanoTime();
+        List<Connection> all = new ArrayList<>();
+        try {
+            for (int client = 0; client < clients; client++) {
+                Connection connection = pool.getConnection();
+                all.add(connection);
+                while (!bank.isLoaded(connection)) {
+                    if (System.nanoTime() - begin > CONNECTION_WAIT.toNanos()) {
+                        throw new BenchException("after " + CONNECTION_WAIT.toSeconds() + " s " + connection
+                                + " still does not show all branches that were loaded");
+                    }
+                    LockSupport.parkNanos(LOADED_POLL_NANOS);
+                }
+            }
+        } finally {
+            for (Connection connection : all) {
+                connection.close();
+            }
         }
     }
 

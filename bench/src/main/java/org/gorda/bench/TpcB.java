@@ -105,6 +105,13 @@ public record TpcB(int scale, long seed, int accounts) {
         connection.commit();
     }
 
+    /** Whether the replica of this connection shows all of it. */
+    boolean isLoaded(Connection connection) throws SQLException {
+        long branches = exists(connection) ? count(connection, "branches") : 0;
+        connection.rollback();
+        return branches == scale;
+    }
+
     /** How many accounts the bank has. */
     long allAccounts() {
         return (long) scale * accounts;
