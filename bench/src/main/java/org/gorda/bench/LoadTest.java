@@ -239,11 +239,15 @@ public final class LoadTest {
         return report;
     }
 
-    /** Reads again if the primary changes meanwhile. */
+    /**
+     * Reads again if the primary changes meanwhile. What was committed on another replica may become visible between two of the sums: at
+     * REPEATABLE READ it waits for them.
+     */
     private static TpcB.Sums sums(HikariDataSource pool) throws SQLException {
         long begin = System.nanoTime();
         while (true) {
             try (Connection connection = pool.getConnection()) {
+                connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
                 TpcB.Sums sums = TpcB.sums(connection);
                 connection.rollback();
                 return sums;
