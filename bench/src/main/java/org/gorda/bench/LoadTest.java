@@ -38,6 +38,7 @@ public final class LoadTest {
 
     private static final long LATENCY_NANOS_MAX = TimeUnit.MINUTES.toNanos(10);
     private static final long SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+    private static final long LOADED_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final int SILENCES_KEPT = 10_000;
     private static final Duration CONNECTION_WAIT = Duration.ofSeconds(60);
     private static final Duration PAUSE_AFTER_FAILURE = Duration.ofMillis(1);
@@ -143,6 +144,7 @@ public final class LoadTest {
         config.setPoolName("load");
         try (HikariDataSource pool = new HikariDataSource(config)) {
             load(pool);
+            awaitLoaded(pool);
             return run(pool);
         } catch (SQLException e) {
             throw new BenchException("SQLSTATE " + e.getSQLState() + ": " + e.getMessage(), e);
@@ -158,6 +160,29 @@ public final class LoadTest {
             bank.load(connection, loaded);
         } finally {
             teller.interrupt();
+        }
+    }
+
+    /** Clients' connections go to several replicas, and one may show a little later what was loaded on another one. */
+    private void awaitLoaded(HikariDataSource pool) throws SQLException {
+        long begin = System.nanoTime();
+        List<Connection> all = new ArrayList<>();
+        try {
+            for (int client = 0; client < clients; client++) {
+                Connection connection = pool.getConnection();
+                all.add(connection);
+                while (!bank.isLoaded(connection)) {
+                    if (System.nanoTime() - begin > CONNECTION_WAIT.toNanos()) {
+                        throw new BenchException("after " + CONNECTION_WAIT.toSeconds() + " s " + connection
+                                + " still does not show all branches that were loaded");
+                    }
+                    LockSupport.parkNanos(LOADED_POLL_NANOS);
+                }
+            }
+        } finally {
+            for (Connection connection : all) {
+                connection.close();
+            }
         }
     }
 
@@ -214,11 +239,15 @@ public final class LoadTest {
         return report;
     }
 
-    /** Reads again if the primary changes meanwhile. */
+    /**
+     * Reads again if the primary changes meanwhile. What was committed on another replica may become visible between two of the sums: at
+     * REPEATABLE READ it waits for them.
+     */
     private static TpcB.Sums sums(HikariDataSource pool) throws SQLException {
         long begin = System.nanoTime();
         while (true) {
             try (Connection connection = pool.getConnection()) {
+                connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
                 TpcB.Sums sums = TpcB.sums(connection);
                 connection.rollback();
                 return sums;

@@ -20,7 +20,8 @@ public final class ReplicaGroup implements AutoCloseable {
 
     private static final int PORTS = 3;
     private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-    private static final String DATABASE = "bank";
+    /** The name of each replica's database in its directory. */
+    static final String DATABASE = "bank";
 
     private final List<ReplicaProcess> replicas;
     private final NodeClient client = new NodeClient();

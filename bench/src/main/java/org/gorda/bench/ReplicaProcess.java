@@ -92,6 +92,20 @@ public final class ReplicaProcess {
         return started != null && started.isAlive();
     }
 
+    /** The operating system's number of its process. */
+    public long pid() {
+        return process().pid();
+    }
+
+    /** What its process has used of the processors' time since it was started. */
+    Duration cpu() {
+        return process()
+                .info()
+                .totalCpuDuration()
+                .orElseThrow(() ->
+                        new BenchException("this system does not tell how much processor time " + name + " has used"));
+    }
+
     /** SIGKILL. */
     public void kill() {
         process().destroyForcibly();
@@ -109,8 +123,7 @@ public final class ReplicaProcess {
     }
 
     private void signal(String signal) {
-        List<String> kill = new ArrayList<>(
-                List.of("kill", "-" + signal, Long.toString(process().pid())));
+        List<String> kill = new ArrayList<>(List.of("kill", "-" + signal, Long.toString(pid())));
         try {
             int status = new ProcessBuilder(kill).inheritIO().start().waitFor();
             if (status != 0) {

@@ -23,6 +23,10 @@ import java.util.concurrent.atomic.AtomicLong;
 public record TpcB(int scale, long seed, int accounts) {
 
     static final int TELLERS = 10;
+
+    /** By a transaction: an account, a teller, a branch and the history. */
+    static final int ROWS_CHANGED = 4;
+
     private static final int ACCOUNTS = 100_000;
     private static final int DELTA_MAX = 999_999;
     private static final int ROWS_PER_STATEMENT = 100;
@@ -99,6 +103,13 @@ public record TpcB(int scale, long seed, int accounts) {
         }
         loaded.set(allAccounts());
         connection.commit();
+    }
+
+    /** Whether the replica of this connection shows all of it. */
+    boolean isLoaded(Connection connection) throws SQLException {
+        long branches = exists(connection) ? count(connection, "branches") : 0;
+        connection.rollback();
+        return branches == scale;
     }
 
     /** How many accounts the bank has. */

@@ -1,7 +1,9 @@
 package org.gorda.cli;
 
+import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
+import org.gorda.bench.ApplyRate;
 import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.TpcB;
@@ -13,7 +15,7 @@ import picocli.CommandLine.Option;
         name = "bench",
         mixinStandardHelpOptions = true,
         description = "Load tests.",
-        subcommands = BenchCommand.TpcBCommand.class)
+        subcommands = {BenchCommand.TpcBCommand.class, BenchCommand.ApplyCommand.class})
 final class BenchCommand {
 
     @Command(
@@ -63,6 +65,54 @@ final class BenchCommand {
             output.line(report.toText());
             output.result(report);
             return report.sums().equal() ? 0 : 1;
+        }
+    }
+
+    @Command(
+            name = "apply",
+            mixinStandardHelpOptions = true,
+            showDefaultValues = true,
+            description = {
+                "How fast one replica applies what three write together: runs TPC-B on three replica processes that all take"
+                        + " writes, then puts one of them back to where it was before and has it work off its log alone.",
+                "Exits with 0 only if all hold the same afterwards."
+            })
+    @SuppressWarnings("FieldMayBeFinal") // by picocli
+    static final class ApplyCommand implements Callable<Integer> {
+
+        @Mixin
+        private Output output = new Output();
+
+        @Option(names = "--clients", description = "How many at once, over all replicas.", defaultValue = "12")
+        private int clients;
+
+        @Option(names = "--scale", description = "How many branches.", defaultValue = "10")
+        private int scale;
+
+        @Option(
+                names = "--accounts",
+                description = "Of each branch; TPC-B has 100,000, fewer are loaded sooner.",
+                defaultValue = "10000")
+        private int accounts;
+
+        @Option(names = "--duration", description = "How long the measured load runs.", defaultValue = "30s")
+        private Duration duration = Duration.ZERO;
+
+        @Option(names = "--warmup", description = "How long it runs before.", defaultValue = "10s")
+        private Duration warmup = Duration.ZERO;
+
+        @Mixin
+        private WorkDirectory directory = new WorkDirectory();
+
+        @Override
+        public Integer call() throws IOException {
+            ApplyRate.Result result = directory.work(
+                    output,
+                    used -> new ApplyRate(scale, accounts, clients, warmup, duration, used).run(output::line),
+                    ApplyRate.Result::identical);
+            output.line(result.toText());
+            output.result(result);
+            return result.identical() ? 0 : 1;
         }
     }
 }

@@ -1,16 +1,9 @@
 package org.gorda.cli;
 
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Comparator;
-import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.stream.Stream;
-import org.gorda.bench.BenchException;
 import org.gorda.bench.Demo;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -48,44 +41,16 @@ final class DemoCommand implements Callable<Integer> {
     @Option(names = "--durability", description = "local, group or group-disk.", defaultValue = "group")
     private String durability = "";
 
-    @Option(names = "--dir", description = "Where the replicas keep everything; a new temporary one if not given.")
-    private @Nullable Path directory;
+    @Mixin
+    private WorkDirectory directory = new WorkDirectory();
 
     @Override
     public Integer call() throws IOException {
-        Path given = directory;
-        if (given != null && Files.exists(given) && !isEmpty(given)) {
-            throw new BenchException("--dir " + given + " is not empty: give a new directory");
-        }
-        Path used = given == null ? Files.createTempDirectory("gorda-demo") : given;
-        Demo.Result result;
-        try {
-            result = new Demo(replicas, clients, duration, kill, protocol, durability, used).run(output::line);
-        } catch (RuntimeException e) {
-            output.line("what the replicas wrote is in " + used);
-            throw e;
-        }
-        if (!result.proved()) {
-            output.line("THE PROOF FAILED; what the replicas wrote is in " + used);
-        } else if (given == null) {
-            delete(used);
-        }
+        Demo.Result result = directory.work(
+                output,
+                used -> new Demo(replicas, clients, duration, kill, protocol, durability, used).run(output::line),
+                Demo.Result::proved);
         output.result(result);
         return result.proved() ? 0 : 1;
-    }
-
-    private static boolean isEmpty(Path directory) throws IOException {
-        try (Stream<Path> files = Files.list(directory)) {
-            return files.findAny().isEmpty();
-        }
-    }
-
-    private static void delete(Path directory) throws IOException {
-        try (Stream<Path> files = Files.walk(directory)) {
-            List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
-            for (Path file : deepestFirst) {
-                Files.delete(file);
-            }
-        }
     }
 }

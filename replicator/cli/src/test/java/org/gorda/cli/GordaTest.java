@@ -120,6 +120,35 @@ final class GordaTest {
     }
 
     @Test
+    void oneReplicaAppliesAloneWhatThreeHaveWritten() throws Exception {
+        GordaRun bench = gorda(
+                "bench",
+                "apply",
+                "--clients",
+                "3",
+                "--scale",
+                "2",
+                "--accounts",
+                "1000",
+                "--warmup",
+                "1s",
+                "--duration",
+                "3s",
+                "--json");
+        assertThat(bench.status()).as(bench.err()).isZero();
+        JsonObject result = bench.lastLine();
+        assertThat(result.get("identical").getAsBoolean()).isTrue();
+        long produced =
+                result.get("produced").getAsJsonObject().get("transactions").getAsLong();
+        JsonObject applied = result.get("applied").getAsJsonObject();
+        assertThat(applied.get("transactions").getAsLong()).isGreaterThan(produced / 2);
+        assertThat(applied.get("rows_per_s").getAsDouble()).isPositive();
+        assertThat(applied.get("cpu_micros").getAsDouble()).isPositive();
+        assertThat(result.get("ratio").getAsDouble()).isPositive();
+        assertThat(bench.err()).contains("replica 3 alone").contains("identical");
+    }
+
+    @Test
     void allCommandsHaveHelp() throws Exception {
         for (String command : List.of("demo", "node", "status", "verify", "check", "sql", "bench", "simulate")) {
             GordaRun help = gorda(command, "--help");
@@ -154,6 +183,7 @@ final class GordaTest {
                 "node --config nosuch.yaml | 1 | nosuch.yaml",
                 "sql --url jdbc:gorda:derby:x;durabilty=group SELECT | 1 | did you mean 'durability'",
                 "bench tpcb --url jdbc:none --scale 0 | 1 | scale is 0",
+                "bench apply --clients 0 | 1 | clients is 0",
                 "node --databse x | 2 | --database",
                 "node --database x --self 127.0.0.1:1 --members 127.0.0.1:1,127.0.0.1:2 | 1 | 127.0.0.1:2 is given twice",
                 "node --database x --self 127.0.0.1:65535 | 1 | set services and clients",

@@ -1,0 +1,61 @@
+package org.gorda.cli;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+import org.gorda.bench.BenchException;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** Where the replicas of a command keep everything: a new directory, which is deleted afterwards unless it was given. */
+final class WorkDirectory {
+
+    @Option(names = "--dir", description = "Where the replicas keep everything; a new temporary one if not given.")
+    private @Nullable Path given;
+
+    /**
+     * Works in the directory, and keeps it if that fails.
+     *
+     * @param proved whether the result is what was to be shown
+     */
+    <T> T work(Output output, Function<Path, T> work, Predicate<T> proved) throws IOException {
+        Path chosen = given;
+        if (chosen != null && Files.exists(chosen) && !isEmpty(chosen)) {
+            throw new BenchException("--dir " + chosen + " is not empty: give a new directory");
+        }
+        Path used = chosen == null ? Files.createTempDirectory("gorda") : chosen;
+        T result;
+        try {
+            result = work.apply(used);
+        } catch (RuntimeException e) {
+            output.line("what the replicas wrote is in " + used);
+            throw e;
+        }
+        if (!proved.test(result)) {
+            output.line("THE PROOF FAILED; what the replicas wrote is in " + used);
+        } else if (chosen == null) {
+            delete(used);
+        }
+        return result;
+    }
+
+    private static boolean isEmpty(Path directory) throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.findAny().isEmpty();
+        }
+    }
+
+    private static void delete(Path directory) throws IOException {
+        try (Stream<Path> files = Files.walk(directory)) {
+            List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
+            for (Path file : deepestFirst) {
+                Files.delete(file);
+            }
+        }
+    }
+}
