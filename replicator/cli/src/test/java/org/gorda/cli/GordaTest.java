@@ -120,8 +120,46 @@ final class GordaTest {
     }
 
     @Test
+    void conflictsShowsTheHotRowsOfEachReplica() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory.resolve("group"), Map.of("protocol", "certification"))) {
+            group.start();
+            group.awaitOnline(Duration.ofSeconds(60), line -> {});
+            String any = group.replicas().get(1).service();
+            String[] bench = {
+                "bench", "tpcb", "--url", group.url(), "--clients", "6", "--duration", "2s", "--warmup", "1s"
+            };
+            GordaRun load = gorda(bench);
+            assertThat(load.status()).as(load.err()).isZero();
+
+            GordaRun shown = gorda("conflicts", "--at", any, "--rows", "1");
+            assertThat(shown.status()).as(shown.err()).isZero();
+            assertThat(shown.out())
+                    .contains("committed")
+                    .containsPattern("CONFLICTS GAVE WAY +ROW")
+                    .containsPattern(
+                            "\"APP\"\\.\"BRANCHES\" \\(0\\) +transaction .* of replica 127.0.0.1:.* ms ago; \\d+ s since");
+            JsonObject replicas =
+                    gorda("conflicts", "--at", any, "--json").lastLine().getAsJsonObject("replicas");
+            assertThat(replicas.size()).isEqualTo(3);
+            assertThat(replicas.asMap().values()).anySatisfy(one -> {
+                JsonObject hottest =
+                        one.getAsJsonObject().getAsJsonArray("rows").get(0).getAsJsonObject();
+                assertThat(hottest.get("table").getAsString()).isEqualTo("\"APP\".\"BRANCHES\"");
+                assertThat(hottest.get("conflicts").getAsLong()
+                                + hottest.get("gave_way").getAsLong())
+                        .isPositive();
+            });
+            group.replicas().get(0).kill();
+            GordaRun missing = gorda("conflicts", "--at", any);
+            assertThat(missing.status()).isEqualTo(1);
+            assertThat(missing.out()).contains("no answer");
+        }
+    }
+
+    @Test
     void allCommandsHaveHelp() throws Exception {
-        for (String command : List.of("demo", "node", "status", "verify", "check", "sql", "bench", "simulate")) {
+        for (String command :
+                List.of("demo", "node", "status", "verify", "conflicts", "check", "sql", "bench", "simulate")) {
             GordaRun help = gorda(command, "--help");
             assertThat(help.status()).isZero();
             assertThat(help.out()).contains("Usage: gorda " + command);
@@ -147,6 +185,7 @@ final class GordaTest {
                 "demo --protocol nothing | 1 | must be one of",
                 "status --at nowhere:1 | 1 | nowhere:1",
                 "status | 2 | --at",
+                "conflicts --at nowhere:1 | 1 | nowhere:1",
                 "node --database x --self a | 1 | member 'a' is not host:port",
                 "node --database x --self 127.0.0.1:1 --members 127.0.0.1:2 | 1 | must be one of the members",
                 "node --database x --self 127.0.0.1:1 --clients 0.0.0.0:2 | 1 | set insecure=true",

@@ -38,6 +38,7 @@ import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.RowKey;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.SuspendedCommit;
 import org.gorda.gapi.TableShape;
@@ -90,7 +91,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private static final long TELL_DURABLE_EVERY_BYTES = 64L << 20;
 
-    private record Applied(WriteSet writeSet, Position position) {}
+    private record Applied(WriteSet writeSet, Position position, Conflict.Winner winner) {}
 
     private record LogMark(long index, long bytes) {}
 
@@ -120,6 +121,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final LongAdder committed = new LongAdder();
     private final LongAdder applied = new LongAdder();
     private final Map<Refusal.Cause, LongAdder> refused = new EnumMap<>(Refusal.Cause.class);
+    private final HotRows hotRows = new HotRows();
     private final ScheduledExecutorService maintenance;
     private final ChunkSender chunkSender;
     private final StateTransfer transfer;
@@ -136,6 +138,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private long firstHere;
     private boolean announced;
 
+    /** What the applier is at. */
+    private @Nullable Applied applying;
+
+    private @Nullable MemberId sender;
     private StoredPosition stored = NOTHING_STORED;
     private boolean storedFound;
     private Position last = Position.START;
@@ -580,8 +586,28 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     @Override
-    public void gaveWay(ConnectionContext connection) {
+    public Refusal makeWay(@Nullable RowKey row) {
+        return new Refusal(
+                Refusal.Cause.PRIORITY,
+                ConflictText.of(row, winnerNow(), "came first and needed a lock that this one held"));
+    }
+
+    @Override
+    public void gaveWay(ConnectionContext connection, @Nullable RowKey row) {
         count(Refusal.Cause.PRIORITY);
+        if (row != null) {
+            hotRows.add(row, Refusal.Cause.PRIORITY, winnerNow());
+        }
+    }
+
+    /** For whom the applier needs way, for people. */
+    private String winnerNow() {
+        Applied change = applying;
+        if (change == null) {
+            return "a reading of all tables, at " + last.index();
+        }
+        long index = change.position().index();
+        return ConflictText.winner(change.winner(), index, age(index));
     }
 
     @Override
@@ -658,6 +684,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             if (everywhere) {
                 orderedNanos[(int) (message.position().index() % AGES_KEPT)] = System.nanoTime();
             }
+            sender = message.id().member();
             core.delivered(message);
             last = message.position();
         } catch (DivergenceException e) {
@@ -881,13 +908,15 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (chunks.length > 0) {
             commitSegment();
         }
-        segment.add(new Applied(decoded, position));
+        Applied change =
+                new Applied(decoded, position, new Conflict.Winner(id, java.util.Objects.requireNonNull(sender)));
+        segment.add(change);
         segmentBytes += decoded.length();
         applied.increment();
         if (waiting != null) {
             replayed.add(waiting);
         }
-        apply(decoded);
+        apply(change);
         if (segmentBytes > SEGMENT_BYTES_MAX || segment.size() >= SEGMENT_SETS_MAX) {
             commitSegment();
         }
@@ -902,14 +931,23 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return new StoredPosition(position.group().high(), position.group().low(), position.term(), position.index());
     }
 
-    private void apply(WriteSet writeSet) {
+    private void apply(Applied change) {
         try {
-            applier().apply(writeSet);
+            applyOnce(change);
         } catch (DivergenceException e) {
             throw e;
         } catch (ReflectionException e) {
             LOG.warn("{}: a change could not be applied at once: {}", configuration.self(), e.getMessage());
             applySegmentAgain(e);
+        }
+    }
+
+    private void applyOnce(Applied change) {
+        applying = change;
+        try {
+            applier().apply(change.writeSet());
+        } finally {
+            applying = null;
         }
     }
 
@@ -920,7 +958,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             try {
                 applier().rollback();
                 for (Applied change : segment) {
-                    applier().apply(change.writeSet());
+                    applyOnce(change);
                 }
                 return;
             } catch (DivergenceException e) {
@@ -974,11 +1012,20 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (waiting == null) {
             return;
         }
-        String text = new ConflictText(waiting.writeSet()).of(conflict, age(conflict.index()));
-        Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, text);
+        RowKey row = new ConflictText(waiting.writeSet()).row(conflict.key());
+        String winner = ConflictText.winner(conflict.winner(), conflict.index(), age(conflict.index()));
+        Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, ConflictText.of(row, winner, "came first"));
         if (waiting.abort(refusal)) {
             count(refusal.cause());
+            if (row != null) {
+                hotRows.add(row, Refusal.Cause.CONFLICT, winner);
+            }
         }
+    }
+
+    /** The rows by which local transactions have lost most since the start, the hottest first. */
+    List<HotRow> hotRows() {
+        return hotRows.list();
     }
 
     /** For people; nothing if it was too long ago. */
