@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param bytes about how much memory it takes
  * @param again whether it can be made again: the contents of a stream or of a LOB are there only once
  */
+@SuppressWarnings("ArrayRecordComponent") // never compared
 record ReplayCall(Method method, @Nullable Object @Nullable [] arguments, long bytes, boolean again) {
 
     private static final long OVERHEAD = 64;
@@ -44,7 +45,7 @@ record ReplayCall(Method method, @Nullable Object @Nullable [] arguments, long b
         return !(given instanceof InputStream || given instanceof Reader)
                 && (given == null
                         || given instanceof String
-                        || given instanceof Number && isKnown((Number) given)
+                        || (given instanceof Number number && isKnown(number))
                         || given instanceof Boolean
                         || given instanceof Character
                         || given instanceof byte[]
@@ -64,6 +65,7 @@ record ReplayCall(Method method, @Nullable Object @Nullable [] arguments, long b
                 || given.getClass() == BigInteger.class;
     }
 
+    @SuppressWarnings("JavaUtilDate") // as JDBC has it
     private static @Nullable Object copy(@Nullable Object given) {
         return given instanceof byte[] bytes
                 ? bytes.clone()

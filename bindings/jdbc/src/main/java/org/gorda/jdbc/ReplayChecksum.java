@@ -101,6 +101,7 @@ final class ReplayChecksum {
         hash.add('e');
     }
 
+    @SuppressWarnings("JavaUtilDate") // as JDBC has it
     private boolean addValue(@Nullable Object value) {
         if (value == null) {
             hash.add('0');

@@ -20,6 +20,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.gorda.jdbc.LostConflict;
 import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -372,7 +373,16 @@ class RetryTest {
             win(form, 0);
             assertThatThrownBy(connection::commit)
                     .hasMessageContaining("conflict on \"APP\".\"T\" key (0)")
-                    .hasMessageEndingWith("run it again");
+                    .hasMessageEndingWith("run it again")
+                    .isInstanceOfSatisfying(SQLException.class, e -> {
+                        LostConflict lost = LostConflict.of(e).orElseThrow();
+                        assertThat(lost.table()).isEqualTo("\"APP\".\"T\"");
+                        assertThat(lost.key()).isEqualTo("(0)");
+                        assertThat(lost.transaction()).matches("[0-9a-f-]{36}/\\d+");
+                        assertThat(lost.member()).startsWith("127.0.0.1:");
+                        assertThat(lost.position()).isPositive();
+                        assertThat(lost.age()).isPresent();
+                    });
         });
         for (String wrong : List.of("-1", "x", "1001")) {
             assertThatThrownBy(() -> DriverManager.getConnection(
