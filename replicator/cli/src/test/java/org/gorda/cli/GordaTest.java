@@ -127,8 +127,9 @@ final class GordaTest {
             group.awaitOnline(Duration.ofSeconds(60), line -> {});
             String any = group.replicas().get(1).service();
             // A transaction reads the balance of its account, which another one may have changed: one in 100,000.
-            assertThat(abortsOf(group.url() + ";retry=1000")).isLessThanOrEqualTo(2);
-            assertThat(abortsOf(group.url())).isGreaterThan(2);
+            long plain = abortsOf(group.url());
+            assertThat(plain).isPositive();
+            assertThat(abortsOf(group.url() + ";retry=1000")).isLessThan(Math.max(10, plain / 10));
 
             GordaRun shown = gorda("conflicts", "--at", any, "--rows", "1");
             assertThat(shown.status()).as(shown.err()).isZero();
