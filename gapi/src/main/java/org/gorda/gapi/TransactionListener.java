@@ -1,6 +1,7 @@
 package org.gorda.gapi;
 
 import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a meta level is told of a database's transactions, each in the thread of its client. Transactions that change nothing are
@@ -71,8 +72,22 @@ public interface TransactionListener {
     /** A suspended commit has waited as long as it may. It must be answered by now or by this call. */
     void overdue(SuspendedCommit commit);
 
-    /** A transaction of this connection, not suspended in its commit, is rolled back because an applied change needs its locks. */
-    default void gaveWay(ConnectionContext connection) {}
+    /**
+     * An applied change needs locks that clients' transactions hold: what those are told that are rolled back for it. Called in the
+     * applier's thread.
+     *
+     * @param row that is about to be changed, null if none is: the schema is changed, or the applier reads
+     */
+    default Refusal makeWay(@Nullable RowKey row) {
+        return new Refusal(Refusal.Cause.PRIORITY, "the transaction was in the way of an ordered change: run it again");
+    }
+
+    /**
+     * A transaction of this connection, not sent yet, is rolled back because an applied change needs its locks.
+     *
+     * @param row as for {@link #makeWay}
+     */
+    default void gaveWay(ConnectionContext connection, @Nullable RowKey row) {}
 
     /** A transaction that had begun has ended, by its client, by the database or by the meta level; called once for each. */
     void ended(TransactionContext transaction, boolean committed);

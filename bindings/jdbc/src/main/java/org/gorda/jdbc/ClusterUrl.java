@@ -13,9 +13,10 @@ import org.gorda.replicator.engine.Setting;
  * @param nodes the replicas' service addresses, {@code host:port}
  * @param database the name under which the replicas know the database
  * @param connectTimeout how long to look for a primary
+ * @param retries how often a transaction that lost a conflict is run again at the most
  * @param properties for the engine's own driver
  */
-record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, Properties properties) {
+record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, int retries, Properties properties) {
 
     private static final String PREFIX = "jdbc:gorda://";
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(30);
@@ -37,6 +38,10 @@ record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, 
             }
         }
         return new ClusterUrl(
-                nodes, head.substring(slash + 1), settings.connectTimeout(CONNECT_TIMEOUT), settings.credentials());
+                nodes,
+                head.substring(slash + 1),
+                settings.connectTimeout(CONNECT_TIMEOUT),
+                settings.retries(),
+                settings.credentials());
     }
 }

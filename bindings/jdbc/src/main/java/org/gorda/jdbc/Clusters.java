@@ -15,6 +15,6 @@ final class Clusters {
 
     static Connection connect(ClusterUrl url) throws SQLException {
         ClusterMonitor monitor = MONITORS.computeIfAbsent(url.nodes(), ClusterMonitor::new);
-        return ClusterConnection.open(monitor, url);
+        return ReplayConnection.of(ClusterConnection.open(monitor, url), url.retries());
     }
 }

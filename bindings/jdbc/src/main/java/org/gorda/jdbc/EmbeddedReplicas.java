@@ -31,7 +31,7 @@ final class EmbeddedReplicas {
         } catch (ReplicaException e) {
             throw new SQLNonTransientConnectionException(e.getMessage(), "08006", e);
         }
-        return replica.connect(url.credentials());
+        return ReplayConnection.of(replica.connect(url.credentials()), url.retries());
     }
 
     private static Replica replica(EmbeddedUrl url) throws SQLException {

@@ -17,6 +17,7 @@ import org.gorda.replicator.engine.Setting;
  * @param attributes of the database's own
  * @param credentials of this connection
  * @param connectTimeout how long to wait for a primary
+ * @param retries how often a transaction that lost a conflict is run again at the most
  * @param shutdown whether the replica is to be ended
  */
 record EmbeddedUrl(
@@ -26,6 +27,7 @@ record EmbeddedUrl(
         Map<String, String> attributes,
         Properties credentials,
         Duration connectTimeout,
+        int retries,
         boolean shutdown) {
 
     private static final String PREFIX = "jdbc:gorda:";
@@ -68,6 +70,7 @@ record EmbeddedUrl(
                 Map.copyOf(attributes),
                 given.credentials(),
                 given.connectTimeout(CONNECT_TIMEOUT),
+                given.retries(),
                 shutdown);
     }
 }

@@ -73,6 +73,15 @@ record UrlSettings(String head, Map<String, String> values) {
         }
     }
 
+    int retries() throws SQLException {
+        String value = value(Setting.RETRY);
+        try {
+            return value == null ? 0 : Setting.retries(value);
+        } catch (ReplicaException e) {
+            throw bad(String.valueOf(e.getMessage()), e);
+        }
+    }
+
     static SQLException bad(String message) {
         return bad(message, null);
     }

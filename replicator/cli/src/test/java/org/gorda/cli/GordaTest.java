@@ -2,6 +2,7 @@ package org.gorda.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -149,8 +150,54 @@ final class GordaTest {
     }
 
     @Test
+    void conflictsShowsTheHotRowsOfEachReplica() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory.resolve("group"), Map.of("protocol", "certification"))) {
+            group.start();
+            group.awaitOnline(Duration.ofSeconds(60), line -> {});
+            String any = group.replicas().get(1).service();
+            // A transaction reads the balance of its account, which another one may have changed: one in 100,000.
+            long plain = abortsOf(group.url());
+            assertThat(plain).isPositive();
+            assertThat(abortsOf(group.url() + ";retry=1000")).isLessThan(10 + plain / 2);
+
+            GordaRun shown = gorda("conflicts", "--at", any, "--rows", "1");
+            assertThat(shown.status()).as(shown.err()).isZero();
+            assertThat(shown.out())
+                    .contains("committed")
+                    .containsPattern("CONFLICTS GAVE WAY +ROW")
+                    .containsPattern(
+                            "\"APP\"\\.\"BRANCHES\" \\(0\\) +transaction .* of replica 127.0.0.1:.* ms ago; \\d+ s since");
+            JsonObject replicas =
+                    gorda("conflicts", "--at", any, "--json").lastLine().getAsJsonObject("replicas");
+            assertThat(replicas.size()).isEqualTo(3);
+            assertThat(replicas.asMap().values()).anySatisfy(one -> {
+                JsonObject hottest =
+                        one.getAsJsonObject().getAsJsonArray("rows").get(0).getAsJsonObject();
+                assertThat(hottest.get("table").getAsString()).isEqualTo("\"APP\".\"BRANCHES\"");
+                assertThat(hottest.get("conflicts").getAsLong()
+                                + hottest.get("gave_way").getAsLong())
+                        .isPositive();
+            });
+            group.replicas().get(0).kill();
+            GordaRun missing = gorda("conflicts", "--at", any);
+            assertThat(missing.status()).isEqualTo(1);
+            assertThat(missing.out()).contains("no answer");
+        }
+    }
+
+    private long abortsOf(String url) throws Exception {
+        GordaRun load =
+                gorda("bench", "tpcb", "--url", url, "--clients", "6", "--duration", "2s", "--warmup", "1s", "--json");
+        assertThat(load.status()).as(load.err()).isZero();
+        return load.lastLine().getAsJsonObject("aborted").asMap().values().stream()
+                .mapToLong(JsonElement::getAsLong)
+                .sum();
+    }
+
+    @Test
     void allCommandsHaveHelp() throws Exception {
-        for (String command : List.of("demo", "node", "status", "verify", "check", "sql", "bench", "simulate")) {
+        for (String command :
+                List.of("demo", "node", "status", "verify", "conflicts", "check", "sql", "bench", "simulate")) {
             GordaRun help = gorda(command, "--help");
             assertThat(help.status()).isZero();
             assertThat(help.out()).contains("Usage: gorda " + command);
@@ -176,6 +223,7 @@ final class GordaTest {
                 "demo --protocol nothing | 1 | must be one of",
                 "status --at nowhere:1 | 1 | nowhere:1",
                 "status | 2 | --at",
+                "conflicts --at nowhere:1 | 1 | nowhere:1",
                 "node --database x --self a | 1 | member 'a' is not host:port",
                 "node --database x --self 127.0.0.1:1 --members 127.0.0.1:2 | 1 | must be one of the members",
                 "node --database x --self 127.0.0.1:1 --clients 0.0.0.0:2 | 1 | set insecure=true",

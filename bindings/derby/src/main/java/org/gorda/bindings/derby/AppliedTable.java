@@ -24,6 +24,7 @@ import org.apache.derby.iapi.types.DataValueDescriptor;
 import org.apache.derby.iapi.types.RowLocation;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.RowKey;
 import org.gorda.gapi.WriteSetReader;
 import org.gorda.gapi.WriteSetWriter;
 import org.jspecify.annotations.Nullable;
@@ -55,6 +56,9 @@ final class AppliedTable {
 
     /** Holds the long values of what is postponed, until it is cleared by its owner. */
     private final WriteSetWriter scratch;
+
+    /** The row that comes new, null if the one that {@link #keyValues} tell is changed. */
+    private @Nullable ExecRow inserted;
 
     // Open until the next commit.
     private @Nullable ScanController scan;
@@ -183,6 +187,7 @@ final class AppliedTable {
     }
 
     private void insert(ExecRow row) throws StandardException {
+        inserted = row;
         changer(null).insertRow(row, false);
     }
 
@@ -289,6 +294,7 @@ final class AppliedTable {
             throw new DivergenceException("there is no primary key to find a row to " + purpose + " by in table "
                     + table.shape() + ": this replica has diverged");
         }
+        inserted = null;
         for (int i = 0; i < keyOrder.length; i++) {
             values.read(in, table.types().get(table.primaryKey().get(i) - 1), keyValues[keyOrder[i]]);
         }
@@ -314,18 +320,27 @@ final class AppliedTable {
             open.reopenScan(keyValues, ScanController.GE, null, keyValues, ScanController.GT);
         }
         if (!open.fetchNext(indexRow)) {
-            throw new DivergenceException("there is no row to " + purpose + " with key " + keyText() + " in table "
-                    + table.shape() + ": this replica has diverged");
+            throw new DivergenceException(
+                    "there is no row to " + purpose + " of " + row() + ": this replica has diverged");
         }
         return location;
     }
 
-    private String keyText() throws StandardException {
-        List<String> parts = new ArrayList<>();
-        for (int part : keyOrder) {
-            parts.add(keyValues[part].getString());
+    /** The row that is being changed. */
+    RowKey row() {
+        ExecRow row = inserted;
+        List<@Nullable Object> key = new ArrayList<>();
+        try {
+            for (int i = 0; i < keyOrder.length; i++) {
+                DataValueDescriptor value = row == null
+                        ? keyValues[keyOrder[i]]
+                        : row.getColumn(table.primaryKey().get(i));
+                key.add(value.getString());
+            }
+        } catch (StandardException e) {
+            key.clear(); // no type that a key may have does that
         }
-        return "(" + String.join(", ", parts) + ")";
+        return key.isEmpty() ? new RowKey(table.shape().toString(), "") : RowKey.of(table.shape(), key);
     }
 
     private ConglomerateController heap() throws StandardException {

@@ -17,6 +17,7 @@ import org.gorda.gapi.Applier;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.RowKey;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetReader;
@@ -39,6 +40,9 @@ final class DerbyApplier implements Applier {
 
     /** By schema and name; forgotten with every schema change, after which Derby may have moved them. */
     private final Map<String, AppliedTable> tables = new HashMap<>();
+
+    /** Which the next change is of; null between write sets and for the schema. */
+    private @Nullable AppliedTable current;
 
     private boolean schemaChanged;
     private boolean closed;
@@ -63,8 +67,17 @@ final class DerbyApplier implements Applier {
                 });
             } catch (SQLException | StandardException e) {
                 throw new ReflectionException("Derby could not apply a write set: " + e.getMessage(), e);
+            } finally {
+                current = null;
             }
         }
+    }
+
+    /** The row that is about to be changed, if one is. For the thread that applies. */
+    @Nullable
+    RowKey row() {
+        AppliedTable table = current;
+        return table == null ? null : table.row();
     }
 
     @Override
@@ -129,6 +142,7 @@ final class DerbyApplier implements Applier {
     private AppliedTable table(WriteSetReader in, @Nullable AppliedTable[] byIndex) throws StandardException {
         AppliedTable known = byIndex[in.tableIndex()];
         if (known != null) {
+            current = known;
             return known;
         }
         WriteSetReader.Table named = in.tables().get(in.tableIndex());
@@ -145,11 +159,13 @@ final class DerbyApplier implements Applier {
                     + " has other columns, types or key here than at the origin of a " + "write set that changes it");
         }
         byIndex[in.tableIndex()] = table;
+        current = table;
         return table;
     }
 
     private void insertPostponed() throws StandardException {
         for (AppliedTable table : tables.values()) {
+            current = table;
             table.insertPostponed();
         }
         scratch.clear();
@@ -166,6 +182,7 @@ final class DerbyApplier implements Applier {
             names.add(in.readText());
         }
         insertPostponed();
+        current = null;
         closeTables();
         tables.clear();
         generators.settle(context);

@@ -393,9 +393,10 @@ final class DerbyDatabase implements ReflectedDatabase {
             connection.setAutoCommit(false);
             ReflectedConnection context = (ReflectedConnection) connection.getLanguageConnection();
             context.applies();
-            locks.prefer(context, configuration.readGrace());
-            applier = new DerbyApplier(this, connection, context);
-            return applier;
+            DerbyApplier opened = new DerbyApplier(this, connection, context);
+            locks.prefer(context, configuration.readGrace(), opened::row);
+            applier = opened;
+            return opened;
         } catch (SQLException e) {
             throw new ReflectionException("no connection for the applier to " + configuration.location(), e);
         }

@@ -28,6 +28,8 @@ import org.apache.derby.iapi.util.Matchable;
 import org.apache.derby.impl.services.locks.ConcurrentPool;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RowKey;
+import org.gorda.gapi.TransactionListener;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,8 +52,6 @@ public final class PriorityLockFactory implements LockFactory {
     private static final Logger LOG = LoggerFactory.getLogger(PriorityLockFactory.class);
     private static final int SLICE_MILLIS = 20;
     private static final int HELPERS = 8;
-    private static final Refusal GAVE_WAY = new Refusal(
-            Refusal.Cause.PRIORITY, "the transaction held a lock that a change ordered by the group needed: try again");
 
     /**
      * How long Derby's own transactions wait, but for those that a client's statement needs. By one a commit removes what its transaction
@@ -72,6 +72,7 @@ public final class PriorityLockFactory implements LockFactory {
     private final ExecutorService helpers;
 
     private volatile @Nullable CompatibilitySpace applier;
+    private volatile Supplier<@Nullable RowKey> applied = () -> null;
     private volatile long readGraceNanos;
 
     /** For Derby. */
@@ -99,8 +100,13 @@ public final class PriorityLockFactory implements LockFactory {
         clear(connection);
     }
 
-    /** From now on requests of this connection win. */
-    void prefer(ReflectedConnection connection, Duration readGrace) {
+    /**
+     * From now on requests of this connection win.
+     *
+     * @param row tells, in that connection's thread, which row it is about to change
+     */
+    void prefer(ReflectedConnection connection, Duration readGrace, Supplier<@Nullable RowKey> row) {
+        applied = row;
         applier = connection.lockSpace();
         readGraceNanos = readGrace.toNanos();
     }
@@ -319,11 +325,14 @@ public final class PriorityLockFactory implements LockFactory {
             return;
         }
         LocalCommit suspended = open == null ? null : open.commit();
-        boolean rolled = suspended == null
-                ? blocker.refusal() == null && roll(open, blocker, GAVE_WAY)
-                : suspended.giveWay(GAVE_WAY);
-        if (rolled) {
-            blocker.database().listener().gaveWay(blocker);
+        if (suspended == null && blocker.refusal() != null) {
+            return;
+        }
+        TransactionListener listener = blocker.database().listener();
+        RowKey row = applied.get();
+        Refusal refusal = listener.makeWay(row);
+        if (suspended == null ? roll(open, blocker, refusal) : suspended.giveWay(refusal)) {
+            listener.gaveWay(blocker, row);
         }
     }
 

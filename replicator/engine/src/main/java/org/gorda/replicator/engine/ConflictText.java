@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.RowKey;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetReader;
@@ -16,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Tells the client that lost a conflict what it was about: replicas only compare hashes of keys, but its own rows are still here. Of a
- * large write set, part of which is in a file, only the tables are told: it is the delivery that waits.
+ * large write set, part of which is in a file, only the tables are told: it is the delivery that waits. Not thread-safe.
  */
 final class ConflictText {
 
@@ -30,38 +31,45 @@ final class ConflictText {
     }
 
     /**
-     * For people.
+     * What the client is told.
      *
-     * @param age how long ago the winner was ordered, for people
+     * @param row null if it was the schema
+     * @param winner who won, and when, for people
+     * @param how what that means
      */
-    String of(Conflict conflict, String age) {
-        Conflict.Winner winner = conflict.winner();
-        String other =
-                winner == null ? "a transaction" : "transaction " + winner.id() + " of replica " + winner.origin();
-        return "conflict on " + key(conflict.key()) + ": " + other + ", ordered at " + conflict.index() + age
-                + ", came first; this transaction did not happen: run it again";
+    static String of(@Nullable RowKey row, String winner, String how) {
+        return "conflict on " + (row == null ? "the schema, which one of the two changed" : row) + ": " + winner + ", "
+                + how + "; this transaction did not happen: run it again";
     }
 
-    private String key(long hash) {
+    /** Who won, for people. */
+    static String winner(Conflict.@Nullable Winner winner, long index, String age) {
+        String other =
+                winner == null ? "a transaction" : "transaction " + winner.id() + " of replica " + winner.origin();
+        return other + ", ordered at " + index + age;
+    }
+
+    /** The row, or of which tables it may be, with such a key; null if it stands for the schema. */
+    @Nullable
+    RowKey row(long hash) {
         if (hash == KeyHasher.SCHEMA) {
-            return "the schema, which one of the two changed";
+            return null;
         }
-        String found = writeSet.precedingLength() > 0 ? null : row(new WriteSetReader(writeSet), hash);
+        RowKey found = writeSet.precedingLength() > 0 ? null : row(new WriteSetReader(writeSet), hash);
         return found != null
                 ? found
-                : "a key of " + writeSet.shapes().stream().map(Object::toString).collect(Collectors.joining(" or "));
+                : new RowKey(writeSet.shapes().stream().map(Object::toString).collect(Collectors.joining(" or ")), "");
     }
 
     /** The row whose primary key has that hash; null if there is none among the changes. */
-    private @Nullable String row(WriteSetReader in, long hash) {
+    private @Nullable RowKey row(WriteSetReader in, long hash) {
         for (WriteSetReader.Kind kind = in.next(); kind != null; kind = in.next()) {
             switch (kind) {
                 case INSERT, UPDATE, DELETE -> {
                     TableShape shape = writeSet.shapes().get(in.tableIndex());
                     List<@Nullable Object> key = readKey(in, kind, shape);
                     if (hash == hash(shape, key)) {
-                        return shape + " key "
-                                + key.stream().map(String::valueOf).collect(Collectors.joining(", ", "(", ")"));
+                        return RowKey.of(shape, key);
                     }
                 }
                 case STATEMENT -> {

@@ -228,6 +228,11 @@ public final class Replica implements AutoCloseable {
         return running.status();
     }
 
+    /** The rows by which transactions of this replica have lost most against others since its start, the hottest first. */
+    public List<HotRow> hotRows() {
+        return engine == null ? List.of() : engine.hotRows();
+    }
+
     /** Why the replica has stopped by itself, if it has. */
     public Optional<Throwable> failure() {
         ReplicaEngine running = engine;

@@ -41,6 +41,7 @@ import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.RowKey;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.SuspendedCommit;
 import org.gorda.gapi.TableShape;
@@ -96,7 +97,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private static final long TELL_DURABLE_EVERY_BYTES = 64L << 20;
 
     /** What is applied of one transaction, and where generators go on before it, if it changes the schema. */
-    private record Applied(WriteSet writeSet, Position position, Map<Generator, OptionalLong> settled) {}
+    private record Applied(
+            WriteSet writeSet, Position position, Conflict.Winner winner, Map<Generator, OptionalLong> settled) {}
 
     private record LogMark(long index, long bytes) {}
 
@@ -126,6 +128,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final LongAdder committed = new LongAdder();
     private final LongAdder applied = new LongAdder();
     private final Map<Refusal.Cause, LongAdder> refused = new EnumMap<>(Refusal.Cause.class);
+    private final HotRows hotRows = new HotRows();
     private final ScheduledExecutorService maintenance;
     private final ChunkSender chunkSender;
     private final StateTransfer transfer;
@@ -146,6 +149,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** For the next transaction, which changes the schema. */
     private Map<Generator, OptionalLong> settling = Map.of();
 
+    /** What the applier is at. */
+    private @Nullable Applied applying;
+
+    private @Nullable MemberId sender;
     private StoredPosition stored = NOTHING_STORED;
     private boolean storedFound;
     private Position last = Position.START;
@@ -604,8 +611,28 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     @Override
-    public void gaveWay(ConnectionContext connection) {
+    public Refusal makeWay(@Nullable RowKey row) {
+        return new Refusal(
+                Refusal.Cause.PRIORITY,
+                ConflictText.of(row, winnerNow(), "came first and needed a lock that this one held"));
+    }
+
+    @Override
+    public void gaveWay(ConnectionContext connection, @Nullable RowKey row) {
         count(Refusal.Cause.PRIORITY);
+        if (row != null) {
+            hotRows.add(row, Refusal.Cause.PRIORITY, winnerNow());
+        }
+    }
+
+    /** For whom the applier needs way, for people. */
+    private String winnerNow() {
+        Applied change = applying;
+        if (change == null) {
+            return "a reading of all tables, at " + last.index();
+        }
+        long index = change.position().index();
+        return ConflictText.winner(change.winner(), index, age(index));
     }
 
     @Override
@@ -682,6 +709,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             if (everywhere) {
                 orderedNanos[(int) (message.position().index() % AGES_KEPT)] = System.nanoTime();
             }
+            sender = message.id().member();
             core.delivered(message);
             last = message.position();
         } catch (DivergenceException e) {
@@ -908,7 +936,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (chunks.length > 0) {
             commitSegment();
         }
-        Applied change = new Applied(decoded, position, settled);
+        Applied change = new Applied(
+                decoded, position, new Conflict.Winner(id, java.util.Objects.requireNonNull(sender)), settled);
         segment.add(change);
         segmentBytes += decoded.length();
         applied.increment();
@@ -948,13 +977,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return new StoredPosition(position.group().high(), position.group().low(), position.term(), position.index());
     }
 
-    private void applyOnce(Applied change) {
-        if (!change.settled().isEmpty()) {
-            applier().settle(change.settled());
-        }
-        applier().apply(change.writeSet());
-    }
-
     private void apply(Applied change) {
         try {
             applyOnce(change);
@@ -963,6 +985,18 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         } catch (ReflectionException e) {
             LOG.warn("{}: a change could not be applied at once: {}", configuration.self(), e.getMessage());
             applySegmentAgain(e);
+        }
+    }
+
+    private void applyOnce(Applied change) {
+        applying = change;
+        try {
+            if (!change.settled().isEmpty()) {
+                applier().settle(change.settled());
+            }
+            applier().apply(change.writeSet());
+        } finally {
+            applying = null;
         }
     }
 
@@ -1025,11 +1059,20 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (waiting == null) {
             return;
         }
-        String text = new ConflictText(waiting.writeSet()).of(conflict, age(conflict.index()));
-        Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, text);
+        RowKey row = new ConflictText(waiting.writeSet()).row(conflict.key());
+        String winner = ConflictText.winner(conflict.winner(), conflict.index(), age(conflict.index()));
+        Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, ConflictText.of(row, winner, "came first"));
         if (waiting.abort(refusal)) {
             count(refusal.cause());
+            if (row != null) {
+                hotRows.add(row, Refusal.Cause.CONFLICT, winner);
+            }
         }
+    }
+
+    /** The rows by which local transactions have lost most since the start, the hottest first. */
+    List<HotRow> hotRows() {
+        return hotRows.list();
     }
 
     /** For people; nothing if it was too long ago. */

@@ -40,6 +40,12 @@ public enum Setting {
             "30s; 2m if this JVM is a replica, which may have to catch up",
             "how long a new connection waits until there is a primary",
             Use.CONNECTIONS),
+    RETRY(
+            "retry",
+            "0 to 1000",
+            "0, never",
+            "how often a transaction that was refused with 40001 is run again before the application is told",
+            Use.CONNECTIONS),
     USER(
             "user",
             "name",
@@ -181,6 +187,7 @@ public enum Setting {
     }
 
     private static final Pattern DURATION = Pattern.compile("(\\d{1,9})\\s*(ms|s|m|h)");
+    private static final int RETRIES_MAX = 1000;
     private static final Pattern SIZE = Pattern.compile("(\\d{1,12})\\s*(B|KB|MB|GB)?");
 
     private final String key;
@@ -343,6 +350,19 @@ public enum Setting {
             case "m" -> Duration.ofMinutes(amount);
             default -> Duration.ofHours(amount);
         };
+    }
+
+    /**
+     * Parses the value of {@link #RETRY}.
+     *
+     * @throws ReplicaException if it is no such number
+     */
+    public static int retries(String text) {
+        if (!text.matches("\\d{1,4}") || Integer.parseInt(text) > RETRIES_MAX) {
+            throw new ReplicaException(
+                    "retry is '" + text + "' but must be a number from 0 to " + RETRIES_MAX + ", 0 meaning never");
+        }
+        return Integer.parseInt(text);
     }
 
     private static long size(String key, String text) {

@@ -207,6 +207,48 @@ class CertificationTest {
     }
 
     @Test
+    void whoGivesWayIsToldTableKeyAndWinner() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL, A VARCHAR(9) NOT NULL, N INTEGER UNIQUE, PRIMARY KEY (A, ID))",
+                "INSERT INTO T VALUES (1, 'x', 1), (2, 'y', 2)");
+        awaitEverywhere();
+        assertGivesWay("UPDATE T SET N = N", "UPDATE T SET N = 7 WHERE ID = 2", "\"APP\".\"T\" key (y, 2)");
+        assertGivesWay(
+                "INSERT INTO T VALUES (3, 'z', 3)", "INSERT INTO T VALUES (4, 'z', 3)", "\"APP\".\"T\" key (z, 4)");
+        assertGivesWay(
+                "CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)", "UPDATE T SET N = 8 WHERE ID = 2", "the schema");
+        assertThat(cluster.replica(0).hotRows())
+                .extracting(hot -> hot.row() + " " + hot.gaveWay() + " " + hot.conflicts())
+                .containsExactlyInAnyOrder("\"APP\".\"T\" key (y, 2) 1 0", "\"APP\".\"T\" key (z, 4) 1 0");
+        assertThat(cluster.replica(0).hotRows())
+                .allSatisfy(hot -> assertThat(hot.winner()).contains("of replica 127.0.0.1:"));
+        assertThat(cluster.replica(1).hotRows()).isEmpty();
+    }
+
+    /** What is open at replica 0 is in the way of what replica 1 commits. */
+    private void assertGivesWay(String open, String ordered, String row) throws Exception {
+        try (Connection connection = cluster.connect(0);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute(open);
+            execute(1, ordered);
+            awaitEverywhere();
+            assertThatThrownBy(() -> {
+                        statement.execute("VALUES 1");
+                        connection.commit();
+                    })
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"))
+                    .hasMessageContaining("conflict on " + row)
+                    .hasMessageContaining(
+                            " of replica " + cluster.replica(1).status().self() + ", ordered at ")
+                    .hasMessageContaining(" ms ago, came first and needed a lock that this one held")
+                    .hasMessageContaining("run it again");
+        }
+    }
+
+    @Test
     void noChildIsLeftWithoutItsParent() throws Exception {
         execute(
                 0,

@@ -65,6 +65,16 @@ public final class NodeClient {
     }
 
     /**
+     * Asks one replica by which rows its transactions have lost.
+     *
+     * @param at its service address, {@code host:port}
+     * @throws ReplicaException if it does not answer
+     */
+    public NodeConflicts conflicts(String at) {
+        return known(ask("GET", at, "/conflicts", TIMEOUT, NodeConflicts.class), at);
+    }
+
+    /**
      * Has all replicas of a group compare what they hold.
      *
      * @param at the service address of any of them

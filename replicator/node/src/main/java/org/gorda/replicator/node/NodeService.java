@@ -35,6 +35,7 @@ import org.slf4j.LoggerFactory;
  *
  * <ul>
  *   <li>{@code GET /status}: a {@link NodeStatus} as JSON
+ *   <li>{@code GET /conflicts}: by which rows transactions have lost, a {@link NodeConflicts} as JSON
  *   <li>{@code GET /topology}: for drivers, who is the primary and how to get there, as {@link Properties}
  *   <li>{@code POST /outcome?transaction=ID&since=INDEX}: COMMITTED, ABORTED or FORGOTTEN; to ask decides
  *   <li>{@code POST /verify}: has all replicas note what they hold, at the primary only; a {@link ReplicaContent} as JSON
@@ -104,6 +105,7 @@ final class NodeService implements AutoCloseable {
         threads.allowCoreThreadTimeOut(true);
         server.setExecutor(threads);
         on("GET", "/status", (node, query) -> Response.json(status(node)));
+        on("GET", "/conflicts", (node, query) -> Response.json(NodeConflicts.of(node.status(), node.hotRows())));
         on("GET", "/topology", (node, query) -> Response.text(200, topology(node)));
         on("POST", "/outcome", NodeService::outcome);
         on("POST", "/verify", (node, query) -> Response.json(ReplicaContent.of(node.verify(VERIFY_WAIT))));

@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaStatus;
 import org.jspecify.annotations.Nullable;
@@ -72,9 +71,7 @@ public record NodeStatus(
                 now.inFlight(),
                 now.committed(),
                 now.applied(),
-                now.refused().entrySet().stream()
-                        .collect(Collectors.toMap(
-                                entry -> entry.getKey().toString(), Map.Entry::getValue, Long::sum, TreeMap::new)),
+                NodeConflicts.counts(now),
                 protocol,
                 durability,
                 node.databaseName(),

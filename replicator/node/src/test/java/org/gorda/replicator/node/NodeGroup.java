@@ -18,11 +18,18 @@ import org.jspecify.annotations.Nullable;
 final class NodeGroup implements AutoCloseable {
 
     private final Path directory;
+    private final Map<String, String> settings;
     private final List<Integer> ports;
     private final @Nullable Node[] nodes;
 
     NodeGroup(Path directory, int size) {
+        this(directory, size, Map.of());
+    }
+
+    /** @param settings of all nodes, beside their addresses */
+    NodeGroup(Path directory, int size, Map<String, String> settings) {
         this.directory = directory;
+        this.settings = settings;
         this.ports = LoopbackPorts.free(3 * size);
         this.nodes = new Node[size];
         for (int i = 0; i < size; i++) {
@@ -42,13 +49,13 @@ final class NodeGroup implements AutoCloseable {
     }
 
     void start(int i) {
-        Map<String, String> values = new HashMap<>();
+        Map<String, String> values = new HashMap<>(settings);
         values.put("database", directory.resolve("node" + i).resolve("shop").toString());
         values.put("self", "127.0.0.1:" + port(0, i));
         values.put("members", all(0));
         values.put("services", all(1));
         values.put("clients", "127.0.0.1:" + port(2, i));
-        values.put("election-timeout", "500ms");
+        values.putIfAbsent("election-timeout", "500ms");
         nodes[i] = Node.start(NodeConfiguration.of(values));
     }
 

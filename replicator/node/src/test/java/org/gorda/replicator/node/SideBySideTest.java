@@ -37,6 +37,9 @@ class SideBySideTest {
     /** Read by Derby when it opens a database: how many seconds to wait for a lock. */
     private static final String LOCK_WAIT = "derby.locks.waitTimeout";
 
+    /** With {@code -Dgorda.retry=N} all this is looked at through a connection that would replay. */
+    private static final String RETRY = ";retry=" + Integer.getInteger("gorda.retry", 0);
+
     private static final String SCHEMAS = "metadata: schemas";
     private static final String LENGTHS = "LOB: streams of the wrong length";
     private static final String UNKNOWN = "connection: to a database that is not there";
@@ -94,9 +97,10 @@ class SideBySideTest {
                 "jdbc:gorda:derby:" + directory.resolve("ours").resolve("shop") + ";self=127.0.0.1:" + ports.get(1),
                 "jdbc:gorda:derby:" + none + "2;self=127.0.0.1:" + ports.get(2));
         ClassLoader classes = SideBySideTest.class.getClassLoader();
-        ourEmbedded = new Side(new GordaDriver(), replicas.get(0), replicas.get(1), classes);
+        ourEmbedded = new Side(new GordaDriver(), replicas.get(0) + RETRY, replicas.get(1) + RETRY, classes);
         group = new NodeGroup(directory, 1);
-        ourClient = new Side(new GordaDriver(), group.url(), group.url().replace("/shop", "/none"), classes);
+        ourClient = new Side(
+                new GordaDriver(), group.url() + RETRY, group.url().replace("/shop", "/none") + RETRY, classes);
         for (Side side : List.of(embedded, ourEmbedded, client, ourClient)) {
             side.create();
         }
