@@ -3,6 +3,7 @@ package org.gorda.bindings.derby;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.TableShape;
@@ -16,6 +17,7 @@ final class CapturedTables {
 
     private final Map<TableShape, TableShape> shapes = new ConcurrentHashMap<>();
     private final Set<LanguageConnectionContext> schemaChanges = ConcurrentHashMap.newKeySet();
+    private final AtomicLong ended = new AtomicLong();
     private volatile Map<Long, CapturedTable> byHeap = new ConcurrentHashMap<>();
 
     /** The connection's transaction changes the schema; it may have told so before. */
@@ -29,7 +31,13 @@ final class CapturedTables {
         if (schemaChanges.contains(connection)) {
             byHeap = new ConcurrentHashMap<>();
             schemaChanges.remove(connection);
+            ended.incrementAndGet();
         }
+    }
+
+    /** How many transactions that change the schema have ended: who keeps something of the catalogue compares. */
+    long ended() {
+        return ended.get();
     }
 
     /** For tests. */

@@ -45,6 +45,7 @@ final class DerbyApplier implements Applier {
     private @Nullable AppliedTable current;
 
     private boolean schemaChanged;
+    private long schemaChangesSeen;
     private boolean closed;
 
     DerbyApplier(DerbyDatabase database, EmbedConnection connection, ReflectedConnection context) throws SQLException {
@@ -93,6 +94,7 @@ final class DerbyApplier implements Applier {
     }
 
     private void applyWithin(WriteSetReader in) throws SQLException, StandardException {
+        forgetTablesThatWereChanged();
         AppliedTable[] byIndex = new AppliedTable[in.tables().size()];
         boolean changesSchema = false;
         boolean generates = false;
@@ -136,6 +138,16 @@ final class DerbyApplier implements Applier {
             } catch (SQLException | StandardException e) {
                 throw new ReflectionException("Derby's generators could not be settled: " + e.getMessage(), e);
             }
+        }
+    }
+
+    /** By a transaction of this replica's own; what is applied forgets them itself. */
+    private void forgetTablesThatWereChanged() throws StandardException {
+        long ended = database.capturedTables().ended();
+        if (ended != schemaChangesSeen) {
+            closeTables();
+            tables.clear();
+            schemaChangesSeen = ended;
         }
     }
 

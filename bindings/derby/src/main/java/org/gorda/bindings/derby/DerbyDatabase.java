@@ -257,7 +257,6 @@ final class DerbyDatabase implements ReflectedDatabase {
         }
     }
 
-    /** For tests. */
     CapturedTables capturedTables() {
         return captured;
     }

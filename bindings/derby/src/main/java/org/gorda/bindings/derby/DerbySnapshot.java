@@ -20,6 +20,9 @@ import org.gorda.gapi.ReflectionException;
  */
 final class DerbySnapshot {
 
+    /** So much of the disk stays free. */
+    private static final long ROOM_LEFT = 64L << 20;
+
     private static final String SERVICE_PROPERTIES = "service.properties";
 
     private DerbySnapshot() {}
@@ -31,6 +34,7 @@ final class DerbySnapshot {
         }
         Path unfinished = unfinished(target);
         try {
+            requireRoom(database, target);
             delete(unfinished);
             try (CallableStatement backup = connection.prepareCall("CALL SYSCS_UTIL.SYSCS_BACKUP_DATABASE(?)")) {
                 backup.setString(1, unfinished.toString());
@@ -42,6 +46,21 @@ final class DerbySnapshot {
         } catch (IOException e) {
             throw new ReflectionException(
                     "a snapshot of " + database + " cannot be written to " + target + ": " + e, e);
+        }
+    }
+
+    /** Without room for its log the database itself would stop. */
+    private static void requireRoom(Path database, Path target) throws IOException {
+        long needed = ROOM_LEFT;
+        for (Path file : everythingIn(database)) {
+            needed += file.toFile().length(); // 0 if it was dropped meanwhile
+        }
+        Path parent = target.toAbsolutePath().getParent();
+        long usable = Files.getFileStore(parent == null ? database : parent).getUsableSpace();
+        if (usable < needed) {
+            throw new ReflectionException("a snapshot of " + database + " cannot be written to " + target
+                    + ": it may take " + (needed >> 20) + " MB, and that disk has room for " + (usable >> 20)
+                    + " MB: make room there");
         }
     }
 
