@@ -82,6 +82,7 @@ class LeasedKeysTest {
     }
 
     private List<Long> numbers(int replica, String sql) throws SQLException {
+        awaitEverywhere();
         List<Long> found = new ArrayList<>();
         try (Connection connection = cluster.connect(replica);
                 Statement statement = connection.createStatement();
