@@ -19,14 +19,43 @@ import org.gorda.replicator.node.NodeStatus;
 public final class ReplicaGroup implements AutoCloseable {
 
     private static final int PORTS = 3;
+    private static final int PORT_TRIES = 100;
+    private static final String LOOPBACK = "127.0.0.1:";
     private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     /** The name of each replica's database in its directory. */
     static final String DATABASE = "bank";
 
+    /** What the processes of a group have in common. */
+    private record Common(Path directory, Map<String, String> settings, String heap) {
+
+        /** @param clients the port for the database's own protocol */
+        ReplicaProcess replica(
+                int number, String self, String service, int clients, List<String> members, List<String> services) {
+            Path own = directory.toAbsolutePath().resolve("replica" + number);
+            String database = own.resolve(DATABASE).toString();
+            String all = String.join(",", members);
+            List<String> command = new ArrayList<>(java(heap));
+            command.addAll(List.of("org.gorda.cli.Gorda", "node"));
+            command.addAll(List.of("--database", database, "--self", self));
+            command.addAll(List.of("--members", all, "--services", String.join(",", services)));
+            command.addAll(List.of("--clients", LOOPBACK + clients));
+            StringBuilder url = new StringBuilder("jdbc:gorda:derby:" + database + ";self=" + self + ";members=" + all);
+            settings.forEach((key, value) -> {
+                command.addAll(List.of("--" + key, value));
+                url.append(';').append(key).append('=').append(value);
+            });
+            return new ReplicaProcess("replica " + number, own, service, url.toString(), command);
+        }
+    }
+
+    private final Common common;
+    private final List<String> members;
     private final List<ReplicaProcess> replicas;
     private final NodeClient client = new NodeClient();
 
-    private ReplicaGroup(List<ReplicaProcess> replicas) {
+    private ReplicaGroup(Common common, List<String> members, List<ReplicaProcess> replicas) {
+        this.common = common;
+        this.members = List.copyOf(members);
         this.replicas = List.copyOf(replicas);
     }
 
@@ -49,28 +78,33 @@ public final class ReplicaGroup implements AutoCloseable {
             throw new BenchException("replicas is " + size + " but must be 1 to 9");
         }
         List<Integer> ports = LoopbackPorts.free(size * PORTS);
-        String members = addresses(ports.subList(0, size));
-        String services = addresses(ports.subList(size, 2 * size));
+        List<String> members = addresses(ports.subList(0, size));
+        List<String> services = addresses(ports.subList(size, 2 * size));
+        Common common = new Common(directory, settings, heap);
         List<ReplicaProcess> replicas = new ArrayList<>();
         for (int i = 0; i < size; i++) {
-            Path own = directory.toAbsolutePath().resolve("replica" + (i + 1));
-            String database = own.resolve(DATABASE).toString();
-            String self = "127.0.0.1:" + ports.get(i);
-            List<String> command = new ArrayList<>(java(heap));
-            command.addAll(List.of("org.gorda.cli.Gorda", "node"));
-            command.addAll(List.of("--database", database, "--self", self));
-            command.addAll(List.of("--members", members, "--services", services));
-            command.addAll(List.of("--clients", "127.0.0.1:" + ports.get(2 * size + i)));
-            StringBuilder url =
-                    new StringBuilder("jdbc:gorda:derby:" + database + ";self=" + self + ";members=" + members);
-            settings.forEach((key, value) -> {
-                command.addAll(List.of("--" + key, value));
-                url.append(';').append(key).append('=').append(value);
-            });
-            String service = "127.0.0.1:" + ports.get(size + i);
-            replicas.add(new ReplicaProcess("replica " + (i + 1), own, service, url.toString(), command));
+            replicas.add(
+                    common.replica(i + 1, members.get(i), services.get(i), ports.get(2 * size + i), members, services));
         }
-        return new ReplicaGroup(replicas);
+        return new ReplicaGroup(common, members, replicas);
+    }
+
+    /** One more replica, at a member's default ports, with itself and all others as its members; nothing is started, nor is it added. */
+    public ReplicaProcess another() {
+        List<Integer> ports = LoopbackPorts.free(PORTS);
+        for (int tries = 0; !(ports.get(1) == ports.get(0) + 1 && ports.get(2) == ports.get(0) + 2); tries++) {
+            if (tries == PORT_TRIES) {
+                throw new BenchException("no " + PORTS + " free ports in a row were found");
+            }
+            ports = LoopbackPorts.free(PORTS);
+        }
+        List<String> all = new ArrayList<>(members);
+        all.add(LOOPBACK + ports.get(0));
+        List<String> services =
+                new ArrayList<>(replicas.stream().map(ReplicaProcess::service).toList());
+        services.add(LOOPBACK + ports.get(1));
+        int last = replicas.size();
+        return common.replica(last + 1, all.get(last), services.get(last), ports.get(2), all, services);
     }
 
     /**
@@ -89,8 +123,8 @@ public final class ReplicaGroup implements AutoCloseable {
                 System.getProperty("java.class.path"));
     }
 
-    private static String addresses(List<Integer> ports) {
-        return ports.stream().map(port -> "127.0.0.1:" + port).collect(Collectors.joining(","));
+    private static List<String> addresses(List<Integer> ports) {
+        return ports.stream().map(port -> LOOPBACK + port).toList();
     }
 
     public List<ReplicaProcess> replicas() {

@@ -10,10 +10,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
-import java.util.Properties;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -26,9 +23,7 @@ import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.TpcB;
-import org.gorda.jgcs.LoopbackPorts;
-import org.gorda.jgcs.MemberId;
-import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import org.gorda.replicator.node.ReplicaContent;
 import org.junit.jupiter.api.Test;
@@ -226,59 +221,46 @@ final class StateTransferTest {
         try (ReplicaGroup group = start()) {
             String service = group.primary().orElseThrow().service();
             ReplicaProcess dead = group.backup().orElseThrow();
-            MemberId added = new MemberId("127.0.0.1:" + LoopbackPorts.free(1).get(0));
-            List<String> members =
-                    new ArrayList<>(group.status(dead).orElseThrow().services().keySet());
             String removed = group.status(dead).orElseThrow().self();
-            members.add(added.toString());
             LoadTest load = load(group, LOAD);
             CompletableFuture<LoadReport> report = run(load);
-            try (Replica replica = Replica.builder()
-                    .database("derby", directory.resolve("added").toString())
-                    .self(added.toString())
-                    .members(members.toArray(String[]::new))
-                    .start()) {
-                GordaRun add = GordaRun.in(directory, "member", "add", added.toString(), "--at", service);
+            ReplicaProcess another = group.another();
+            another.start();
+            try {
+                String added = status(group, another).self();
+                GordaRun add = GordaRun.in(directory, "member", "add", added, "--at", service);
                 assertThat(add.status()).as(add.err()).isZero();
-                assertThat(add.out()).contains(added.toString());
-                replica.awaitPrimary(WAIT);
-                Awaitility.await("it counts")
-                        .atMost(WAIT)
-                        .until(() -> status(group, dead).members().contains(added.toString()));
+                assertThat(add.out()).contains(added);
+                Awaitility.await("it is there, and counts").atMost(WAIT).until(() -> {
+                    NodeStatus status = status(group, another);
+                    return status.state().equals("ONLINE") && status.members().contains(added);
+                });
 
                 dead.kill();
                 GordaRun remove = GordaRun.in(directory, "member", "remove", removed, "--at", service, "--json");
                 assertThat(remove.status()).as(remove.err()).isZero();
                 assertThat(remove.lastLine().getAsJsonArray("members").toString())
-                        .contains(added.toString())
+                        .contains(added)
                         .doesNotContain(removed);
                 GordaRun again = GordaRun.in(directory, "member", "remove", removed, "--at", service);
                 assertThat(again.status()).isEqualTo(1);
                 assertThat(again.err()).contains(removed + " does not belong to the group");
 
                 report.get(5, TimeUnit.MINUTES).requireConsistent();
-                ReplicaContent content = group.verify(WAIT).replicas().get(0);
-                Awaitility.await("it gets there")
-                        .atMost(WAIT)
-                        .until(() -> replica.verification(content.request()).isPresent());
-                assertThat(replica.verification(content.request()).orElseThrow().tables().stream()
-                                .map(table ->
-                                        String.format("%s %d %016x", table.table(), table.rows(), table.checksum()))
-                                .toList())
-                        .isNotEmpty()
-                        .isEqualTo(content.tables().stream()
-                                .map(table -> String.format("%s %d %s", table.table(), table.rows(), table.checksum()))
-                                .toList());
-                ReplicaProcess old = group.primary().orElseThrow();
+                NodeClient.Comparison comparison = group.verify(WAIT);
+                assertThat(comparison.identical()).isTrue();
+                assertThat(comparison.replicas())
+                        .extracting(ReplicaContent::replica)
+                        .contains(added)
+                        .doesNotContain(removed);
                 try (Connection connection =
-                                DriverManager.getConnection(status(group, old).clients());
-                        Connection there = replica.connect(new Properties())) {
-                    for (Connection at : List.of(connection, there)) {
-                        Acknowledged.Lookup found = load.acknowledged().lookup().in(at);
-                        assertThat(found.lost()).isZero();
-                        assertThat(found.unexpected()).isZero();
-                    }
+                        DriverManager.getConnection(status(group, another).clients())) {
+                    Acknowledged.Lookup found = load.acknowledged().lookup().in(connection);
+                    assertThat(found.lost()).isZero();
+                    assertThat(found.unexpected()).isZero();
                 }
+            } finally {
+                another.stop();
             }
         }
     }
