@@ -17,6 +17,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -86,6 +87,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private static final Duration MAINTENANCE = Duration.ofSeconds(5);
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
+    private static final Duration STOP_WAIT = Duration.ofSeconds(30);
     private static final Duration QUIET_WAIT = Duration.ofSeconds(15);
     private static final int VERIFICATIONS_KEPT = 16;
     private static final int AGES_KEPT = 8192;
@@ -132,6 +134,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final ScheduledExecutorService maintenance;
     private final ChunkSender chunkSender;
     private final StateTransfer transfer;
+
+    /** Of a replica that has failed. */
+    private final CountDownLatch ended = new CountDownLatch(1);
+
     private final Runnable reopen;
     private final GeneratorLeases leases;
 
@@ -271,9 +277,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return group().log().orElseThrow();
     }
 
-    /** Leaves in order. */
+    /** Leaves in order. If it has failed, waits until what that ends is ended, so that the database can be opened again. */
     void stop() {
         if (state == ReplicaState.STOPPED) {
+            awaitEnd();
             return;
         }
         LOG.info("{}: stopping", configuration.self());
@@ -314,16 +321,30 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         explain(ReplicaState.STOPPED, why);
         Thread stopper = new Thread(
                 () -> {
-                    refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica has stopped: " + why));
-                    endMaintenance();
-                    Group joined = group;
-                    if (joined != null) {
-                        joined.close();
+                    try {
+                        refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica has stopped: " + why));
+                        endMaintenance();
+                        Group joined = group;
+                        if (joined != null) {
+                            joined.close();
+                        }
+                        closeDatabase();
+                    } finally {
+                        ended.countDown();
                     }
-                    closeDatabase();
                 },
                 "gorda-stop-" + configuration.self());
         stopper.start();
+    }
+
+    private void awaitEnd() {
+        try {
+            if (failure != null && !ended.await(STOP_WAIT.toSeconds(), TimeUnit.SECONDS)) {
+                LOG.warn("{}: has not ended after {} s", configuration.self(), STOP_WAIT.toSeconds());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /** The group tells so itself. */
