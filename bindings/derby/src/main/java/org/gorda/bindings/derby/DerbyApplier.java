@@ -289,8 +289,10 @@ final class DerbyApplier implements Applier {
             }
             closed = true;
             try {
-                connection.rollback();
-                connection.close();
+                if (!connection.isClosed()) { // as it is once Derby has shut the database down by itself
+                    connection.rollback();
+                    connection.close();
+                }
             } catch (SQLException e) {
                 throw new ReflectionException("the applier's connection could not be closed", e);
             }

@@ -371,7 +371,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             try {
                 opened.close();
             } catch (ReflectionException e) {
-                LOG.warn("{}: the database did not close in order", configuration.self(), e);
+                LOG.warn("{}: the database did not close in order: {}", configuration.self(), e.getMessage());
+                LOG.debug("{}: the database did not close in order", configuration.self(), e);
             }
         }
     }
