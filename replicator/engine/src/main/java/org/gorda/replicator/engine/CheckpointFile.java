@@ -4,11 +4,9 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.util.zip.CRC32C;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.jgcs.GroupId;
@@ -53,19 +51,10 @@ final class CheckpointFile {
                 out.getFD().sync();
             }
             Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-            forceRename();
+            // The log is cut by what the checkpoint holds, so that an older one would not serve.
+            FileTree.forceName(path);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
-        }
-    }
-
-    /** The log is cut by what the checkpoint holds, so that an older one would not serve. */
-    private void forceRename() throws IOException {
-        if (System.getProperty("os.name", "").startsWith("Windows")) {
-            return; // where a directory cannot be opened
-        }
-        try (FileChannel directory = FileChannel.open(path.toAbsolutePath().getParent(), StandardOpenOption.READ)) {
-            directory.force(true);
         }
     }
 

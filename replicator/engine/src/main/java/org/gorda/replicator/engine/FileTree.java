@@ -45,6 +45,14 @@ final class FileTree {
         }
     }
 
+    /** That the file is there, under its name, is on disk when it returns. */
+    static void forceName(Path file) throws IOException {
+        Path parent = file.toAbsolutePath().getParent();
+        if (parent != null) {
+            force(parent);
+        }
+    }
+
     /** Deletes a directory with all in it, if it is there. */
     static void delete(Path directory) throws IOException {
         if (!Files.exists(directory)) {

@@ -66,9 +66,14 @@ final class ReceivedDatabase {
     /** Whose offer was begun, null if none was. */
     @Nullable
     MemberId donor() throws IOException {
-        return Files.exists(donorFile) && Files.exists(offerFile)
-                ? new MemberId(Files.readString(donorFile).strip())
-                : null;
+        try {
+            return Files.exists(donorFile) && Files.exists(offerFile)
+                    ? new MemberId(Files.readString(donorFile).strip())
+                    : null;
+        } catch (IllegalArgumentException e) {
+            LOG.warn("{} is damaged: what was received is received again", donorFile);
+            return null;
+        }
     }
 
     /** What was begun, null if nothing was. */
@@ -90,6 +95,7 @@ final class ReceivedDatabase {
     }
 
     void forget() throws IOException {
+        Files.deleteIfExists(completeFile); // first: what is deleted in part must not be installed
         FileTree.delete(directory);
     }
 
@@ -108,6 +114,7 @@ final class ReceivedDatabase {
                 harmed++;
             } else {
                 FileTree.force(path);
+                FileTree.forceName(path);
             }
         }
         if (harmed == 0) {
@@ -126,15 +133,15 @@ final class ReceivedDatabase {
         if (!Files.exists(completeFile)) {
             return;
         }
+        CheckpointFile received = new CheckpointFile(content.resolve(STATE));
+        CheckpointFile.Checkpoint checkpoint = received.load();
+        if (checkpoint == null || !Files.isDirectory(content.resolve(SNAPSHOT))) {
+            throw new ReplicaException("what was received in " + content + " is not whole: delete " + directory
+                    + ", and the database will be received again");
+        }
         LOG.info("puts the database that was received in the place of {}", database.location());
         binding.drop(database);
         binding.load(content.resolve(SNAPSHOT), database);
-        CheckpointFile received = new CheckpointFile(content.resolve(STATE));
-        CheckpointFile.Checkpoint checkpoint = received.load();
-        if (checkpoint == null) {
-            throw new ReplicaException("there is no checkpoint in " + content.resolve(STATE) + ": delete " + directory
-                    + ", and the database will be received again");
-        }
         new CheckpointFile(replicaDirectory).save(checkpoint);
         Files.move(completeFile, directory.resolve("installed"), StandardCopyOption.ATOMIC_MOVE);
         FileTree.force(directory);

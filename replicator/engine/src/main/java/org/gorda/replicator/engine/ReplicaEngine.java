@@ -392,7 +392,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         verifying.values().forEach(waiting -> waiting.completeExceptionally(gone));
     }
 
-    private void explain(ReplicaState next, String why) {
+    /** Who has stopped does nothing any more, whatever another thread is about to tell. */
+    private synchronized void explain(ReplicaState next, String why) {
+        if (state == ReplicaState.STOPPED) {
+            return;
+        }
         boolean changed = state != next;
         state = next;
         explanation = why;
@@ -860,6 +864,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** The log no longer holds what is lacking here. Only what the group itself has made is replaced. */
     private void receiveDatabase(Position firstHeld, String reason) {
+        if (!firstHeld.group().isKnown()) {
+            // Which group that is, its first decided entry tells: asked again until then.
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
+            group().control().join(last);
+            return;
+        }
         StoredPosition holds = database().storedPosition().orElse(NOTHING_STORED);
         boolean sameGroup = holds.groupHigh() == firstHeld.group().high()
                 && holds.groupLow() == firstHeld.group().low();

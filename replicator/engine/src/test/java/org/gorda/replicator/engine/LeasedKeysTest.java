@@ -324,10 +324,8 @@ class LeasedKeysTest {
         for (String change : List.of("ALTER TABLE O ALTER COLUMN ID RESTART WITH 900", "RENAME TABLE O TO P")) {
             String table = change.startsWith("RENAME") ? "P" : "O";
             assertThatThrownBy(() -> execute(0, change, "INSERT INTO " + table + " (A) VALUES (1)"))
-                    .isInstanceOfSatisfying(SQLException.class, e -> {
-                        e.printStackTrace();
-                        assertThat(e.getSQLState()).isEqualTo("0A000");
-                    })
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
                     .hasMessageContaining("commit first");
         }
     }
