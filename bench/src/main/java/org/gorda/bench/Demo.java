@@ -208,6 +208,8 @@ public record Demo(
         long lost = 0;
         long resurrected = 0;
         boolean consistent = report.sums().equal();
+        // Before the replicas are read, because it waits until each has executed all that was acknowledged.
+        NodeClient.Comparison comparison = group.verify(CATCH_UP_WAIT);
         for (ReplicaProcess replica : group.replicas()) {
             Acknowledged.Lookup lookup = acknowledged.lookup();
             boolean equal = read(group, replica, lookup);
@@ -226,7 +228,6 @@ public record Demo(
                         + " are there that were said not to have happened: " + lookup.firstUnexpected());
             }
         }
-        NodeClient.Comparison comparison = group.verify(CATCH_UP_WAIT);
         show(comparison, progress);
         if (silence != null) {
             progress.accept("failover    " + silence.millis() + " ms without a success around the kill of " + killed);

@@ -277,10 +277,10 @@ final class BadInputTest {
             first.start();
             second.start();
             awaitOnline(group);
+            assertThat(group.verify(WAIT).identical()).isTrue();
             for (ReplicaProcess replica : group.replicas()) {
                 assertThat(ids(group.status(replica).orElseThrow().clients())).containsAll(acknowledged);
             }
-            assertThat(group.verify(WAIT).identical()).isTrue();
         }
     }
 

@@ -53,10 +53,10 @@ final class CommitOutcomeTest {
                 for (int kill = 1; kill <= KILLS; kill++) {
                     System.out.println("kill " + kill + " of " + KILLS + ": " + killAndReturn(group, clients));
                 }
+                assertThat(group.verify(WAIT).identical()).isTrue();
                 for (ReplicaProcess replica : group.replicas()) {
                     assertAsTold(clients.all(), held(group, replica), replica);
                 }
-                assertThat(group.verify(WAIT).identical()).isTrue();
                 System.out.println(KILLS + " kills of the primary under " + CLIENTS + " clients, "
                         + clients.all().size() + " deposits; commits in doubt " + text(inDoubt)
                         + "; each looked up on each of " + group.replicas().size() + " replicas: as told");
@@ -92,6 +92,7 @@ final class CommitOutcomeTest {
                 inDoubt.merge(deposit.told(), 1, Integer::sum);
             }
         }
+        assertThat(group.verify(WAIT).identical()).isTrue(); // waits until all have executed all
         for (ReplicaProcess replica : group.replicas()) {
             assertAsTold(ofThis, held(group, replica), replica);
         }

@@ -6,8 +6,6 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.sql.Connection;
-import java.sql.DriverManager;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
@@ -56,20 +54,8 @@ final class RestartTest {
     }
 
     private static void assertNothingLost(ReplicaGroup group, Acknowledged acknowledged) throws Exception {
-        awaitOnline(group);
         assertThat(acknowledged.count()).isGreaterThanOrEqualTo(ENOUGH);
-        for (ReplicaProcess replica : group.replicas()) {
-            try (Connection connection = DriverManager.getConnection(
-                    group.status(replica).orElseThrow().clients())) {
-                Acknowledged.Lookup found = acknowledged.lookup().in(connection);
-                assertThat(found.lost()).as("lost on " + replica.name()).isZero();
-                assertThat(found.unexpected())
-                        .as("resurrected on " + replica.name())
-                        .isZero();
-                assertThat(TpcB.sums(connection).equal()).isTrue();
-            }
-        }
-        assertThat(group.verify(WAIT).identical()).isTrue();
+        NothingLost.anywhere(group, acknowledged, WAIT);
     }
 
     @ParameterizedTest

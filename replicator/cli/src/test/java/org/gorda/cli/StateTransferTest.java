@@ -17,7 +17,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.awaitility.Awaitility;
-import org.gorda.bench.Acknowledged;
 import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
@@ -123,22 +122,6 @@ final class StateTransferTest {
         return Long.parseLong(text.replace(",", ""));
     }
 
-    private static void assertNothingLost(ReplicaGroup group, Acknowledged acknowledged) throws SQLException {
-        group.awaitOnline(WAIT, line -> {});
-        for (ReplicaProcess replica : group.replicas()) {
-            try (Connection connection = DriverManager.getConnection(
-                    group.status(replica).orElseThrow().clients())) {
-                Acknowledged.Lookup found = acknowledged.lookup().in(connection);
-                assertThat(found.lost()).as("lost on " + replica.name()).isZero();
-                assertThat(found.unexpected())
-                        .as("resurrected on " + replica.name())
-                        .isZero();
-                assertThat(TpcB.sums(connection).equal()).isTrue();
-            }
-        }
-        assertThat(group.verify(WAIT).identical()).isTrue();
-    }
-
     /** The backups' logs begin behind what it would need. */
     private static ReplicaProcess loseABackup(ReplicaGroup group) throws Exception {
         ReplicaProcess lost = group.backup().orElseThrow();
@@ -177,7 +160,7 @@ final class StateTransferTest {
             System.out.printf(
                     "state transfer of %d MB in %.1f s: %.0f committed/s before, at least %.0f/s (%.0f %%) in each second of it, longest stall %d ms%n",
                     MEGABYTES, took.toMillis() / 1e3, rateBefore, lowest, 100 * lowest / rateBefore, stall);
-            assertNothingLost(group, load.acknowledged());
+            NothingLost.anywhere(group, load.acknowledged(), WAIT);
             if (IN_FULL) {
                 assertThat(lowest / rateBefore).isGreaterThanOrEqualTo(0.7);
                 assertThat(stall).isLessThanOrEqualTo(500);
@@ -210,9 +193,8 @@ final class StateTransferTest {
             assertThat(copies(group)).as("it goes on with what it had").isEqualTo(1);
             donor.kill();
             donor.start();
-            assertNothingLost(group, load.acknowledged());
             report.get(5, TimeUnit.MINUTES).requireConsistent();
-            assertNothingLost(group, load.acknowledged());
+            NothingLost.anywhere(group, load.acknowledged(), WAIT);
         }
     }
 
@@ -253,12 +235,7 @@ final class StateTransferTest {
                         .extracting(ReplicaContent::replica)
                         .contains(added)
                         .doesNotContain(removed);
-                try (Connection connection =
-                        DriverManager.getConnection(status(group, another).clients())) {
-                    Acknowledged.Lookup found = load.acknowledged().lookup().in(connection);
-                    assertThat(found.lost()).isZero();
-                    assertThat(found.unexpected()).isZero();
-                }
+                NothingLost.on(status(group, another).clients(), another.name(), load.acknowledged());
             } finally {
                 another.stop();
             }
