@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.Recorder;
 import org.jspecify.annotations.Nullable;
@@ -50,6 +51,8 @@ public final class LoadTest {
     private Duration duration = Duration.ofSeconds(10);
     private Consumer<String> progress = line -> {};
     private Runnable everySecond = () -> {};
+    private Supplier<Duration> processorClock = () -> Duration.ZERO;
+    private Duration processorTime = Duration.ZERO;
 
     private final Acknowledged acknowledged =
             new Acknowledged(ThreadLocalRandom.current().nextInt());
@@ -110,6 +113,17 @@ public final class LoadTest {
     LoadTest everySecond(Runnable task) {
         everySecond = task;
         return this;
+    }
+
+    /** What tells how much processor time the database has used; read at the beginning and the end of what is measured. */
+    LoadTest processorClock(Supplier<Duration> clock) {
+        processorClock = clock;
+        return this;
+    }
+
+    /** How much the database used while it was measured. */
+    Duration processorTime() {
+        return processorTime;
     }
 
     /** Which transactions were acknowledged, those of the warm-up too. */
@@ -214,10 +228,12 @@ public final class LoadTest {
             Map<String, Long> before = abortedNow();
             long committedBefore = committed.sum();
             long unknownBefore = unknown.sum();
+            Duration used = processorClock.get();
             long measured = System.nanoTime();
             watch(measured, measured + duration.toNanos(), all);
             double seconds = (System.nanoTime() - measured) / 1e9;
             long count = committed.sum() - committedBefore;
+            processorTime = processorClock.get().minus(used);
             Map<String, Long> causes = abortedNow();
             before.forEach((cause, earlier) -> causes.computeIfPresent(cause, (any, now) -> now - earlier));
             causes.values().removeIf(value -> value == 0);

@@ -111,7 +111,7 @@ public final class ReplicaGroup implements AutoCloseable {
      * This Java with this class path; assertions are part of the product. These processes live for seconds to minutes: with the
      * quick compiler alone they are at full speed at once, instead of spending two cores on the slow one for the first minute.
      */
-    private static List<String> java(String heap) {
+    static List<String> java(String heap) {
         return List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-ea",

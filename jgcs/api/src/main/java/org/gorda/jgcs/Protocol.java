@@ -1,5 +1,7 @@
 package org.gorda.jgcs;
 
+import java.nio.file.Path;
+
 /** A way of group communication, found by {@link java.util.ServiceLoader} and its name. Implementations are thread-safe. */
 public interface Protocol {
 
@@ -17,4 +19,15 @@ public interface Protocol {
      *     message says why and what to do
      */
     Group open(GroupConfiguration configuration, Service required, GroupListener listener);
+
+    /**
+     * Opens the directory of a member that does not run and has perhaps lost its group.
+     *
+     * @param directory what {@link GroupConfiguration#directory} was
+     * @throws GroupException if the directory holds no member, is damaged or in use, or this protocol keeps nothing on disk
+     */
+    default Recovery recovery(Path directory) {
+        throw new GroupException(
+                GroupException.Disposition.CORRECT, "protocol " + name() + " keeps nothing that could be recovered");
+    }
 }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import org.gorda.bench.ApplyRate;
+import org.gorda.bench.EngineRatio;
 import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.TpcB;
@@ -15,7 +16,8 @@ import picocli.CommandLine.Option;
         name = "bench",
         mixinStandardHelpOptions = true,
         description = "Load tests.",
-        subcommands = {BenchCommand.TpcBCommand.class, BenchCommand.ApplyCommand.class})
+        subcommands = {BenchCommand.TpcBCommand.class, BenchCommand.ApplyCommand.class, BenchCommand.EngineCommand.class
+        })
 final class BenchCommand {
 
     @Command(
@@ -110,6 +112,64 @@ final class BenchCommand {
                     output,
                     used -> new ApplyRate(scale, accounts, clients, warmup, duration, used).run(output::line),
                     ApplyRate.Result::identical);
+            output.line(result.toText());
+            output.result(result);
+            return result.identical() ? 0 : 1;
+        }
+    }
+
+    @Command(
+            name = "engine",
+            mixinStandardHelpOptions = true,
+            showDefaultValues = true,
+            description = {
+                "What replication costs: TPC-B on three replica processes and on the same engine alone, with its default durable"
+                        + " commit, in turns.",
+                "Exits with 0 only if all replicas hold the same afterwards."
+            })
+    @SuppressWarnings("FieldMayBeFinal") // by picocli
+    static final class EngineCommand implements Callable<Integer> {
+
+        @Mixin
+        private Output output = new Output();
+
+        @Option(names = "--protocol", description = "primary-backup or certification.", defaultValue = "certification")
+        private String protocol = "";
+
+        @Option(names = "--clients", description = "How many at once.", defaultValue = "16")
+        private int clients;
+
+        @Option(names = "--scale", description = "How many branches.", defaultValue = "10")
+        private int scale;
+
+        @Option(names = "--accounts", description = "Of each branch.", defaultValue = "100000")
+        private int accounts;
+
+        @Option(
+                names = "--retry",
+                description = "How many times the driver runs a refused transaction again.",
+                defaultValue = "0")
+        private int retry;
+
+        @Option(names = "--warmup", description = "How long each side runs before.", defaultValue = "30s")
+        private Duration warmup = Duration.ZERO;
+
+        @Option(names = "--turn", description = "How long each turn lasts.", defaultValue = "10s")
+        private Duration turn = Duration.ZERO;
+
+        @Option(names = "--pairs", description = "How many turns each side has.", defaultValue = "5")
+        private int pairs;
+
+        @Mixin
+        private WorkDirectory directory = new WorkDirectory();
+
+        @Override
+        public Integer call() throws IOException {
+            EngineRatio.Result result = directory.work(
+                    output,
+                    used -> new EngineRatio(protocol, scale, accounts, clients, retry, warmup, turn, pairs, used)
+                            .run(output::line),
+                    EngineRatio.Result::identical);
             output.line(result.toText());
             output.result(result);
             return result.identical() ? 0 : 1;

@@ -1,5 +1,6 @@
 package org.gorda.jgcs.raft;
 
+import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.function.Function;
 import org.gorda.jgcs.Group;
@@ -7,8 +8,10 @@ import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.Protocol;
+import org.gorda.jgcs.Recovery;
 import org.gorda.jgcs.Service;
 import org.gorda.jgcs.raft.log.FileStorage;
+import org.gorda.jgcs.raft.log.LogRecovery;
 import org.gorda.jgcs.raft.member.Storage;
 import org.gorda.jgcs.raft.transport.TcpTransport;
 import org.gorda.jgcs.raft.transport.Transport;
@@ -61,5 +64,10 @@ public final class RaftProtocol implements Protocol {
             storage.close(false);
             throw e;
         }
+    }
+
+    @Override
+    public Recovery recovery(Path directory) {
+        return LogRecovery.open(directory, RANDOM::nextLong);
     }
 }

@@ -67,7 +67,7 @@ public final class Replica implements AutoCloseable {
 
     private Replica(ReplicaConfiguration configuration) {
         this.configuration = configuration;
-        this.binding = named(DatabaseBinding.class, configuration.binding(), DatabaseBinding::name);
+        this.binding = binding(configuration.binding());
         checkCapabilities();
         open();
     }
@@ -143,11 +143,11 @@ public final class Replica implements AutoCloseable {
     }
 
     private Group openGroup(ReplicaEngine listener) {
-        Protocol protocol = named(Protocol.class, "raft", Protocol::name);
+        Protocol protocol = groupProtocol();
         GroupConfiguration group = GroupConfiguration.builder(
                         configuration.group(),
                         configuration.self(),
-                        configuration.directory().resolve("log"))
+                        configuration.directory().resolve(ReplicaConfiguration.LOG))
                 .members(configuration.members())
                 .durability(configuration.durability().log())
                 .electionTimeout(configuration.electionTimeout())
@@ -172,6 +172,14 @@ public final class Replica implements AutoCloseable {
     /** The log is forgotten file by file. */
     private int segmentBytes() {
         return (int) Math.max(1 << 20, Math.min(64 << 20, configuration.logRetainBytes() / 4));
+    }
+
+    static DatabaseBinding binding(String name) {
+        return named(DatabaseBinding.class, name, DatabaseBinding::name);
+    }
+
+    static Protocol groupProtocol() {
+        return named(Protocol.class, "raft", Protocol::name);
     }
 
     private static <T> T named(Class<T> kind, String name, java.util.function.Function<T, String> nameOf) {
@@ -523,7 +531,7 @@ public final class Replica implements AutoCloseable {
                 throw new ReplicaException("what replicas send each other is not encrypted yet, and members " + all
                         + " are not all on this machine: set insecure=true if their network is safe");
             }
-            Path kept = directory == null ? Path.of(database + ".gorda") : directory;
+            Path kept = directory == null ? ReplicaConfiguration.standardDirectory(database) : directory;
             return new Replica(new ReplicaConfiguration(
                     binding,
                     database,

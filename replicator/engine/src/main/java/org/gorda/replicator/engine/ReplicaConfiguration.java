@@ -46,6 +46,9 @@ public record ReplicaConfiguration(
         long logRetainBytes,
         long transferBytesPerSecond) {
 
+    /** The log's directory in {@link #directory}. */
+    static final String LOG = "log";
+
     public ReplicaConfiguration {
         attributes = Map.copyOf(attributes);
         members = List.copyOf(members);
@@ -54,6 +57,11 @@ public record ReplicaConfiguration(
         range("write-set-bytes-max", writeSetBytesMax, 64 << 10, 64L << 30, "bytes");
         range("log-retain-bytes", logRetainBytes, 1 << 20, 1L << 40, "bytes");
         range("transfer-bytes-per-second", transferBytesPerSecond, 64 << 10, 1L << 40, "bytes");
+    }
+
+    /** Where a replica keeps its log and checkpoints if nothing else is configured. */
+    static Path standardDirectory(String location) {
+        return Path.of(location + ".gorda");
     }
 
     private static void range(String key, long value, long min, long max, String unit) {

@@ -50,11 +50,16 @@ public final class Node implements AutoCloseable {
      * @throws ReplicaException if a value cannot be, or if a port, the database or a directory cannot be used
      */
     public static Node start(NodeConfiguration configuration) {
+        logBeside(configuration.database());
+        return new Node(configuration);
+    }
+
+    /** Derby's own log goes beside the database instead of to wherever the process was started, unless it was told where. */
+    public static void logBeside(String database) {
         if (System.getProperty("derby.stream.error.file") == null) {
-            Path log = Path.of(configuration.database()).toAbsolutePath().resolveSibling("derby.log");
+            Path log = Path.of(database).toAbsolutePath().resolveSibling("derby.log");
             System.setProperty("derby.stream.error.file", log.toString());
         }
-        return new Node(configuration);
     }
 
     public Replica replica() {

@@ -17,12 +17,14 @@ import org.jspecify.annotations.Nullable;
  * member to all that count votes.
  *
  * @param group the group's identity, drawn by the first leader
+ * @param timeline which continuation of the group's history this is: 0 until a person lets one member go on alone
+ *     ({@link org.gorda.jgcs.Recovery}), which draws another, so that what the others may still order is never mixed with it
  * @param members sorted by identity
  */
-public record Configuration(GroupId group, List<Member> members) {
+public record Configuration(GroupId group, long timeline, List<Member> members) {
 
     /** Before anything is known. */
-    public static final Configuration EMPTY = new Configuration(GroupId.UNKNOWN, List.of());
+    public static final Configuration EMPTY = new Configuration(GroupId.UNKNOWN, 0, List.of());
 
     /**
      * One member.
@@ -76,18 +78,18 @@ public record Configuration(GroupId group, List<Member> members) {
         List<Member> next = new ArrayList<>(members);
         next.removeIf(member -> member.id().equals(changed.id()));
         next.add(changed);
-        return new Configuration(group, next);
+        return new Configuration(group, timeline, next);
     }
 
     public Configuration without(MemberId removed) {
         List<Member> next = new ArrayList<>(members);
         next.removeIf(member -> member.id().equals(removed));
-        return new Configuration(group, next);
+        return new Configuration(group, timeline, next);
     }
 
     /** Encoded size is bounded by the bound on the number of members and the length of their names. */
     public byte[] encode() {
-        int size = 18;
+        int size = 26;
         List<byte[]> names = new ArrayList<>(members.size());
         for (Member member : members) {
             byte[] name = member.id().name().getBytes(StandardCharsets.UTF_8);
@@ -95,7 +97,7 @@ public record Configuration(GroupId group, List<Member> members) {
             size += 11 + name.length;
         }
         ByteBuffer buffer = ByteBuffer.allocate(size);
-        buffer.putLong(group.high()).putLong(group.low()).putShort((short) members.size());
+        buffer.putLong(group.high()).putLong(group.low()).putLong(timeline).putShort((short) members.size());
         for (int i = 0; i < members.size(); i++) {
             buffer.putLong(members.get(i).admission())
                     .put((byte) (members.get(i).voter() ? 1 : 0));
@@ -112,6 +114,7 @@ public record Configuration(GroupId group, List<Member> members) {
     public static Configuration decode(ByteBuffer buffer) {
         try {
             GroupId group = new GroupId(buffer.getLong(), buffer.getLong());
+            long timeline = buffer.getLong();
             int count = buffer.getShort();
             if (count < 0) {
                 throw new CorruptEntryException("a configuration of " + count + " members");
@@ -129,7 +132,7 @@ public record Configuration(GroupId group, List<Member> members) {
                 buffer.get(name);
                 members.add(new Member(new MemberId(new String(name, StandardCharsets.UTF_8)), admission, voter));
             }
-            return new Configuration(group, members);
+            return new Configuration(group, timeline, members);
         } catch (java.nio.BufferUnderflowException | IllegalArgumentException e) {
             throw new CorruptEntryException("not a configuration: " + e.getMessage());
         }

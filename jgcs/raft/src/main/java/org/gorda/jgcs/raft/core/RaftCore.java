@@ -105,6 +105,7 @@ public final class RaftCore {
         this.standing = Standing.FRESH;
         this.formation = new Configuration(
                 GroupId.UNKNOWN,
+                0,
                 configured.stream()
                         .map(id -> new Configuration.Member(id, 0, true))
                         .toList());
@@ -191,6 +192,11 @@ public final class RaftCore {
     /** The configuration in force, committed or not. */
     public Configuration configuration() {
         return configurations.lastEntry().getValue();
+    }
+
+    /** The index of the entry, or of the checkpoint, that carries {@link #configuration}; 0 before there is one. */
+    public long configuredAt() {
+        return configurations.lastKey();
     }
 
     /** The configuration that was in force at {@code index}, which must not lie before the checkpoint. */
@@ -474,7 +480,7 @@ public final class RaftCore {
             }
             members.add(new Configuration.Member(member.id(), found, true));
         }
-        join(nowNanos, new Configuration(GroupId.UNKNOWN, members));
+        join(nowNanos, new Configuration(GroupId.UNKNOWN, 0, members));
         if (members.size() == 1) {
             campaign(nowNanos, false);
         }
@@ -611,7 +617,7 @@ public final class RaftCore {
 
     private Configuration withIdentity() {
         GroupId identity = new GroupId(1 + random(Long.MAX_VALUE - 1), random(Long.MAX_VALUE));
-        return new Configuration(identity, configuration().members());
+        return new Configuration(identity, 0, configuration().members());
     }
 
     /** What was found equal to an older leader's log need not be equal to that of this term's leader. */

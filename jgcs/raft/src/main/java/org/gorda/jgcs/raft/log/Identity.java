@@ -25,7 +25,7 @@ import org.gorda.jgcs.raft.core.CorruptEntryException;
  */
 record Identity(String group, MemberId member, long admission, boolean admitted, Configuration formed) {
 
-    private static final String FORMAT = "1";
+    private static final String FORMAT = "2";
     private static final List<String> KEYS = List.of("format", "group", "member", "admission", "admitted", "formed");
 
     Identity admittedTo(Configuration configuration) {

@@ -21,19 +21,42 @@ import org.gorda.jgcs.raft.core.RaftMessage;
  *
  * <pre>
  *   byte 'G'  byte version  byte type  byte length of sender's name  int CRC32C from here to the entries
- *   int  bytes covered      long group's name, hashed   long long group's identity   long admission   long run   sender's name   body
+ *   int  bytes covered      long group's name, hashed   long long group's identity   long timeline
+ *   long admission   long run   sender's name   body
  * </pre>
  */
 final class FrameCodec {
 
-    /** A frame and who sent it. */
-    record Received(MemberId from, long admission, long run, Frame frame) {}
+    /**
+     * A group's history, as far as it tells frames apart.
+     *
+     * @param timeline as in {@link Configuration#timeline}
+     */
+    record History(GroupId group, long timeline) {
+
+        static final History UNKNOWN = new History(GroupId.UNKNOWN, 0);
+
+        static History of(Configuration configuration) {
+            return new History(configuration.group(), configuration.timeline());
+        }
+
+        boolean isKnown() {
+            return group.isKnown();
+        }
+    }
+
+    /**
+     * A frame and who sent it.
+     *
+     * @param history of the sender's group, as far as it knows it
+     */
+    record Received(MemberId from, long admission, long run, History history, Frame frame) {}
 
     private static final byte MAGIC = 'G';
-    private static final byte VERSION = 1;
+    private static final byte VERSION = 2;
     private static final int AT_CRC = 4;
     private static final int AT_COVERED = 8;
-    private static final int HEADER_BYTES = 4 + 4 + 4 + 8 + 16 + 8 + 8;
+    private static final int HEADER_BYTES = 4 + 4 + 4 + 8 + 24 + 8 + 8;
 
     private static final byte VOTE_REQUEST = 1;
     private static final byte VOTE_REPLY = 2;
@@ -52,7 +75,7 @@ final class FrameCodec {
     private final long groupName;
     private final byte[] self;
     private final long admission;
-    private volatile GroupId group = GroupId.UNKNOWN;
+    private volatile History history = History.UNKNOWN;
     private long run;
 
     FrameCodec(String groupName, MemberId self, long admission) {
@@ -69,13 +92,13 @@ final class FrameCodec {
         run = number;
     }
 
-    /** The group's identity is known now: frames of others are refused. */
-    void group(GroupId identity) {
-        group = identity;
+    /** The group's history is known now: frames of others are refused. */
+    void history(History known) {
+        history = known;
     }
 
-    GroupId group() {
-        return group;
+    History history() {
+        return history;
     }
 
     // ------------------------------------------------------------------------------------------------------ encode
@@ -196,10 +219,11 @@ final class FrameCodec {
                 .put((byte) self.length)
                 .putInt(0)
                 .putInt(0);
-        GroupId known = group;
+        History known = history;
         return buffer.putLong(groupName)
-                .putLong(known.high())
-                .putLong(known.low())
+                .putLong(known.group().high())
+                .putLong(known.group().low())
+                .putLong(known.timeline())
                 .putLong(admission)
                 .putLong(run)
                 .put(self);
@@ -251,7 +275,7 @@ final class FrameCodec {
                 throw new CorruptEntryException("a frame's checksum does not match");
             }
             long sendersGroupName = buffer.getLong();
-            GroupId sendersGroup = new GroupId(buffer.getLong(), buffer.getLong());
+            History senders = new History(new GroupId(buffer.getLong(), buffer.getLong()), buffer.getLong());
             long sendersAdmission = buffer.getLong();
             long sendersRun = buffer.getLong();
             byte[] name = MessageHeader.readName(buffer, bytes[3] & 0xff);
@@ -261,14 +285,33 @@ final class FrameCodec {
                         + ", whose group has another name: set group to the same on all members, or take it off the list "
                         + "of members");
             }
-            if (sendersGroup.isKnown() && group.isKnown() && !sendersGroup.equals(group)) {
-                throw new CorruptEntryException("a frame of " + from + ", whose group of the same name has another "
-                        + "history (" + sendersGroup + ", here " + group + "): it was formed separately");
-            }
-            return new Received(from, sendersAdmission, sendersRun, body(type, buffer));
+            refuseOtherHistory(from, senders, type);
+            return new Received(from, sendersAdmission, sendersRun, senders, body(type, buffer));
         } catch (BufferUnderflowException | IllegalArgumentException e) {
             throw new CorruptEntryException("a frame is cut short or malformed: " + e.getMessage());
         }
+    }
+
+    private void refuseOtherHistory(MemberId from, History senders, byte type) {
+        History known = history;
+        if (known.timeline() > 0 && !senders.isKnown() && type != HELLO) {
+            // Who belongs here knows it from its log, or from the first that its leader sent. An answer would carry
+            // this timeline's terms to another one.
+            throw new CorruptEntryException("a frame of " + from + ", which does not know of timeline "
+                    + known.timeline()
+                    + " of the group, on which this member went on alone: delete its database and its "
+                    + "directory, and add it again");
+        }
+        if (!senders.isKnown() || !known.isKnown() || senders.equals(known)) {
+            return;
+        }
+        if (!senders.group().equals(known.group())) {
+            throw new CorruptEntryException("a frame of " + from + ", whose group of the same name has another "
+                    + "history (" + senders.group() + ", here " + known.group() + "): it was formed separately");
+        }
+        throw new CorruptEntryException("a frame of " + from + ", which is on timeline " + senders.timeline()
+                + " of the group, here " + known.timeline() + ": one of the two was told to go on alone; delete the "
+                + "database and the directory of the one that shall follow the other, and add it again");
     }
 
     /** Whom a frame that cannot be checked says it is of. */

@@ -154,9 +154,21 @@ public final class Member implements Effects {
         });
         incarnation = storage.nextIncarnation(incarnationAtLeast);
         codec.run(incarnation);
+        if (knowsItsHistory()) {
+            codec.history(FrameCodec.History.of(core.configuration()));
+        }
         core.start(now, incarnation, boot.standing(), boot.term(), boot.vote());
         started = true;
         learnGroup();
+    }
+
+    /**
+     * Before it has heard of anybody. The identity in a log's first entry counts once that is decided; a later one carries what was
+     * decided. The log of a member that was taken in later may not reach the beginning of its timeline yet.
+     */
+    private boolean knowsItsHistory() {
+        return core.configuration().timeline() > 0
+                || (core.configuredAt() > 1 && !storage.formed().members().isEmpty());
     }
 
     // ---------------------------------------------------------------------------------------------- what is known
@@ -171,7 +183,7 @@ public final class Member implements Effects {
 
     /** The group's identity, unknown until its first entry is decided here. Thread-safe. */
     public GroupId group() {
-        return codec.group();
+        return codec.history().group();
     }
 
     /** Whether the message was sent by this process. Thread-safe. */
@@ -210,6 +222,12 @@ public final class Member implements Effects {
         MemberId from = received.from();
         Frame frame = received.frame();
         if (frame instanceof Frame.Core message) {
+            boolean leads =
+                    message.message() instanceof RaftMessage.Append || message.message() instanceof RaftMessage.Install;
+            if (leads && !codec.history().isKnown()) {
+                // Also of a timeline that begins far behind what it sends first.
+                codec.history(received.history());
+            }
             core.receive(now, from, received.admission(), received.run(), message.message());
         } else if (frame instanceof Frame.Propose propose) {
             takeProposal(from, propose);
@@ -653,8 +671,8 @@ public final class Member implements Effects {
     }
 
     private void learnGroup() {
-        if (!codec.group().isKnown() && core.commitIndex() > 0) {
-            codec.group(core.configurationAt(core.commitIndex()).group());
+        if (!codec.history().isKnown() && core.commitIndex() > 0) {
+            codec.history(FrameCodec.History.of(core.configurationAt(core.commitIndex())));
         }
     }
 

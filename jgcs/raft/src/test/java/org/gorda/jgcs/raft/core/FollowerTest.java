@@ -17,6 +17,7 @@ class FollowerTest {
     private static final MemberId LEADER = new MemberId("db2:7800");
     private static final Configuration MEMBERS = new Configuration(
             new GroupId(1, 2),
+            0,
             List.of(new Configuration.Member(SELF, 1, true), new Configuration.Member(LEADER, 2, true)));
 
     private final List<String> calls = new ArrayList<>();

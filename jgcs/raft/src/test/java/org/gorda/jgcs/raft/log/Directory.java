@@ -30,6 +30,7 @@ record Directory(Path path) {
     static final long ADMISSION = 0x5eed;
     static final Configuration FORMED = new Configuration(
             GroupId.UNKNOWN,
+            0,
             List.of(new Configuration.Member(SELF, ADMISSION, true), new Configuration.Member(VOTED, 2, true)));
 
     /** What a start made of the directory: what it recovered, or why it was refused. */

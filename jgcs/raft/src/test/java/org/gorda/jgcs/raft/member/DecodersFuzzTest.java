@@ -39,11 +39,11 @@ class DecodersFuzzTest {
     private static final MemberId OTHER = new MemberId("db2:7800");
     private static final GroupId GROUP = new GroupId(3, 4);
     private static final Configuration MEMBERS = new Configuration(
-            GROUP, List.of(new Configuration.Member(SELF, 1, true), new Configuration.Member(OTHER, 2, false)));
+            GROUP, 6, List.of(new Configuration.Member(SELF, 1, true), new Configuration.Member(OTHER, 2, false)));
 
     private static FrameCodec codec() {
         FrameCodec codec = new FrameCodec("bank", SELF, 5);
-        codec.group(GROUP);
+        codec.history(new FrameCodec.History(GROUP, 6));
         return codec;
     }
 
@@ -242,7 +242,7 @@ class DecodersFuzzTest {
     @Test
     void aConfigurationOfFewerThanNoMembersIsCorrupt() {
         byte[] bytes = Configuration.EMPTY.encode();
-        ByteBuffer.wrap(bytes).putShort(16, (short) -1);
+        ByteBuffer.wrap(bytes).putShort(24, (short) -1);
         assertThat(decodes(bytes, harmed -> Configuration.decode(ByteBuffer.wrap(harmed)), "negative"))
                 .isFalse();
     }

@@ -1,0 +1,114 @@
+package org.gorda.cli;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Recovery;
+import org.gorda.replicator.engine.ReplicaRecovery;
+import org.gorda.replicator.node.Node;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+@Command(
+        name = "recover",
+        mixinStandardHelpOptions = true,
+        description = {
+            "For a group that has lost its majority for good: shows how far a replica that does not run has come, and has it go on"
+                    + " alone. A group that was only down needs no such step: start its replicas.",
+            "Look at each replica that is left, take the one whose log ends in the higher term, or in the same term at the higher"
+                    + " index, and give it --accept-loss. What the lost ones had acknowledged and it does not hold is lost.",
+            "The others must not work with each other again: delete their databases and directories, start them, and take them in"
+                    + " with: gorda member add."
+        })
+@SuppressWarnings("FieldMayBeFinal") // by picocli
+final class RecoverCommand implements Callable<Integer> {
+
+    @Mixin
+    private Output output = new Output();
+
+    @Parameters(paramLabel = "DATABASE", description = "The replica's database, as its node was given it.")
+    private String database = "";
+
+    @Option(
+            names = "--binding",
+            description = "The kind of database (default: ${DEFAULT-VALUE}).",
+            defaultValue = "derby")
+    private String binding = "";
+
+    @Option(names = "--directory", description = "The replica's directory (default: DATABASE.gorda).")
+    private @Nullable Path directory;
+
+    @Option(names = "--accept-loss", description = "Makes it the group's only replica.")
+    private boolean acceptLoss;
+
+    /** What the command ends with. */
+    private record Report(
+            String member,
+            String group,
+            long timeline,
+            long firstHeld,
+            long lastTerm,
+            long lastIndex,
+            boolean certain,
+            long stored,
+            List<String> voters,
+            List<String> learners,
+            @Nullable String obstacle) {
+
+        private static List<String> names(List<MemberId> members) {
+            return members.stream().map(MemberId::name).toList();
+        }
+
+        static Report of(ReplicaRecovery.Remains remains) {
+            Recovery.Remains log = remains.log();
+            return new Report(
+                    log.member().name(),
+                    log.group(),
+                    log.timeline(),
+                    log.firstHeld(),
+                    log.lastTerm(),
+                    log.lastIndex(),
+                    log.certain(),
+                    remains.stored() == null ? 0 : remains.stored().index(),
+                    names(log.voters()),
+                    names(log.learners()),
+                    remains.obstacle());
+        }
+    }
+
+    @Override
+    public Integer call() {
+        Node.logBeside(database);
+        try (ReplicaRecovery recovery = ReplicaRecovery.open(binding, database, directory)) {
+            if (acceptLoss) {
+                recovery.goOnAlone();
+            }
+            Report report = Report.of(recovery.remains());
+            tell(report);
+            output.result(report);
+            return 0;
+        }
+    }
+
+    private void tell(Report report) {
+        output.line("replica     " + report.member() + " of group " + report.group());
+        output.line("voters      " + String.join(", ", report.voters()) + ": "
+                + (report.voters().size() / 2 + 1) + " must be there");
+        if (!report.learners().isEmpty()) {
+            output.line("learners    " + String.join(", ", report.learners()));
+        }
+        output.line("log         ends in term " + report.lastTerm() + " at " + report.lastIndex() + ", begins after "
+                + report.firstHeld()
+                + (report.certain() ? "" : "; its end may be lost, for instance with the machine's power"));
+        output.line("database    holds everything up to " + report.stored());
+        if (report.obstacle() != null) {
+            output.line("OBSTACLE    " + report.obstacle());
+        } else if (acceptLoss) {
+            output.line("            It goes on alone, on timeline " + report.timeline() + ": start it.");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+package org.gorda.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.gson.JsonObject;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
+import org.gorda.bench.Acknowledged;
+import org.gorda.bench.LoadReport;
+import org.gorda.bench.LoadTest;
+import org.gorda.bench.ReplicaGroup;
+import org.gorda.bench.ReplicaProcess;
+import org.gorda.bench.TpcB;
+import org.gorda.replicator.node.NodeClient;
+import org.gorda.replicator.node.NodeStatus;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A majority is gone for good, and a person decides. */
+final class RecoverTest {
+
+    private static final Duration WAIT = Duration.ofSeconds(90);
+
+    @TempDir
+    private Path directory;
+
+    private GordaRun recover(ReplicaProcess replica, String... options) throws Exception {
+        String[] arguments = new String[options.length + 2];
+        arguments[0] = "recover";
+        arguments[1] = database(replica).toString();
+        System.arraycopy(options, 0, arguments, 2, options.length);
+        return GordaRun.in(directory, arguments);
+    }
+
+    private static Path database(ReplicaProcess replica) {
+        return replica.directory().resolve("bank");
+    }
+
+    private static JsonObject report(GordaRun run) {
+        assertThat(run.status()).as(run.err()).isZero();
+        return run.lastLine();
+    }
+
+    private static void awaitWorking(ReplicaGroup group, ReplicaProcess replica) {
+        Awaitility.await(replica.name() + " works")
+                .atMost(WAIT)
+                .until(() -> group.status(replica).filter(NodeStatus::working).isPresent());
+    }
+
+    @Test
+    void theNewestOfThemGoesOnAloneAndTheOthersComeAnew() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("protocol", "certification"))) {
+            group.start();
+            group.awaitOnline(WAIT, line -> {});
+            ReplicaProcess any = group.replicas().get(0);
+            GordaRun running = recover(any);
+            assertThat(running.status()).isEqualTo(1);
+            assertThat(running.err()).contains("in use by another process");
+            LoadTest load = LoadTest.of(new TpcB(1, 1, 10_000))
+                    .target(group.url())
+                    .clients(4)
+                    .duration(Duration.ofSeconds(4));
+            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
+            Awaitility.await("the load runs")
+                    .atMost(WAIT)
+                    .until(() -> report.isDone() || load.acknowledged().count() >= 200);
+            assertThat(report).isNotDone();
+            group.replicas().parallelStream().forEach(ReplicaProcess::kill);
+
+            Map<ReplicaProcess, JsonObject> found = new HashMap<>();
+            for (ReplicaProcess replica : group.replicas()) {
+                JsonObject remains = report(recover(replica, "--json"));
+                assertThat(remains.getAsJsonArray("voters")).hasSize(3);
+                assertThat(remains.get("timeline").getAsLong()).isZero();
+                assertThat(remains.get("obstacle").isJsonNull()).isTrue();
+                found.put(replica, remains);
+            }
+            Comparator<ReplicaProcess> byTerm = Comparator.comparing(
+                    replica -> found.get(replica).get("last_term").getAsLong());
+            ReplicaProcess newest = group.replicas().stream()
+                    .max(byTerm.thenComparing(
+                            replica -> found.get(replica).get("last_index").getAsLong()))
+                    .orElseThrow();
+            String self = found.get(newest).get("member").getAsString();
+
+            JsonObject alone = report(recover(newest, "--accept-loss", "--json"));
+            assertThat(alone.getAsJsonArray("voters").toString()).isEqualTo("[\"" + self + "\"]");
+            assertThat(alone.get("timeline").getAsLong()).isPositive();
+            GordaRun again = recover(newest, "--accept-loss");
+            assertThat(again.status()).isEqualTo(1);
+            assertThat(again.err()).contains(self + " is the group's only voter already: start it");
+
+            newest.start();
+            awaitWorking(group, newest);
+            report.get(2, TimeUnit.MINUTES).requireConsistent(); // it found the one that is left
+            Acknowledged acknowledged = load.acknowledged();
+            NothingLost.on(own(group, newest), newest.name(), acknowledged);
+
+            // What must not be done: the others come back with what they had, are a majority, and go on as well.
+            List<ReplicaProcess> others = group.replicas().stream()
+                    .filter(replica -> replica != newest)
+                    .toList();
+            others.forEach(ReplicaProcess::start);
+            others.forEach(replica -> awaitWorking(group, replica));
+            execute(own(group, newest), "CREATE TABLE here (id INTEGER PRIMARY KEY)");
+            execute(own(group, others.get(0)), "CREATE TABLE there (id INTEGER PRIMARY KEY)");
+            assertThat(group.status(newest).orElseThrow().members()).containsExactly(self);
+            assertThat(newest.output()).contains("which does not know of timeline");
+            others.forEach(ReplicaProcess::kill);
+
+            ReplicaProcess other = others.get(0);
+            RestartTest.delete(other.directory());
+            other.start();
+            String service = newest.service();
+            String another = found.get(other).get("member").getAsString();
+            report(GordaRun.in(directory, "member", "add", another, "--at", service, "--json"));
+            awaitWorking(group, other);
+            NodeClient.Comparison comparison = group.verify(WAIT);
+            assertThat(comparison.missing()).isEmpty();
+            assertThat(comparison.identical()).isTrue();
+            assertThat(comparison.replicas()).hasSize(2);
+            NothingLost.on(own(group, other), other.name(), acknowledged);
+        }
+    }
+
+    private static String own(ReplicaGroup group, ReplicaProcess replica) {
+        return group.status(replica).orElseThrow().clients();
+    }
+
+    private static void execute(String url, String sql) throws Exception {
+        try (Connection connection = DriverManager.getConnection(url)) {
+            connection.createStatement().execute(sql);
+        }
+    }
+}
