@@ -270,6 +270,9 @@ public record Demo(
             for (ReplicaContent.Table table : content.tables()) {
                 line.append(
                         String.format(Locale.ROOT, " %s %,d rows %s", table.table(), table.rows(), table.checksum()));
+                if (table.damage() != null) {
+                    line.append(" DAMAGED: ").append(table.damage());
+                }
             }
             progress.accept(line.toString());
         }

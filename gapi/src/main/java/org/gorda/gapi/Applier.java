@@ -1,8 +1,10 @@
 package org.gorda.gapi;
 
 import java.sql.Connection;
+import java.sql.SQLException;
 import java.util.Map;
 import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Brings changes of others into the database: without triggers, cascades or capture, and with priority over local transactions,
@@ -44,6 +46,15 @@ public interface Applier extends AutoCloseable {
      * be used when nothing is applied and not committed, until {@link #rollback} is called, and not to be closed.
      */
     Connection reading();
+
+    /**
+     * Has the database look for contradictions between what it keeps of a table, for instance its rows and its indexes. To be used
+     * like {@link #reading}; reads all of the table.
+     *
+     * @return what it found, null if nothing
+     */
+    @Nullable
+    String damage(TableShape table) throws SQLException;
 
     /** Rolls back what was applied since the last commit. */
     void rollback();

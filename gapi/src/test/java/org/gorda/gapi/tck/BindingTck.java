@@ -196,6 +196,14 @@ public abstract class BindingTck {
         assertThat(catalogue(other)).isEqualTo(catalogue(origin));
         for (TableShape table : tables) {
             assertThat(rows(other, table)).as("rows of %s", table).isEqualTo(rows(origin, table));
+            assertUndamaged(origin, table);
+            assertUndamaged(other, table);
+        }
+    }
+
+    private void assertUndamaged(ReflectedDatabase database, TableShape table) throws SQLException {
+        try (Connection connection = database.connect(new Properties())) {
+            assertThat(tested().damage(connection, table)).isNull();
         }
     }
 

@@ -4,10 +4,13 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
+import java.util.Set;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionListener;
+import org.jspecify.annotations.Nullable;
 
 /** A binding as the suites see it, with what its database spells in a way of its own. Thread-safe. */
 public interface TckBinding {
@@ -51,6 +54,16 @@ public interface TckBinding {
      * same on all replicas. The line of a constraint begins with {@code constraint}, its name and a blank.
      */
     List<String> catalogue(Connection connection) throws SQLException;
+
+    /**
+     * SQLSTATEs by which the database itself, without a binding, now and then ends a statement that meets a schema change, besides
+     * those of class 40. The transaction can be run again.
+     */
+    Set<String> statesBesideSchemaChanges();
+
+    /** As {@link org.gorda.gapi.Applier#damage}, of a table that nobody writes to. */
+    @Nullable
+    String damage(Connection connection, TableShape table) throws SQLException;
 
     /**
      * A type of column.

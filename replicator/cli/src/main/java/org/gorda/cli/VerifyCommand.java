@@ -42,6 +42,9 @@ final class VerifyCommand implements Callable<Integer> {
             for (ReplicaContent.Table table : content.tables()) {
                 output.line(String.format(
                         Locale.ROOT, "  %-40s %,12d rows  %s", table.table(), table.rows(), table.checksum()));
+                if (table.damage() != null) {
+                    output.line("    DAMAGED: " + table.damage());
+                }
             }
         }
         comparison.missing().forEach((member, why) -> output.line(member + " is missing: " + why));

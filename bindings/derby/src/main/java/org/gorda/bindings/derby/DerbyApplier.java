@@ -1,6 +1,8 @@
 package org.gorda.bindings.derby;
 
 import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
@@ -8,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.store.access.TransactionController;
@@ -19,6 +22,7 @@ import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.RowKey;
 import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetReader;
 import org.gorda.gapi.WriteSetWriter;
@@ -30,6 +34,9 @@ import org.jspecify.annotations.Nullable;
  * thread.
  */
 final class DerbyApplier implements Applier {
+
+    /** An index has another value than its row, points to no row, or has more or fewer entries than there are rows. */
+    private static final Set<String> CONTRADICTIONS = Set.of("X0X61", "X0X62", "X0Y55");
 
     private final DerbyDatabase database;
     private final EmbedConnection connection;
@@ -90,6 +97,28 @@ final class DerbyApplier implements Applier {
             } catch (StandardException e) {
                 throw new ReflectionException("Derby cannot be read: " + e.getMessage(), e);
             }
+        }
+    }
+
+    @Override
+    public @Nullable String damage(TableShape table) throws SQLException {
+        return damage(reading(), table);
+    }
+
+    /** Derby compares each index with the rows, both ways. */
+    static @Nullable String damage(Connection connection, TableShape table) throws SQLException {
+        try (PreparedStatement check = connection.prepareStatement("VALUES SYSCS_UTIL.SYSCS_CHECK_TABLE(?, ?)")) {
+            check.setString(1, table.schema());
+            check.setString(2, table.name());
+            try (ResultSet found = check.executeQuery()) {
+                found.next();
+                return null;
+            }
+        } catch (SQLException e) {
+            if (CONTRADICTIONS.contains(e.getSQLState())) {
+                return e.getMessage();
+            }
+            throw e;
         }
     }
 

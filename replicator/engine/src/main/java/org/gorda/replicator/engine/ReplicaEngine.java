@@ -2,7 +2,6 @@ package org.gorda.replicator.engine;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -1207,9 +1206,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private List<TableChecksum> checksums() throws SQLException, IOException {
         List<TableChecksum> checksums = new ArrayList<>();
         try {
-            Connection connection = applier().reading();
             for (TableShape table : database().tables()) {
-                checksums.add(TableChecksum.of(connection, table));
+                checksums.add(TableChecksum.of(applier(), table));
             }
         } finally {
             applier().rollback();

@@ -5,33 +5,36 @@ import java.io.InputStream;
 import java.io.Reader;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
-import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
 import java.util.stream.Collectors;
+import org.gorda.gapi.Applier;
 import org.gorda.gapi.Hash64;
 import org.gorda.gapi.SqlType;
 import org.gorda.gapi.TableShape;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The content of a table in two numbers: how many rows, and the sum of their hashes, which does not depend on their order. Equal
  * contents give equal checksums on any engine. Immutable.
  *
  * @param table schema and name, quoted
+ * @param damage what the database found wrong with the table, for instance with an index; null if nothing
  */
-public record TableChecksum(String table, long rows, long checksum) {
+public record TableChecksum(
+        String table, long rows, long checksum, @Nullable String damage) {
 
     private static final int CHUNK = 8192;
 
-    /** Reads the table through JDBC. */
-    static TableChecksum of(Connection connection, TableShape table) throws SQLException, IOException {
+    /** Reads the table through JDBC, and has the database look for contradictions. */
+    static TableChecksum of(Applier applier, TableShape table) throws SQLException, IOException {
         String columns = table.columns().stream().map(TableChecksum::selected).collect(Collectors.joining(", "));
         long rows = 0;
         long sum = 0;
         Hash64 hash = new Hash64();
-        try (Statement statement = connection.createStatement();
+        try (Statement statement = applier.reading().createStatement();
                 ResultSet found = statement.executeQuery("SELECT " + columns + " FROM " + table)) {
             List<TableShape.Column> shape = table.columns();
             while (found.next()) {
@@ -43,7 +46,7 @@ public record TableChecksum(String table, long rows, long checksum) {
                 rows++;
             }
         }
-        return new TableChecksum(table.toString(), rows, sum);
+        return new TableChecksum(table.toString(), rows, sum, applier.damage(table));
     }
 
     private static String selected(TableShape.Column column) {
@@ -87,8 +90,7 @@ public record TableChecksum(String table, long rows, long checksum) {
     }
 
     /** In chunks of fixed size, because the hash depends on how its input is cut. */
-    private static void addBytes(Hash64 hash, @org.jspecify.annotations.Nullable InputStream stream)
-            throws IOException {
+    private static void addBytes(Hash64 hash, @Nullable InputStream stream) throws IOException {
         if (stream == null) {
             return;
         }
@@ -102,8 +104,7 @@ public record TableChecksum(String table, long rows, long checksum) {
         }
     }
 
-    private static void addCharacters(Hash64 hash, @org.jspecify.annotations.Nullable Reader stream)
-            throws IOException {
+    private static void addCharacters(Hash64 hash, @Nullable Reader stream) throws IOException {
         if (stream == null) {
             return;
         }

@@ -131,6 +131,9 @@ final class Cluster implements AutoCloseable {
                 throw new AssertionError("replicas differ: " + first + " and " + other);
             }
         }
+        if (!first.tables().stream().allMatch(table -> table.damage() == null)) {
+            throw new AssertionError("damaged: " + first);
+        }
         return first.tables();
     }
 

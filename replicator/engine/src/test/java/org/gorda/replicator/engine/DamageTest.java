@@ -11,7 +11,10 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
@@ -90,6 +93,43 @@ class DamageTest {
         }
     }
 
+    private Path indexFile(Cluster cluster, int replica, String name) throws SQLException {
+        try (Connection connection = cluster.connect(replica);
+                Statement statement = connection.createStatement();
+                ResultSet number = statement.executeQuery(
+                        "SELECT CONGLOMERATENUMBER FROM SYS.SYSCONGLOMERATES WHERE CONGLOMERATENAME = '" + name
+                                + "'")) {
+            number.next();
+            return directory.resolve("replica" + replica + "/seg0/c" + Long.toHexString(number.getLong(1)) + ".dat");
+        }
+    }
+
+    @Test
+    void anIndexThatDoesNotFitItsRowsIsFoundByTheVerification() throws Exception {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
+            fill(cluster);
+            cluster.execute("CREATE INDEX I ON T (A)");
+            cluster.assertIdentical();
+            int harmed = cluster.backup();
+            Path index = indexFile(cluster, harmed, "I");
+            cluster.replica(harmed).close();
+            byte[] old = Files.readAllBytes(index);
+            cluster.start(harmed);
+            cluster.awaitOnline();
+            cluster.execute("INSERT INTO T VALUES (100, 'a')", "DELETE FROM T WHERE ID = 7");
+            cluster.assertIdentical();
+            cluster.replica(harmed).close();
+            Files.write(index, old);
+            cluster.start(harmed);
+            cluster.awaitOnline();
+            assertThat(cluster.count(harmed, "T")).isEqualTo(30);
+            assertThatThrownBy(cluster::assertIdentical)
+                    .isInstanceOf(AssertionError.class)
+                    .hasMessageContaining("replicas differ")
+                    .hasMessageContaining("damage=Inconsistency found between table 'APP.T' and index 'I'");
+        }
+    }
+
     @Test
     void aReplicaWhoseOtherFilesAreDamagedSaysWhichAndWhatToDo() throws Exception {
         try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
@@ -149,7 +189,7 @@ class DamageTest {
                 byte[] newer = new byte[200];
                 ByteBuffer.wrap(newer)
                         .put((byte) 'G')
-                        .put((byte) 2)
+                        .put((byte) 3)
                         .put((byte) 3)
                         .put((byte) name.length)
                         .position(52)
@@ -160,12 +200,12 @@ class DamageTest {
                         other,
                         newer,
                         "a frame of " + cluster.id(impersonated)
-                                + " in protocol version 2, this member speaks version 1: run the same release on all members");
+                                + " in protocol version 3, this member speaks version 2: run the same release on all members");
                 byte[] noise = new byte[5000];
                 new Random(3).nextBytes(noise);
                 awaitIgnored(cluster, left, other, noise, "not a frame of this protocol");
                 noise[0] = 'G';
-                noise[1] = 1;
+                noise[1] = 2;
                 awaitIgnored(cluster, left, other, noise, "checksum does not match");
                 // Larger than any message: the connection is closed before anything is allocated for it.
                 other.send(cluster.id(left), new byte[40 << 20]);

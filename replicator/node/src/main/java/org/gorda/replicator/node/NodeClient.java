@@ -32,8 +32,8 @@ public final class NodeClient {
     /**
      * What all replicas hold at one place in the order. Immutable.
      *
-     * @param identical whether all replicas answered and hold the same
-     * @param agree whether those that answered hold the same
+     * @param identical whether all replicas answered and hold the same, undamaged
+     * @param agree whether those that answered do
      * @param missing replicas that did not answer, and why
      */
     public record Comparison(
@@ -102,7 +102,8 @@ public final class NodeClient {
         });
         boolean agree = found.stream()
                 .allMatch(content -> content.position().equals(reference.position())
-                        && content.tables().equals(reference.tables()));
+                        && content.tables().equals(reference.tables())
+                        && content.tables().stream().allMatch(table -> table.damage() == null));
         return new Comparison(agree && missing.isEmpty(), agree, List.copyOf(found), missing);
     }
 

@@ -2,6 +2,7 @@ package org.gorda.replicator.node;
 
 import java.util.List;
 import org.gorda.replicator.engine.Verification;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What one replica holds at one place in the order, as its service tells it. Immutable.
@@ -15,8 +16,13 @@ public record ReplicaContent(long request, String replica, String position, List
      * A table's content.
      *
      * @param checksum the sum of its rows' hashes, in hexadecimal; does not depend on their order
+     * @param damage what the database found wrong with the table, for instance with an index; null if nothing
      */
-    public record Table(String table, long rows, String checksum) {}
+    public record Table(
+            String table,
+            long rows,
+            String checksum,
+            @Nullable String damage) {}
 
     static ReplicaContent of(Verification found) {
         return new ReplicaContent(
@@ -24,7 +30,8 @@ public record ReplicaContent(long request, String replica, String position, List
                 found.replica().toString(),
                 found.position(),
                 found.tables().stream()
-                        .map(table -> new Table(table.table(), table.rows(), String.format("%016x", table.checksum())))
+                        .map(table -> new Table(
+                                table.table(), table.rows(), String.format("%016x", table.checksum()), table.damage()))
                         .toList());
     }
 }

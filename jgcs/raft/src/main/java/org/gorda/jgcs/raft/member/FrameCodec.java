@@ -21,8 +21,8 @@ import org.gorda.jgcs.raft.core.RaftMessage;
  *
  * <pre>
  *   byte 'G'  byte version  byte type  byte length of sender's name  int CRC32C from here to the entries
- *   int  bytes covered      long group's name, hashed   long long group's identity   long timeline
- *   long admission   long run   sender's name   body
+ *   int  bytes covered      long group's name, hashed   long long group's identity   long admission   long run
+ *   sender's name           long timeline               body
  * </pre>
  */
 final class FrameCodec {
@@ -56,7 +56,7 @@ final class FrameCodec {
     private static final byte VERSION = 2;
     private static final int AT_CRC = 4;
     private static final int AT_COVERED = 8;
-    private static final int HEADER_BYTES = 4 + 4 + 4 + 8 + 24 + 8 + 8;
+    private static final int HEADER_BYTES = 4 + 4 + 4 + 8 + 16 + 8 + 8;
 
     private static final byte VOTE_REQUEST = 1;
     private static final byte VOTE_REPLY = 2;
@@ -212,7 +212,7 @@ final class FrameCodec {
     }
 
     private ByteBuffer begin(byte type, int bodyBytes) {
-        ByteBuffer buffer = ByteBuffer.allocate(HEADER_BYTES + self.length + bodyBytes);
+        ByteBuffer buffer = ByteBuffer.allocate(HEADER_BYTES + self.length + Long.BYTES + bodyBytes);
         buffer.put(MAGIC)
                 .put(VERSION)
                 .put(type)
@@ -223,10 +223,10 @@ final class FrameCodec {
         return buffer.putLong(groupName)
                 .putLong(known.group().high())
                 .putLong(known.group().low())
-                .putLong(known.timeline())
                 .putLong(admission)
                 .putLong(run)
-                .put(self);
+                .put(self)
+                .putLong(known.timeline());
     }
 
     private static byte[] seal(ByteBuffer buffer) {
@@ -275,11 +275,12 @@ final class FrameCodec {
                 throw new CorruptEntryException("a frame's checksum does not match");
             }
             long sendersGroupName = buffer.getLong();
-            History senders = new History(new GroupId(buffer.getLong(), buffer.getLong()), buffer.getLong());
+            GroupId sendersGroup = new GroupId(buffer.getLong(), buffer.getLong());
             long sendersAdmission = buffer.getLong();
             long sendersRun = buffer.getLong();
             byte[] name = MessageHeader.readName(buffer, bytes[3] & 0xff);
             MemberId from = new MemberId(new String(name, StandardCharsets.UTF_8));
+            History senders = new History(sendersGroup, buffer.getLong());
             if (sendersGroupName != groupName) {
                 throw new CorruptEntryException("a frame of " + from
                         + ", whose group has another name: set group to the same on all members, or take it off the list "
