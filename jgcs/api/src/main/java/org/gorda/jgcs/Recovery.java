@@ -9,6 +9,14 @@ import java.util.List;
  */
 public interface Recovery extends AutoCloseable {
 
+    /** The terms of a timeline differ from those of the one that it continues in the bits above these. */
+    int TIMELINE_TERM_BITS = 40;
+
+    /** Whether two positions of one group, by their terms, can lie on the same timeline. */
+    static boolean mayShareTimeline(long term, long otherTerm) {
+        return term >> TIMELINE_TERM_BITS == otherTerm >> TIMELINE_TERM_BITS;
+    }
+
     /**
      * What was found. Immutable. Of two members of one timeline the one with the higher last term, or with the same and the higher last
      * index, has everything that the other has.
@@ -48,7 +56,7 @@ public interface Recovery extends AutoCloseable {
      * is decided. What the others were answered and did not send here is lost. They are strangers to it from now on and must never
      * work with each other again; each may be taken in anew with an empty directory.
      *
-     * @throws GroupException if it never belonged to a group, or is not a voter, or is the only one already
+     * @throws GroupException if it never belonged to a group, or is its only voter already
      */
     void goOnAlone();
 

@@ -1,7 +1,9 @@
 package org.gorda.cli;
 
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Recovery;
@@ -41,6 +43,12 @@ final class RecoverCommand implements Callable<Integer> {
 
     @Option(names = "--directory", description = "The replica's directory (default: DATABASE.gorda).")
     private @Nullable Path directory;
+
+    @Option(
+            names = "--attribute",
+            paramLabel = "KEY=VALUE",
+            description = "What the database needs to be opened, for instance user and password.")
+    private Map<String, String> attributes = new HashMap<>();
 
     @Option(names = "--accept-loss", description = "Makes it the group's only replica.")
     private boolean acceptLoss;
@@ -83,7 +91,7 @@ final class RecoverCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         Node.logBeside(database);
-        try (ReplicaRecovery recovery = ReplicaRecovery.open(binding, database, directory)) {
+        try (ReplicaRecovery recovery = ReplicaRecovery.open(binding, database, attributes, directory)) {
             if (acceptLoss) {
                 recovery.goOnAlone();
             }

@@ -48,11 +48,20 @@ final class VerifyCommand implements Callable<Integer> {
             }
         }
         comparison.missing().forEach((member, why) -> output.line(member + " is missing: " + why));
-        output.line(
-                comparison.identical()
-                        ? "identical"
-                        : comparison.agree() ? "INCOMPLETE: those that answered hold the same" : "NOT IDENTICAL");
+        output.line(verdict(comparison));
         output.result(comparison);
         return comparison.identical() ? 0 : 1;
+    }
+
+    private static String verdict(NodeClient.Comparison comparison) {
+        if (comparison.identical()) {
+            return "identical";
+        }
+        boolean damaged = comparison.replicas().stream()
+                .flatMap(content -> content.tables().stream())
+                .anyMatch(table -> table.damage() != null);
+        return damaged
+                ? "DAMAGED: delete the database and the directory of the replica that is, and it receives the others'"
+                : comparison.agree() ? "INCOMPLETE: those that answered hold the same" : "NOT IDENTICAL";
     }
 }

@@ -68,11 +68,11 @@ final class RecoverTest {
             LoadTest load = LoadTest.of(new TpcB(1, 1, 10_000))
                     .target(group.url())
                     .clients(4)
-                    .duration(Duration.ofSeconds(4));
+                    .duration(Duration.ofSeconds(20));
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             Awaitility.await("the load runs")
                     .atMost(WAIT)
-                    .until(() -> report.isDone() || load.acknowledged().count() >= 200);
+                    .until(() -> report.isDone() || load.acknowledged().count() >= 60);
             assertThat(report).isNotDone();
             group.replicas().parallelStream().forEach(ReplicaProcess::kill);
 
@@ -92,6 +92,21 @@ final class RecoverTest {
                     .orElseThrow();
             String self = found.get(newest).get("member").getAsString();
 
+            List<ReplicaProcess> others = group.replicas().stream()
+                    .filter(replica -> replica != newest)
+                    .toList();
+            ReplicaProcess other = others.get(0);
+            other.start();
+            Awaitility.await("it answers")
+                    .atMost(WAIT)
+                    .until(() -> group.status(other).isPresent());
+            GordaRun tooEarly = recover(newest, "--accept-loss");
+            assertThat(tooEarly.status()).isEqualTo(1);
+            assertThat(tooEarly.err())
+                    .contains(self + " cannot go on alone: "
+                            + found.get(other).get("member").getAsString() + " answers at its address");
+            other.kill();
+
             JsonObject alone = report(recover(newest, "--accept-loss", "--json"));
             assertThat(alone.getAsJsonArray("voters").toString()).isEqualTo("[\"" + self + "\"]");
             assertThat(alone.get("timeline").getAsLong()).isPositive();
@@ -106,18 +121,14 @@ final class RecoverTest {
             NothingLost.on(own(group, newest), newest.name(), acknowledged);
 
             // What must not be done: the others come back with what they had, are a majority, and go on as well.
-            List<ReplicaProcess> others = group.replicas().stream()
-                    .filter(replica -> replica != newest)
-                    .toList();
             others.forEach(ReplicaProcess::start);
             others.forEach(replica -> awaitWorking(group, replica));
             execute(own(group, newest), "CREATE TABLE here (id INTEGER PRIMARY KEY)");
             execute(own(group, others.get(0)), "CREATE TABLE there (id INTEGER PRIMARY KEY)");
             assertThat(group.status(newest).orElseThrow().members()).containsExactly(self);
-            assertThat(newest.output()).contains("which does not know of timeline");
+            assertThat(newest.output()).contains("one of the two was told to go on alone");
             others.forEach(ReplicaProcess::kill);
 
-            ReplicaProcess other = others.get(0);
             RestartTest.delete(other.directory());
             other.start();
             String service = newest.service();

@@ -112,8 +112,8 @@ class RaftTckTest extends GroupTck {
 
         /** A storage every write of which fails while the member's disk is set to fail. */
         private Storage faulty(int member, Storage storage) {
-            Set<String> writes =
-                    Set.of("append", "force", "saveVote", "saveAdmitted", "truncate", "install", "prepare");
+            Set<String> writes = Set.of(
+                    "append", "force", "saveVote", "saveAdmitted", "saveHistory", "truncate", "install", "prepare");
             return (Storage) Proxy.newProxyInstance(
                     Storage.class.getClassLoader(), new Class<?>[] {Storage.class}, (proxy, method, arguments) -> {
                         if (writes.contains(method.getName())) {

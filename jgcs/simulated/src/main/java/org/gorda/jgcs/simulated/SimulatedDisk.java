@@ -10,6 +10,7 @@ import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.raft.core.Checkpoint;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.Standing;
 import org.gorda.jgcs.raft.member.Storage;
 import org.jspecify.annotations.Nullable;
@@ -24,6 +25,7 @@ public final class SimulatedDisk {
     private long admission;
     private boolean admitted;
     private Configuration formed = Configuration.EMPTY;
+    private History history = History.UNKNOWN;
     private long term;
     private @Nullable MemberId vote;
     private Checkpoint checkpoint = Checkpoint.NONE;
@@ -79,6 +81,7 @@ public final class SimulatedDisk {
         admission = random.nextLong();
         admitted = false;
         formed = Configuration.EMPTY;
+        history = History.UNKNOWN;
         term = 0;
         vote = null;
         checkpoint = Checkpoint.NONE;
@@ -153,6 +156,17 @@ public final class SimulatedDisk {
             check();
             admitted = true;
             formed = configuration;
+        }
+
+        @Override
+        public History history() {
+            return history;
+        }
+
+        @Override
+        public void saveHistory(History learned) {
+            check();
+            history = learned;
         }
 
         @Override

@@ -125,12 +125,17 @@ final class ReceivedDatabase {
         return harmed;
     }
 
+    /** Whether the next start replaces the database. */
+    boolean isToBeInstalled() {
+        return Files.exists(completeFile);
+    }
+
     /**
      * Replaces the database, which is not open, by what was received, if that is complete. When it is interrupted, the next start does it
      * again.
      */
     void install(DatabaseBinding binding, DatabaseConfiguration database) throws IOException {
-        if (!Files.exists(completeFile)) {
+        if (!isToBeInstalled()) {
             return;
         }
         CheckpointFile received = new CheckpointFile(content.resolve(STATE));

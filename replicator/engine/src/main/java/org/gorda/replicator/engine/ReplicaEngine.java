@@ -57,6 +57,7 @@ import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
 import org.gorda.jgcs.Position;
+import org.gorda.jgcs.Recovery;
 import org.gorda.jgcs.View;
 import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.Effects;
@@ -875,6 +876,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (last.index() >= firstHeld.index() || (holds.index() > 0 && !sameGroup)) {
             throw notPartOfHistory(reason);
         }
+        // What the log no longer holds cannot be compared, and may be all that is left of another timeline.
+        boolean sameTimeline = Recovery.mayShareTimeline(holds.term(), firstHeld.term());
+        if (holds.index() > 0 && (!sameTimeline || holds.term() > firstHeld.term())) {
+            throw notPartOfHistory("that was told to go on alone, and begins after " + firstHeld);
+        }
         if (holds.index() == 0 && hasTables()) {
             throw new ReplicaException("the database at " + configuration.location()
                     + " holds tables, but nothing of this group, whose log no longer holds its beginning (" + reason
@@ -1208,6 +1214,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         try {
             for (TableShape table : database().tables()) {
                 checksums.add(TableChecksum.of(applier(), table));
+                applier().rollback(); // and lets its lock go: nothing becomes visible before this is over
             }
         } finally {
             applier().rollback();

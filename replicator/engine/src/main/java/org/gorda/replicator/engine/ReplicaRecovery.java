@@ -1,6 +1,8 @@
 package org.gorda.replicator.engine;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -11,6 +13,7 @@ import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Recovery;
 import org.jspecify.annotations.Nullable;
 
@@ -32,6 +35,8 @@ public final class ReplicaRecovery implements AutoCloseable {
             @Nullable StoredPosition stored,
             @Nullable String obstacle) {}
 
+    private static final int ANSWER_MILLIS = 2000;
+
     private final Recovery log;
     private final @Nullable StoredPosition stored;
 
@@ -48,10 +53,12 @@ public final class ReplicaRecovery implements AutoCloseable {
     /**
      * Looks at what a replica keeps.
      *
+     * @param attributes what the database needs to be opened, for instance a user
      * @param directory null for the one that a replica of this database has if nothing else is configured
      * @throws ReplicaException if there is no replica, if it runs, or if what it keeps is damaged
      */
-    public static ReplicaRecovery open(String bindingName, String location, @Nullable Path directory) {
+    public static ReplicaRecovery open(
+            String bindingName, String location, Map<String, String> attributes, @Nullable Path directory) {
         Path kept = directory == null ? ReplicaConfiguration.standardDirectory(location) : directory;
         Recovery log;
         try {
@@ -60,10 +67,13 @@ public final class ReplicaRecovery implements AutoCloseable {
             throw new ReplicaException(String.valueOf(e.getMessage()), e);
         }
         try {
-            return new ReplicaRecovery(log, stored(bindingName, location, kept), new CheckpointFile(kept).load());
-        } catch (IOException e) {
-            log.close();
-            throw new ReplicaException("the directory " + kept + " cannot be used: " + e, e);
+            if (new ReceivedDatabase(kept).isToBeInstalled()) {
+                throw new ReplicaException(
+                        "the replica at " + location + " has received a database, which its next start puts in "
+                                + "place: start it, stop it, and look again");
+            }
+            StoredPosition stored = stored(bindingName, location, attributes, kept);
+            return new ReplicaRecovery(log, stored, new CheckpointFile(kept).load());
         } catch (ReflectionException e) {
             log.close();
             throw new ReplicaException(String.valueOf(e.getMessage()), e);
@@ -73,12 +83,11 @@ public final class ReplicaRecovery implements AutoCloseable {
         }
     }
 
-    private static @Nullable StoredPosition stored(String bindingName, String location, Path directory)
-            throws IOException {
+    private static @Nullable StoredPosition stored(
+            String bindingName, String location, Map<String, String> attributes, Path directory) {
         DatabaseBinding binding = Replica.binding(bindingName);
         DatabaseConfiguration database = new DatabaseConfiguration(
-                location, Map.of(), Duration.ofSeconds(1), 1L << 30, directory.resolve("spool"), false);
-        new ReceivedDatabase(directory).install(binding, database);
+                location, attributes, Duration.ofSeconds(1), 1L << 30, directory.resolve("spool"), false);
         if (!Files.exists(Path.of(location))) {
             return null; // opening would create it
         }
@@ -111,17 +120,35 @@ public final class ReplicaRecovery implements AutoCloseable {
     /**
      * Makes it the group's only replica, as {@link Recovery#goOnAlone} says.
      *
-     * @throws ReplicaException if that cannot be; nothing was changed then
+     * @throws ReplicaException if that cannot be, or if another voter answers at its address; nothing was changed then. Or if the disk
+     *     fails, and it is not known whether the step was taken
      */
     public void goOnAlone() {
+        Recovery.Remains found = log.remains();
         String obstacle = obstacle();
         if (obstacle != null) {
-            throw new ReplicaException(log.remains().member() + " cannot go on alone: " + obstacle);
+            throw new ReplicaException(found.member() + " cannot go on alone: " + obstacle);
+        }
+        for (MemberId voter : found.voters()) {
+            if (!voter.equals(found.member()) && answers(voter)) {
+                throw new ReplicaException(found.member() + " cannot go on alone: " + voter
+                        + " answers at its address. Stop it, if the group is lost all the same");
+            }
         }
         try {
             log.goOnAlone();
         } catch (GroupException e) {
             throw new ReplicaException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    /** A last look before what cannot be undone: who is lost does not answer. Who does not answer may be cut off from here. */
+    private static boolean answers(MemberId member) {
+        try (Socket socket = new Socket()) {
+            socket.connect(new InetSocketAddress(member.host(), member.port()), ANSWER_MILLIS);
+            return true;
+        } catch (IOException e) {
+            return false;
         }
     }
 

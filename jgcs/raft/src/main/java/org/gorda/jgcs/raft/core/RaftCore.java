@@ -194,11 +194,6 @@ public final class RaftCore {
         return configurations.lastEntry().getValue();
     }
 
-    /** The index of the entry, or of the checkpoint, that carries {@link #configuration}; 0 before there is one. */
-    public long configuredAt() {
-        return configurations.lastKey();
-    }
-
     /** The configuration that was in force at {@code index}, which must not lie before the checkpoint. */
     public Configuration configurationAt(long index) {
         Map.Entry<Long, Configuration> found = configurations.floorEntry(index);

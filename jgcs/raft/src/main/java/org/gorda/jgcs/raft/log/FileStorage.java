@@ -30,6 +30,7 @@ import org.gorda.jgcs.Service;
 import org.gorda.jgcs.raft.core.Checkpoint;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.Standing;
 import org.gorda.jgcs.raft.member.Storage;
 import org.jspecify.annotations.Nullable;
@@ -89,7 +90,8 @@ public final class FileStorage implements Storage {
                         configuration.self(),
                         randomAdmission.getAsLong(),
                         false,
-                        Configuration.EMPTY);
+                        Configuration.EMPTY,
+                        History.UNKNOWN);
                 identity.save(identityPath);
             }
             checkpoint = loadCheckpoint();
@@ -314,6 +316,19 @@ public final class FileStorage implements Storage {
     public void saveAdmitted(Configuration configuration) {
         guard(() -> {
             identity = identity.admittedTo(configuration);
+            identity.save(directory.resolve("identity"));
+        });
+    }
+
+    @Override
+    public History history() {
+        return identity.history();
+    }
+
+    @Override
+    public void saveHistory(History history) {
+        guard(() -> {
+            identity = identity.partOf(history);
             identity.save(directory.resolve("identity"));
         });
     }

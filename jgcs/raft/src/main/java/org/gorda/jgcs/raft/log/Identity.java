@@ -12,24 +12,33 @@ import java.util.List;
 import java.util.Properties;
 import java.util.zip.CRC32C;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
+import org.gorda.jgcs.raft.core.History;
 
 /**
- * Whose directory this is: written when it is created and when its member is admitted to a group. Immutable.
+ * Whose directory this is: written when it is created, when its member is admitted to a group, and when it learns of which history
+ * its log is a part. Immutable.
  *
  * @param admission drawn at random when the directory was created
  * @param admitted whether the member has taken part in a group
  * @param formed the members as they were told to each other when the group was formed, empty if it was joined later
  */
-record Identity(String group, MemberId member, long admission, boolean admitted, Configuration formed) {
+record Identity(
+        String group, MemberId member, long admission, boolean admitted, Configuration formed, History history) {
 
     private static final String FORMAT = "2";
-    private static final List<String> KEYS = List.of("format", "group", "member", "admission", "admitted", "formed");
+    private static final List<String> KEYS =
+            List.of("format", "group", "member", "admission", "admitted", "formed", "history", "timeline");
 
     Identity admittedTo(Configuration configuration) {
-        return new Identity(group, member, admission, true, configuration);
+        return new Identity(group, member, admission, true, configuration, history);
+    }
+
+    Identity partOf(History learned) {
+        return new Identity(group, member, admission, admitted, formed, learned);
     }
 
     void save(Path path) throws IOException {
@@ -40,6 +49,8 @@ record Identity(String group, MemberId member, long admission, boolean admitted,
         properties.setProperty("admission", Long.toHexString(admission));
         properties.setProperty("admitted", Boolean.toString(admitted));
         properties.setProperty("formed", HexFormat.of().formatHex(formed.encode()));
+        properties.setProperty("history", history.group().toString());
+        properties.setProperty("timeline", Long.toHexString(history.timeline()));
         properties.setProperty("checksum", checksum(properties));
         StringWriter text = new StringWriter();
         properties.store(text, "The identity of this member. Do not edit, and do not copy to another member.");
@@ -64,7 +75,8 @@ record Identity(String group, MemberId member, long admission, boolean admitted,
                     new MemberId(required(properties, "member")),
                     Long.parseUnsignedLong(required(properties, "admission"), 16),
                     Boolean.parseBoolean(required(properties, "admitted")),
-                    Configuration.decode(ByteBuffer.wrap(HexFormat.of().parseHex(required(properties, "formed")))));
+                    Configuration.decode(ByteBuffer.wrap(HexFormat.of().parseHex(required(properties, "formed")))),
+                    history(required(properties, "history"), required(properties, "timeline")));
         } catch (IllegalArgumentException | CorruptEntryException e) {
             throw new GroupException(
                     GroupException.Disposition.STOP,
@@ -72,6 +84,14 @@ record Identity(String group, MemberId member, long admission, boolean admitted,
                             + "): delete the member's whole group directory, and it will rejoin " + "as a learner",
                     e);
         }
+    }
+
+    private static History history(String group, String timeline) {
+        ByteBuffer bytes = ByteBuffer.wrap(HexFormat.of().parseHex(group));
+        if (bytes.remaining() != 2 * Long.BYTES) {
+            throw new IllegalArgumentException("history is " + group);
+        }
+        return new History(new GroupId(bytes.getLong(), bytes.getLong()), Long.parseUnsignedLong(timeline, 16));
     }
 
     private static String checksum(Properties properties) {

@@ -13,6 +13,7 @@ import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Recovery;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.Standing;
 import org.gorda.jgcs.raft.member.Storage;
 
@@ -24,9 +25,6 @@ import org.gorda.jgcs.raft.member.Storage;
  * order is never taken for a part of this log, nor what another survivor orders that was told to go on alone, too.
  */
 public final class LogRecovery implements Recovery {
-
-    /** Elections do not get near 2^40, and two survivors' random parts hardly near each other. */
-    private static final int TIMELINE_BITS = 40;
 
     private final FileStorage storage;
     private final LongSupplier random;
@@ -90,7 +88,7 @@ public final class LogRecovery implements Recovery {
                 identity.group(),
                 identity.member(),
                 certain,
-                configuration.timeline(),
+                Math.max(configuration.timeline(), storage.history().timeline()),
                 storage.checkpoint().index(),
                 lastTerm,
                 lastIndex,
@@ -102,15 +100,15 @@ public final class LogRecovery implements Recovery {
     public void goOnAlone() {
         MemberId self = identity.member();
         Configuration.Member member = configuration.member(self);
-        boolean belongs = member != null && member.voter() && member.admission() == identity.admission();
-        if (lastIndex == 0 || !belongs) {
-            throw cannot(self + " is not a voter of its group, so it may lack what the others have: take a voter");
+        if (lastIndex == 0 || member == null || member.admission() != identity.admission()) {
+            throw cannot(self + " was never taken in by its group: take a member");
         }
-        if (configuration.voters() == 1 && certain) {
+        if (configuration.voters() == 1 && member.voter() && certain) {
             throw cannot(self + " is the group's only voter already: start it");
         }
-        long timeline = (((Math.max(lastTerm, boot.term()) >> TIMELINE_BITS) + 1) << TIMELINE_BITS)
-                + (random.getAsLong() >>> (Long.SIZE - TIMELINE_BITS + 1));
+        // Elections do not get near 2^40, and two survivors' random parts hardly near each other.
+        long timeline = (((Math.max(lastTerm, boot.term()) >> TIMELINE_TERM_BITS) + 1) << TIMELINE_TERM_BITS)
+                + (random.getAsLong() >>> (Long.SIZE - TIMELINE_TERM_BITS + 1));
         Configuration alone = new Configuration(
                 configuration.group(), timeline, List.of(new Configuration.Member(self, identity.admission(), true)));
         Entry entry = Entry.of(timeline, lastIndex + 1, Entry.Kind.CONFIGURATION, alone.encode());
@@ -121,8 +119,13 @@ public final class LogRecovery implements Recovery {
             storage.force();
             storage.acknowledge(entry.index());
             storage.saveCertain();
+            storage.saveHistory(History.of(alone));
         } catch (UncheckedIOException e) {
-            throw new GroupException(GroupException.Disposition.STOP, "the step was not taken: " + e.getCause(), e);
+            throw new GroupException(
+                    GroupException.Disposition.STOP,
+                    "whether the step was taken is not known, look again before " + self + " is started: "
+                            + e.getCause(),
+                    e);
         }
         found(entry);
         certain = true;

@@ -12,6 +12,7 @@ import org.gorda.jgcs.raft.core.Checkpoint;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
 import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.RaftMessage;
 
 /**
@@ -26,24 +27,6 @@ import org.gorda.jgcs.raft.core.RaftMessage;
  * </pre>
  */
 final class FrameCodec {
-
-    /**
-     * A group's history, as far as it tells frames apart.
-     *
-     * @param timeline as in {@link Configuration#timeline}
-     */
-    record History(GroupId group, long timeline) {
-
-        static final History UNKNOWN = new History(GroupId.UNKNOWN, 0);
-
-        static History of(Configuration configuration) {
-            return new History(configuration.group(), configuration.timeline());
-        }
-
-        boolean isKnown() {
-            return group.isKnown();
-        }
-    }
 
     /**
      * A frame and who sent it.
@@ -296,7 +279,7 @@ final class FrameCodec {
     private void refuseOtherHistory(MemberId from, History senders, byte type) {
         History known = history;
         if (known.timeline() > 0 && !senders.isKnown() && type != HELLO) {
-            // Who belongs here knows it from its log, or from the first that its leader sent. An answer would carry
+            // Who belongs here remembers it, or learns it from the first that its leader sends. An answer would carry
             // this timeline's terms to another one.
             throw new CorruptEntryException("a frame of " + from + ", which does not know of timeline "
                     + known.timeline()

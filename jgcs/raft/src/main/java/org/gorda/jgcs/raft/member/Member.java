@@ -21,6 +21,7 @@ import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
 import org.gorda.jgcs.raft.core.Effects;
 import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.RaftCore;
 import org.gorda.jgcs.raft.core.RaftMessage;
 import org.gorda.jgcs.raft.core.Role;
@@ -154,21 +155,19 @@ public final class Member implements Effects {
         });
         incarnation = storage.nextIncarnation(incarnationAtLeast);
         codec.run(incarnation);
-        if (knowsItsHistory()) {
-            codec.history(FrameCodec.History.of(core.configuration()));
+        codec.history(storage.history());
+        Configuration newest = core.configuration();
+        if (newest.timeline() > storage.history().timeline()) {
+            learn(History.of(newest)); // it was told to go on alone, and killed before it wrote that down
         }
         core.start(now, incarnation, boot.standing(), boot.term(), boot.vote());
         started = true;
         learnGroup();
     }
 
-    /**
-     * Before it has heard of anybody. The identity in a log's first entry counts once that is decided; a later one carries what was
-     * decided. The log of a member that was taken in later may not reach the beginning of its timeline yet.
-     */
-    private boolean knowsItsHistory() {
-        return core.configuration().timeline() > 0
-                || (core.configuredAt() > 1 && !storage.formed().members().isEmpty());
+    private void learn(History history) {
+        storage.saveHistory(history);
+        codec.history(history);
     }
 
     // ---------------------------------------------------------------------------------------------- what is known
@@ -224,9 +223,8 @@ public final class Member implements Effects {
         if (frame instanceof Frame.Core message) {
             boolean leads =
                     message.message() instanceof RaftMessage.Append || message.message() instanceof RaftMessage.Install;
-            if (leads && !codec.history().isKnown()) {
-                // Also of a timeline that begins far behind what it sends first.
-                codec.history(received.history());
+            if (leads && !codec.history().isKnown() && received.history().isKnown()) {
+                learn(received.history()); // which may begin far behind what it sends first
             }
             core.receive(now, from, received.admission(), received.run(), message.message());
         } else if (frame instanceof Frame.Propose propose) {
@@ -672,7 +670,7 @@ public final class Member implements Effects {
 
     private void learnGroup() {
         if (!codec.history().isKnown() && core.commitIndex() > 0) {
-            codec.history(FrameCodec.History.of(core.configurationAt(core.commitIndex())));
+            learn(History.of(core.configurationAt(core.commitIndex())));
         }
     }
 

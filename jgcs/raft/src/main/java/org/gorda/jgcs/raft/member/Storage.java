@@ -7,6 +7,7 @@ import org.gorda.jgcs.raft.core.Checkpoint;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.Effects;
 import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.Standing;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +26,9 @@ public interface Storage extends Effects.Log, AutoCloseable {
     /** What was last given to {@link #saveAdmitted}, or the empty configuration. */
     Configuration formed();
 
+    /** What was last given to {@link #saveHistory}, or the unknown one. */
+    History history();
+
     /**
      * Reads what is there; called once, first of all.
      *
@@ -37,6 +41,9 @@ public interface Storage extends Effects.Log, AutoCloseable {
 
     /** Forced to disk on return. */
     void saveAdmitted(Configuration configuration);
+
+    /** Remembers of which history the log is a part. Forced to disk on return. */
+    void saveHistory(History history);
 
     /** Remembers that nothing is missing any more from the log. */
     void saveCertain();

@@ -21,6 +21,7 @@ import org.gorda.jgcs.Service;
 import org.gorda.jgcs.raft.core.Checkpoint;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
 import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.Standing;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -334,8 +335,13 @@ class FileStorageTest {
                     Identity loaded = Identity.load(copy);
                     assertThat(loaded)
                             .as(how)
-                            .isEqualTo(
-                                    new Identity("bank", Directory.SELF, Directory.ADMISSION, true, Directory.FORMED));
+                            .isEqualTo(new Identity(
+                                    "bank",
+                                    Directory.SELF,
+                                    Directory.ADMISSION,
+                                    true,
+                                    Directory.FORMED,
+                                    History.UNKNOWN));
                 } catch (GroupException e) {
                     assertThat(e).as(how).hasMessageContaining(copy.toString());
                 }

@@ -20,6 +20,7 @@ import org.gorda.jgcs.raft.core.Checkpoint;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
 import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.RaftMessage;
 import org.junit.jupiter.api.Test;
 
@@ -43,7 +44,7 @@ class DecodersFuzzTest {
 
     private static FrameCodec codec() {
         FrameCodec codec = new FrameCodec("bank", SELF, 5);
-        codec.history(new FrameCodec.History(GROUP, 6));
+        codec.history(new History(GROUP, 6));
         return codec;
     }
 

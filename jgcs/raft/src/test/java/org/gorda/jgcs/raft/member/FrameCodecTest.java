@@ -8,6 +8,7 @@ import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
+import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.RaftMessage;
 import org.junit.jupiter.api.Test;
 
@@ -18,29 +19,29 @@ class FrameCodecTest {
     private static final Frame APPEND = new Frame.Core(new RaftMessage.Append(2, 0, 0, 0, 0, 0, List.of()));
     private static final Frame CANDIDACY = new Frame.Core(new RaftMessage.VoteRequest(2, 0, 0, false, false));
 
-    private static FrameCodec codec(String group, String member, FrameCodec.History history) {
+    private static FrameCodec codec(String group, String member, History history) {
         FrameCodec codec = new FrameCodec(group, new MemberId(member), 5);
         codec.history(history);
         return codec;
     }
 
-    private static FrameCodec sender(FrameCodec.History history) {
+    private static FrameCodec sender(History history) {
         return codec("bank", "db2:7800", history);
     }
 
-    private static FrameCodec receiver(FrameCodec.History history) {
+    private static FrameCodec receiver(History history) {
         return codec("bank", "db1:7800", history);
     }
 
-    private static FrameCodec.History timeline(long number) {
-        return new FrameCodec.History(GROUP, number);
+    private static History timeline(long number) {
+        return new History(GROUP, number);
     }
 
     @Test
     void aFrameCarriesItsSendersHistory() {
-        for (FrameCodec.History history : List.of(FrameCodec.History.UNKNOWN, timeline(0), timeline(1L << 40))) {
+        for (History history : List.of(History.UNKNOWN, timeline(0), timeline(1L << 40))) {
             FrameCodec.Received received =
-                    receiver(FrameCodec.History.UNKNOWN).decode(sender(history).encode(APPEND));
+                    receiver(History.UNKNOWN).decode(sender(history).encode(APPEND));
             assertThat(received.history()).isEqualTo(history);
             assertThat(received.frame()).isEqualTo(APPEND);
         }
@@ -53,8 +54,7 @@ class FrameCodecTest {
                 .isInstanceOf(CorruptEntryException.class)
                 .hasMessageContaining("whose group has another name");
         assertThatThrownBy(() -> receiver(timeline(0))
-                        .decode(sender(new FrameCodec.History(new GroupId(3, 5), 0))
-                                .encode(APPEND)))
+                        .decode(sender(new History(new GroupId(3, 5), 0)).encode(APPEND)))
                 .isInstanceOf(CorruptEntryException.class)
                 .hasMessageContaining("it was formed separately");
         for (long[] timelines : new long[][] {{0, 1L << 40}, {1L << 40, 0}, {1L << 40, (1L << 40) + 1}}) {
@@ -70,14 +70,14 @@ class FrameCodecTest {
     @Test
     void whoWentOnAloneHearsOnlyTheGreetingOfWhoDoesNotKnowItsTimeline() {
         for (Frame frame : List.of(APPEND, CANDIDACY)) {
-            byte[] bytes = sender(FrameCodec.History.UNKNOWN).encode(frame);
+            byte[] bytes = sender(History.UNKNOWN).encode(frame);
             assertThat(receiver(timeline(0)).decode(bytes).frame()).isEqualTo(frame);
             assertThatThrownBy(() -> receiver(timeline(1L << 40)).decode(bytes))
                     .isInstanceOf(CorruptEntryException.class)
                     .hasMessageContaining("db2:7800, which does not know of timeline 1099511627776");
         }
         Frame greeting = new Frame.Core(new RaftMessage.Hello(2, true, Configuration.EMPTY, false));
-        byte[] bytes = sender(FrameCodec.History.UNKNOWN).encode(greeting);
+        byte[] bytes = sender(History.UNKNOWN).encode(greeting);
         assertThat(receiver(timeline(1L << 40)).decode(bytes).frame()).isEqualTo(greeting);
     }
 }
