@@ -156,7 +156,8 @@ final class BadInputTest {
                     with(own, "--database", running.directory().toString()));
             Path identity = Path.of(database + ".gorda", "log", "identity");
             String format = Files.readString(identity);
-            Files.writeString(identity, format.replace("format=1", "format=2"));
+            assertThat(format).containsPattern("format=\\d+\\R");
+            Files.writeString(identity, format.replaceFirst("format=\\d+", "format=99"));
             refused("start this replica with the release that wrote it", with(own, "--database", database));
             Files.writeString(identity, format);
 

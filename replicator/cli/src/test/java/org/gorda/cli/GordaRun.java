@@ -8,9 +8,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 /** A run of the command {@code gorda}, as its users see it: a process that has ended, and what it printed. */
 record GordaRun(int status, String out, String err) {
+
+    private static final int MINUTES_MAX = 5;
 
     /** Runs it to its end, in the directory. */
     static GordaRun in(Path directory, String... arguments) throws IOException, InterruptedException {
@@ -29,9 +32,16 @@ record GordaRun(int status, String out, String err) {
                 .redirectOutput(out.toFile())
                 .redirectError(err.toFile())
                 .start();
-        int status = process.waitFor();
+        if (!process.waitFor(MINUTES_MAX, TimeUnit.MINUTES)) {
+            process.destroyForcibly().waitFor();
+            throw new AssertionError(String.join(" ", arguments) + " has not ended after " + MINUTES_MAX
+                    + " min, and printed " + Files.readString(out, StandardCharsets.UTF_8)
+                    + Files.readString(err, StandardCharsets.UTF_8));
+        }
         return new GordaRun(
-                status, Files.readString(out, StandardCharsets.UTF_8), Files.readString(err, StandardCharsets.UTF_8));
+                process.exitValue(),
+                Files.readString(out, StandardCharsets.UTF_8),
+                Files.readString(err, StandardCharsets.UTF_8));
     }
 
     JsonObject lastLine() {
