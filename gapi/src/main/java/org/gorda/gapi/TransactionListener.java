@@ -55,6 +55,19 @@ public interface TransactionListener {
     }
 
     /**
+     * A transaction that has begun is about to change the schema, for the first time. May wait; an interrupt ends that: who waits holds
+     * locks.
+     *
+     * @param first whether nothing was executed in it before: then it is begun anew after this call, where the database shows more, as
+     *     {@link TransactionContext#begunAt} tells
+     * @return whether it wins from now on, like an applied change, against transactions that hold locks it needs
+     * @throws RefusedException to refuse the schema change
+     */
+    default boolean changesSchema(TransactionContext transaction, boolean first) {
+        return false;
+    }
+
+    /**
      * A transaction is about to commit: all checks have passed and its locks are held. It waits for the answer, which may come later
      * and from another thread.
      *
@@ -74,7 +87,7 @@ public interface TransactionListener {
 
     /**
      * An applied change needs locks that clients' transactions hold: what those are told that are rolled back for it. Called in the
-     * applier's thread.
+     * applier's thread; or in the thread of a client whose transaction {@linkplain #changesSchema wins like it}.
      *
      * @param row that is about to be changed, null if none is: the schema is changed, or the applier reads
      */

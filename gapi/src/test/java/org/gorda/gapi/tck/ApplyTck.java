@@ -318,6 +318,35 @@ public abstract class ApplyTck extends BindingTck {
     }
 
     @Test
+    void schemaChangesWhoseTurnItIsWinWhereTheyAreMade() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)",
+                "INSERT INTO T VALUES (1, 1), (2, 2)");
+        meta.letSchemaChangesWin();
+        try (Connection writer = connect();
+                Connection reader = connect();
+                Connection other = connect();
+                Statement write = writer.createStatement();
+                Statement read = reader.createStatement();
+                Statement elsewhere = other.createStatement()) {
+            reader.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+            write.executeUpdate("UPDATE T SET A = 5 WHERE ID = 1");
+            elsewhere.executeUpdate("INSERT INTO U VALUES (1)");
+            try (ResultSet rows = read.executeQuery("SELECT * FROM T WHERE ID = 2")) {
+                assertThat(rows.next()).isTrue();
+            }
+            execute("ALTER TABLE T ADD COLUMN B INTEGER DEFAULT 7", "CREATE INDEX I ON T (B)");
+            assertRefused("40001", writer::commit);
+            assertRefused("40001", reader::commit);
+            other.commit();
+        }
+        execute("UPDATE T SET A = A + B");
+        assertEqual();
+        assertThat(count(replica, "U")).isEqualTo(1);
+    }
+
+    @Test
     void applierWinsAgainstLoad() throws Exception {
         execute(
                 "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",

@@ -42,6 +42,7 @@ public final class MetaLevel implements TransactionListener {
     private Consumer<SuspendedCommit> late = commit -> {};
     private Duration patience = Duration.ofSeconds(30);
     private Refusal refuseChanges;
+    private boolean schemaChangesWin;
     private Deque<Long> leased;
     private final List<GeneratorState> leasedFor = new ArrayList<>();
     private long index;
@@ -59,6 +60,16 @@ public final class MetaLevel implements TransactionListener {
     /** Refuses first changes from now on, or no longer if null. */
     public synchronized void refuseChanges(Refusal refusal) {
         refuseChanges = refusal;
+    }
+
+    /** From now on schema changes win against other transactions. */
+    public synchronized void letSchemaChangesWin() {
+        schemaChangesWin = true;
+    }
+
+    @Override
+    public synchronized boolean changesSchema(TransactionContext transaction, boolean first) {
+        return schemaChangesWin;
     }
 
     /** From now on generators have these values only. */

@@ -2,6 +2,8 @@ package org.gorda.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -16,6 +18,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
@@ -122,12 +125,33 @@ final class StateTransferTest {
         return Long.parseLong(text.replace(",", ""));
     }
 
-    /** The backups' logs begin behind what it would need. */
+    /** Its database, its log: everything, and the others' logs do not hold it any more. */
     private static ReplicaProcess loseABackup(ReplicaGroup group) throws Exception {
         ReplicaProcess lost = group.backup().orElseThrow();
         lost.kill();
         RestartTest.delete(lost.directory());
+        Awaitility.await("the others' logs are cut").atMost(WAIT).until(() -> logsBeginAfter(group, lost, 1));
         return lost;
+    }
+
+    /** Whether the logs of all but one replica begin after a place of the order: then they can not bring it there. */
+    private static boolean logsBeginAfter(ReplicaGroup group, ReplicaProcess except, long index) throws IOException {
+        for (ReplicaProcess replica : group.replicas()) {
+            if (replica == except) {
+                continue;
+            }
+            try (Stream<Path> files = Files.list(replica.directory().resolve("log"))) {
+                long first = files.map(file -> file.getFileName().toString())
+                        .filter(name -> name.endsWith(".log"))
+                        .mapToLong(name -> Long.parseLong(name.substring(0, name.length() - ".log".length())))
+                        .min()
+                        .orElse(0);
+                if (first <= index) {
+                    return false;
+                }
+            }
+        }
+        return true;
     }
 
     @Test
@@ -246,13 +270,19 @@ final class StateTransferTest {
     void whoStoodStillForTooLongReceivesTheDatabaseInTheSameProcess() throws Exception {
         try (ReplicaGroup group = start()) {
             ReplicaProcess still = group.backup().orElseThrow();
+            ReplicaProcess primary = group.primary().orElseThrow();
             String clients = status(group, still).clients();
             still.freeze();
+            int rows = 32; // more bytes than may be on their way to it: whoever wakes up receives those
+            long began = System.nanoTime();
             try (Connection connection = DriverManager.getConnection(group.url())) {
-                int from = 1_000_000;
-                for (int times = 0; times < 4; times++, from += 10) {
-                    fill(connection, from, from + 10);
-                    TimeUnit.SECONDS.sleep(3); // the others cut their logs now and then
+                fill(connection, 1_000_000, 1_000_000 + rows);
+                long onItsWay = status(group, primary).ordered();
+                while (!logsBeginAfter(group, still, onItsWay)) {
+                    assertThat(System.nanoTime() - began).as("the others cut their logs").isLessThan(WAIT.toNanos());
+                    fill(connection, 1_000_000 + rows, 1_000_000 + rows + 4);
+                    rows += 4;
+                    TimeUnit.MILLISECONDS.sleep(500); // they do so now and then
                 }
             } finally {
                 still.thaw();
@@ -263,9 +293,9 @@ final class StateTransferTest {
             assertThat(status(group, still).clients()).isEqualTo(clients);
             try (Connection connection = DriverManager.getConnection(clients);
                     Statement statement = connection.createStatement();
-                    ResultSet rows = statement.executeQuery("SELECT COUNT(*) FROM ballast WHERE id >= 1000000")) {
-                assertThat(rows.next()).isTrue();
-                assertThat(rows.getInt(1)).isEqualTo(40);
+                    ResultSet count = statement.executeQuery("SELECT COUNT(*) FROM ballast WHERE id >= 1000000")) {
+                assertThat(count.next()).isTrue();
+                assertThat(count.getInt(1)).isEqualTo(rows);
             }
             assertThat(group.verify(WAIT).identical()).isTrue();
         }

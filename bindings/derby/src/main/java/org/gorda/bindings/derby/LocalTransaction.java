@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 final class LocalTransaction implements TransactionContext {
 
     private final ReflectedConnection connection;
-    private final long begunAt;
+    private volatile long begunAt;
     private volatile TransactionId id;
     private volatile @Nullable Object attachment;
     private volatile @Nullable LocalCommit commit;
@@ -34,6 +34,11 @@ final class LocalTransaction implements TransactionContext {
     @Override
     public long begunAt() {
         return begunAt;
+    }
+
+    /** Nothing that it has read was read before. */
+    void beginsAt(long visible) {
+        begunAt = visible;
     }
 
     /** The client names it, before its commit. */

@@ -59,8 +59,8 @@ public final class PriorityLockFactory implements LockFactory {
      */
     private static final int OWN_WAIT_MILLIS = 100;
 
-    /** How long the applier waits for a lock that nobody it could roll back holds. */
-    private static final Duration APPLIER_WAIT_MAX = Duration.ofMinutes(1);
+    /** How long who wins waits for a lock that nobody holds who could be rolled back. */
+    private static final Duration WINNER_WAIT_MAX = Duration.ofMinutes(1);
 
     private final LockFactory derby = new ConcurrentPool();
     private final Map<CompatibilitySpace, ReflectedConnection> connections = new ConcurrentHashMap<>();
@@ -258,7 +258,7 @@ public final class PriorityLockFactory implements LockFactory {
     private boolean contended(CompatibilitySpace space, Lockable ref, Object qualifier, int timeout, Attempt attempt)
             throws StandardException {
         if (space == applier) {
-            return contendedByApplier(space, ref, qualifier, attempt);
+            return contendedByWinner(space, ref, qualifier, attempt, applied);
         }
         ReflectedConnection connection = connections.get(space);
         if (connection == null) {
@@ -272,7 +272,9 @@ public final class PriorityLockFactory implements LockFactory {
         try {
             // Who refused it before it was known to wait has not woken it.
             meetRefusal(connection);
-            return attempt.lock(timeout);
+            return connection.prevails()
+                    ? contendedByWinner(space, ref, qualifier, attempt, () -> null)
+                    : attempt.lock(timeout);
         } catch (StandardException e) {
             throwIfRefused(connection);
             throw e;
@@ -281,20 +283,23 @@ public final class PriorityLockFactory implements LockFactory {
         }
     }
 
-    private boolean contendedByApplier(CompatibilitySpace space, Lockable ref, Object qualifier, Attempt attempt)
+    private boolean contendedByWinner(
+            CompatibilitySpace space, Lockable ref, Object qualifier, Attempt attempt, Supplier<@Nullable RowKey> row)
             throws StandardException {
         long start = System.nanoTime();
         while (true) {
             long waited = System.nanoTime() - start;
             for (ReflectedConnection blocker : blockers(space, ref, qualifier)) {
-                rollBackForApplier(blocker, waited);
+                if (space == applier || !(blocker.isOurs() || blocker.prevails())) {
+                    rollBackFor(blocker, waited, row);
+                }
             }
             try {
                 if (attempt.lock(SLICE_MILLIS)) {
                     return true;
                 }
             } catch (StandardException e) {
-                if (!e.isLockTimeoutOrDeadlock() || waited > APPLIER_WAIT_MAX.toNanos()) {
+                if (!e.isLockTimeoutOrDeadlock() || waited > WINNER_WAIT_MAX.toNanos()) {
                     throw e;
                 }
             }
@@ -306,10 +311,10 @@ public final class PriorityLockFactory implements LockFactory {
      * for its lock.
      */
     void rollBackForApplier(Supplier<List<ReflectedConnection>> inTheWay) throws StandardException {
-        long end = System.nanoTime() + APPLIER_WAIT_MAX.toNanos();
+        long end = System.nanoTime() + WINNER_WAIT_MAX.toNanos();
         List<ReflectedConnection> left = inTheWay.get();
         while (!left.isEmpty() && System.nanoTime() < end) {
-            left.forEach(blocker -> rollBackForApplier(blocker, Long.MAX_VALUE));
+            left.forEach(blocker -> rollBackFor(blocker, Long.MAX_VALUE, applied));
             try {
                 Thread.sleep(SLICE_MILLIS);
             } catch (InterruptedException e) {
@@ -319,7 +324,7 @@ public final class PriorityLockFactory implements LockFactory {
         }
     }
 
-    private void rollBackForApplier(ReflectedConnection blocker, long waitedNanos) {
+    private void rollBackFor(ReflectedConnection blocker, long waitedNanos, Supplier<@Nullable RowKey> changes) {
         LocalTransaction open = blocker.localTransaction();
         if (open == null && waitedNanos < readGraceNanos) {
             return;
@@ -329,7 +334,7 @@ public final class PriorityLockFactory implements LockFactory {
             return;
         }
         TransactionListener listener = blocker.database().listener();
-        RowKey row = applied.get();
+        RowKey row = changes.get();
         Refusal refusal = listener.makeWay(row);
         if (suspended == null ? roll(open, blocker, refusal) : suspended.giveWay(refusal)) {
             listener.gaveWay(blocker, row);

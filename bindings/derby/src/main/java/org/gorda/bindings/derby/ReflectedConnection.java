@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.UUID;
+import java.util.function.Function;
 import org.apache.derby.iapi.db.Database;
 import org.apache.derby.iapi.services.context.ContextManager;
 import org.apache.derby.iapi.services.context.ContextService;
@@ -36,6 +37,7 @@ import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.TransactionListener;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetWriter;
 import org.jspecify.annotations.Nullable;
@@ -77,8 +79,16 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     /** What was visible before the first statement since the last commit or rollback. */
     private long begunAt = NOT_BEGUN;
 
+    /** That statement, and whether another one has followed. */
+    private String firstText = "";
+
+    private boolean afterOthers;
+
     /** Whether the transaction has changed the schema. */
     private volatile boolean schemaChanged;
+
+    /** Whether it wins against others because it does. */
+    private volatile boolean prevails;
 
     private boolean committing;
 
@@ -99,7 +109,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private final Object waitGuard = new Object();
 
     /** Set for the connection of the applier: nothing is captured. */
-    private boolean applies;
+    private volatile boolean applies;
 
     private @Nullable String actingUser;
     private @Nullable String actingRole;
@@ -287,7 +297,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
                     + ": prepare it again, or name schemas in it and SET SCHEMA " + meant.getSchemaName());
         }
         WriteSetWriter out = beginChange();
-        schemaChanged = true;
+        if (!schemaChanged) {
+            awaitTurn(!afterOthers && text.equals(firstText), activation);
+        }
         generators.schemaChanges(text);
         List<String> names =
                 new ArrayList<>(database().namesOf(activation.getPreparedStatement(), takeCompiledNames(text)));
@@ -299,6 +311,48 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             out.statement(getCurrentUserId(activation), role == null ? "" : role, schema, text, names);
         } catch (RefusedException e) {
             throw new DerbyRefusal(e.refusal());
+        }
+    }
+
+    /**
+     * Before the transaction's first change of the schema.
+     *
+     * @param first whether it is its first statement, too: then all that it has seen so far is what it was compiled from
+     */
+    private void awaitTurn(boolean first, Activation activation) throws StandardException {
+        LocalTransaction open = java.util.Objects.requireNonNull(transaction);
+        prevails = waiting(listener -> listener.changesSchema(open, first));
+        schemaChanged = true;
+        long visible = database().listener().visible();
+        if (first && visible > begunAt) {
+            if (!activation.getPreparedStatement().upToDate()) {
+                throw new DerbyRefusal(new Refusal(
+                        Refusal.Cause.CONFLICT,
+                        "conflict on the schema: what this statement is about was changed while it waited for its turn;"
+                                + " this transaction did not happen: run it again"));
+            }
+            begunAt = visible;
+            open.beginsAt(visible);
+        }
+    }
+
+    /** Whether the transaction wins, like the applier, against those that hold locks it needs. For any thread. */
+    boolean prevails() {
+        return prevails;
+    }
+
+    /** Has the listener do what may take long; whoever needs the locks that are held here ends it. */
+    private <T> T waiting(Function<TransactionListener, T> task) throws StandardException {
+        beginWait();
+        try {
+            // Who refused it before it was known to wait has not woken it.
+            locks.throwIfRefused(this);
+            return task.apply(database().listener());
+        } catch (RefusedException e) {
+            locks.throwIfRefused(this);
+            throw new DerbyRefusal(e.refusal());
+        } finally {
+            endWait();
         }
     }
 
@@ -323,22 +377,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private long lease(DerbyDatabase database, String generatorId) throws StandardException {
         GeneratorState state = generators.state(database.dictionary(), generatorId);
-        beginWait();
-        try {
-            // Who refused it before it was known to wait has not woken it.
-            locks.throwIfRefused(this);
-            OptionalLong value =
-                    database.listener().lease(java.util.Objects.requireNonNull(transaction), generatorId, state);
-            if (value.isEmpty()) {
-                throw LocalGenerators.usedUp(state.generator());
-            }
-            return value.getAsLong();
-        } catch (RefusedException e) {
-            locks.throwIfRefused(this);
-            throw new DerbyRefusal(e.refusal());
-        } finally {
-            endWait();
+        OptionalLong value =
+                waiting(listener -> listener.lease(java.util.Objects.requireNonNull(transaction), generatorId, state));
+        if (value.isEmpty()) {
+            throw LocalGenerators.usedUp(state.generator());
         }
+        return value.getAsLong();
     }
 
     void generatorCreated(SequenceDescriptor sequence) {
@@ -366,7 +410,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             boolean rollbackParentContext,
             long timeoutMillis) {
         if (getStatementDepth() == 0 && isCapturing()) {
-            beforeStatement();
+            beforeStatement(text == null ? "" : text);
         }
         StatementContext context = super.pushStatementContext(
                 isAtomic, isForReadOnly, text, parameters, rollbackParentContext, timeoutMillis);
@@ -385,18 +429,28 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         super.popStatementContext(context, error);
     }
 
-    private void beforeStatement() {
+    private void beforeStatement(String text) {
         DerbyDatabase database = database();
         if (begunAt == NOT_BEGUN) {
             // Before anything is read: a foreign key's parent is looked up before the first change is made.
             begunAt = database.listener().visible();
+            firstText = text;
+            afterOthers = false;
+        } else {
+            // It is both compiled and executed here.
+            afterOthers |= !text.equals(firstText);
         }
         if (database.wantsReads()) {
+            beginWait();
             try {
-                database.listener().reading(this);
+                if (refusal == null) {
+                    database.listener().reading(this);
+                }
             } catch (RefusedException e) {
                 // This method cannot fail as Derby wants it: the statement's first lock request will.
                 locks.refuseNext(this, e.refusal());
+            } finally {
+                endWait();
             }
         }
     }
@@ -506,6 +560,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             rollingBack = false;
         }
         schemaChanged = false;
+        prevails = false;
     }
 
     /** Commits in the store, in the calling thread, while the client's thread waits in {@link #doCommit}. */
@@ -658,6 +713,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             transaction = null;
         }
         schemaChanged = false;
+        prevails = false;
         savepoints.clear();
         statementMarks.clear();
         generated.clear();
@@ -727,6 +783,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     }
 
     // ------------------------------------------------------------------------------------------------- the applier's
+
+    /** Whether this is one of GORDA's own connections. */
+    boolean isOurs() {
+        return applies;
+    }
 
     /** Makes this one of GORDA's own connections, with the rights of the database's owner. */
     void applies() {

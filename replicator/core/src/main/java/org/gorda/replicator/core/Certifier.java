@@ -20,6 +20,11 @@ import org.jspecify.annotations.Nullable;
  * is sure to have been seen by its checks of foreign keys and by its look at the schema. So written keys are compared from {@code
  * executed} on, and removed ones with references from {@code begun} on.
  *
+ * <p>The schema is one key, which every transaction uses. One that changes it needs a moment in which no rows change. It asks for that
+ * by a {@linkplain #schemaTurn turn} before its first change of the schema, and gives the place of the turn as {@code executed}: rows that are
+ * changed between there and its own place make it lose. So that there are none, whoever sent without having executed the turn loses,
+ * and whoever has executed it sends nothing until it is over.
+ *
  * <p>The keys are 64-bit hashes; two keys that share one make a needless conflict. Those of a stretch of the order are kept, and of the
  * stretch before; what asks to be committed from farther back is not certified. Confined to the core's caller.
  */
@@ -42,6 +47,9 @@ final class Certifier {
     private long schemaChanged;
 
     private long rowsChanged;
+
+    /** Where somebody was last given room to change the schema. */
+    private long schemaTurn;
 
     /** Oldest first. Only for people: not part of a checkpoint. */
     private final ArrayDeque<Certified> winners = new ArrayDeque<>();
@@ -75,7 +83,7 @@ final class Certifier {
         for (int i = 0; i < keys; i++) {
             long key = writeSet.keyHash(i);
             long against = key == KeyHasher.SCHEMA
-                    ? againstSchema(writeSet.keyMode(i), begun)
+                    ? againstSchema(writeSet.keyMode(i), begun, executed)
                     : against(key, writeSet.keyMode(i), begun, executed);
             if (against > 0) {
                 return new Conflict(key, against, winner(against));
@@ -88,11 +96,15 @@ final class Certifier {
         for (int i = 0; i < keys; i++) {
             remember(writeSet.keyHash(i), writeSet.keyMode(i), index);
         }
+        remember(index, id, origin);
+        return null;
+    }
+
+    private void remember(long index, TransactionId id, MemberId origin) {
         if (winners.size() == WINNERS_KEPT) {
             winners.removeFirst();
         }
         winners.addLast(new Certified(index, new Conflict.Winner(id, origin)));
-        return null;
     }
 
     /** Where the key was last used in a way that does not go with this one and is not known to have been seen; 0 if nowhere. */
@@ -104,8 +116,15 @@ final class Certifier {
         };
     }
 
-    private long againstSchema(KeyMode mode, long begun) {
-        return since(begun, mode == KeyMode.REMOVED ? Math.max(schemaChanged, rowsChanged) : schemaChanged);
+    private long againstSchema(KeyMode mode, long begun, long executed) {
+        return Math.max(
+                since(begun, schemaChanged), since(executed, mode == KeyMode.REMOVED ? rowsChanged : schemaTurn));
+    }
+
+    /** A transaction is about to change the schema: what was sent without having seen this place makes room. */
+    void schemaTurn(long index, TransactionId id, MemberId origin) {
+        schemaTurn = index;
+        remember(index, id, origin);
     }
 
     /** The place of the last transaction that changed the schema; 0 if there was none. */
@@ -151,11 +170,11 @@ final class Certifier {
     }
 
     int encodedBytes() {
-        return 2 * Long.BYTES + older.encodedBytes() + current.encodedBytes();
+        return 3 * Long.BYTES + older.encodedBytes() + current.encodedBytes();
     }
 
     void encode(ByteBuffer target) {
-        target.putLong(schemaChanged).putLong(rowsChanged);
+        target.putLong(schemaChanged).putLong(rowsChanged).putLong(schemaTurn);
         older.encode(target);
         current.encode(target);
     }
@@ -163,6 +182,7 @@ final class Certifier {
     void decode(ByteBuffer source) {
         schemaChanged = source.getLong();
         rowsChanged = source.getLong();
+        schemaTurn = source.getLong();
         older = KeyHistory.decode(source);
         current = KeyHistory.decode(source);
         winners.clear();

@@ -56,6 +56,13 @@ public interface Effects {
      */
     void lease(long request, MemberId asker, @Nullable LeasedRange range);
 
+    /**
+     * A transaction has begun, or ended, its turn to change the schema: see {@link ReplicaMessage.SchemaTurn}.
+     *
+     * @param id as the turn names it
+     */
+    void schemaTurn(TransactionId id, Position position, boolean ends);
+
     /** What is held at this place in the order is to be compared. */
     void verify(long request, Position position);
 

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ReplicaCore {
 
-    private static final byte STATE_VERSION = 4;
+    private static final byte STATE_VERSION = 5;
 
     /** A transaction may take so many places in the order from one of its chunks to the next, where every member executes. */
     private static final long CHUNKS_KEPT = 1_000_000;
@@ -100,6 +100,11 @@ public final class ReplicaCore {
         return chunks.first();
     }
 
+    /** The place of the last transaction that changed the schema where every member executes; 0 if there was none. */
+    public long schemaChanged() {
+        return certifier.schemaChanged();
+    }
+
     /** Of how many transactions there are chunks, and no decision yet. */
     public int openTransactions() {
         return chunks.transactions();
@@ -159,6 +164,13 @@ public final class ReplicaCore {
                 boolean current = lease.seen() >= certifier.schemaChanged();
                 LeasedRange range = current ? leases.grant(lease.state(), lease.count()) : null;
                 effects.lease(lease.request(), message.id().member(), range);
+            }
+        } else if (content instanceof ReplicaMessage.SchemaTurn turn) {
+            if (everywhere) {
+                if (!turn.ends()) {
+                    certifier.schemaTurn(index, turn.id(), message.id().member());
+                }
+                effects.schemaTurn(turn.id(), message.position(), turn.ends());
             }
         } else if (content instanceof ReplicaMessage.Durable told) {
             durable.merge(told.member(), told.index(), Math::max);

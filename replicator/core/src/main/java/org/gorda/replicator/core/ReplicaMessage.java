@@ -23,7 +23,8 @@ public sealed interface ReplicaMessage {
      *
      * @param epoch in which it began
      * @param begun the index up to which its replica showed everything when it began
-     * @param executed the index up to which everything had run in its replica when it asked, after its chunks if there are any
+     * @param executed the index up to which everything had run in its replica when it asked, after its chunks if there are any; the
+     *     place of its {@link SchemaTurn} if it changes the schema
      * @param chunks how many chunks precede the write set
      * @param writeSet encoded
      */
@@ -74,6 +75,15 @@ public sealed interface ReplicaMessage {
      */
     record Lease(long request, long seen, int count, GeneratorState state) implements ReplicaMessage {}
 
+    /**
+     * A transaction wants to change the schema, where every member executes. What others sent before they knew of it is not certified,
+     * and until it is over they send nothing, so that no rows are changed beside it.
+     *
+     * @param id its name so far; its client may give it another one for its commit
+     * @param ends whether it is over
+     */
+    record SchemaTurn(TransactionId id, boolean ends) implements ReplicaMessage {}
+
     /** Writes the header of a {@link Commit} in front of its write set. */
     static void putWriteSetHeader(
             ByteBuffer target, TransactionId id, long epoch, long begun, long executed, int chunks) {
@@ -107,15 +117,9 @@ public sealed interface ReplicaMessage {
         } else if (message instanceof Everywhere) {
             return ByteBuffer.allocate(2).put(Kind.EVERYWHERE).put(Kind.VERSION).flip();
         } else if (message instanceof Close close) {
-            return ByteBuffer.allocate(42)
-                    .put(Kind.CLOSE)
-                    .put(Kind.VERSION)
-                    .putLong(close.id().session().high())
-                    .putLong(close.id().session().low())
-                    .putLong(close.id().number())
-                    .putLong(close.since())
-                    .putLong(close.request())
-                    .flip();
+            ByteBuffer out = ByteBuffer.allocate(42).put(Kind.CLOSE).put(Kind.VERSION);
+            putTransaction(out, close.id());
+            return out.putLong(close.since()).putLong(close.request()).flip();
         } else if (message instanceof Verify verify) {
             return ByteBuffer.allocate(10)
                     .put(Kind.VERIFY)
@@ -145,6 +149,10 @@ public sealed interface ReplicaMessage {
                     .putLong(state.minimum())
                     .putLong(state.maximum())
                     .flip();
+        } else if (message instanceof SchemaTurn turn) {
+            ByteBuffer out = ByteBuffer.allocate(27).put(Kind.SCHEMA_TURN).put(Kind.VERSION);
+            putTransaction(out, turn.id());
+            return out.put((byte) (turn.ends() ? 1 : 0)).flip();
         }
         throw new IllegalArgumentException("a commit or chunk is encoded in place");
     }
@@ -180,6 +188,7 @@ public sealed interface ReplicaMessage {
                     yield new Durable(member(in), index);
                 }
                 case Kind.LEASE -> new Lease(in.getLong(), in.getLong(), in.getInt(), state(in));
+                case Kind.SCHEMA_TURN -> new SchemaTurn(transaction(in), in.get() != 0);
                 default -> throw new MalformedMessageException("a message of unknown kind " + kind);
             };
         } catch (BufferUnderflowException | IllegalArgumentException e) {
@@ -208,7 +217,7 @@ public sealed interface ReplicaMessage {
 
     /** Codes on the wire. */
     final class Kind {
-        static final byte VERSION = 3;
+        static final byte VERSION = 4;
         static final byte COMMIT = 1;
         static final byte PRIMARY = 2;
         static final byte CLOSE = 3;
@@ -217,6 +226,7 @@ public sealed interface ReplicaMessage {
         static final byte CHUNK = 6;
         static final byte EVERYWHERE = 7;
         static final byte LEASE = 8;
+        static final byte SCHEMA_TURN = 9;
 
         private Kind() {}
     }

@@ -96,7 +96,7 @@ class CertifierTest {
         Use changes = new Use(KeyMode.REMOVED, KeyHasher.SCHEMA);
         assertThat(order(0, 0, uses)).isNull();
         assertThat(order(0, 0, uses)).isNull();
-        assertThat(order(1, 2, changes)).as("did not see the second").isNotNull();
+        assertThat(order(1, 1, changes)).as("did not see the second").isNotNull();
         assertThat(order(3, 3, changes)).isNull();
         assertThat(order(3, 4, uses)).isNotNull();
         assertThat(order(3, 4, changes)).isNotNull();
@@ -106,6 +106,27 @@ class CertifierTest {
         assertThat(certifier.knows(old, 3, index)).isTrue();
         assertThat(order(3, index, uses)).isNotNull();
         assertThat(order(4, index, uses)).isNull();
+    }
+
+    @Test
+    void aTurnToChangeTheSchemaHasOthersMakeRoom() {
+        Use uses = new Use(KeyMode.REFERENCED, KeyHasher.SCHEMA);
+        Use changes = new Use(KeyMode.REMOVED, KeyHasher.SCHEMA);
+        assertThat(order(0, 0, uses)).isNull();
+        long turn = ++index;
+        certifier.schemaTurn(turn, id(turn), ORIGIN);
+        assertThat(order(0, turn - 1, uses))
+                .as("did not execute it")
+                .isEqualTo(new Conflict(KeyHasher.SCHEMA, turn, new Conflict.Winner(id(turn), ORIGIN)));
+        assertThat(order(0, turn, changes))
+                .as("began before other rows, but no schema change")
+                .isNull();
+        assertThat(order(turn, turn, uses)).as("did not see the change").isNotNull();
+
+        long late = ++index;
+        certifier.schemaTurn(late, id(late), ORIGIN);
+        assertThat(order(late, late, uses)).isNull();
+        assertThat(order(late, late, changes)).as("rows changed in its turn").isNotNull();
     }
 
     @Test

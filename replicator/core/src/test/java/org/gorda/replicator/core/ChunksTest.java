@@ -181,6 +181,9 @@ class ChunksTest implements Effects {
     public void lease(long request, MemberId asker, @Nullable LeasedRange range) {}
 
     @Override
+    public void schemaTurn(TransactionId id, Position position, boolean ends) {}
+
+    @Override
     public void verify(long request, Position position) {}
 
     @Override

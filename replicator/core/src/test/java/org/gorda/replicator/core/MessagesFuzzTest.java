@@ -50,7 +50,8 @@ class MessagesFuzzTest {
                 new ReplicaMessage.Close(TRANSACTION, 6, 7),
                 new ReplicaMessage.Verify(8),
                 new ReplicaMessage.Durable(SELF, 9),
-                LEASE)) {
+                LEASE,
+                new ReplicaMessage.SchemaTurn(TRANSACTION, true))) {
             messages.add(array(ReplicaMessage.encode(message)));
         }
         ByteBuffer commit = ByteBuffer.allocate(ReplicaMessage.WRITE_SET_HEADER_BYTES + 30);
@@ -188,12 +189,12 @@ class MessagesFuzzTest {
 
     @Test
     void aPartOfACommitsHeaderIsMalformed() {
-        byte[] commit = messages().get(4);
+        byte[] commit = messages().get(6);
         for (int length = 0; length < ReplicaMessage.WRITE_SET_HEADER_BYTES; length++) {
             assertThat(decodes(Arrays.copyOf(commit, length), ReplicaMessage::decode, "cut at " + length))
                     .isFalse();
         }
-        byte[] chunk = messages().get(5);
+        byte[] chunk = messages().get(7);
         for (int length = 0; length < ReplicaMessage.CHUNK_HEADER_BYTES; length++) {
             assertThat(decodes(Arrays.copyOf(chunk, length), ReplicaMessage::decode, "cut at " + length))
                     .isFalse();

@@ -87,6 +87,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private static final Duration MAINTENANCE = Duration.ofSeconds(5);
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
+    private static final Duration TURN_POLL = Duration.ofMillis(2);
+
+    /** A turn that is not renewed is over, because its replica is gone. */
+    private static final Duration TURN_LONGEST = Duration.ofSeconds(3);
+
+    private static final Duration TURN_RENEWAL = Duration.ofSeconds(1);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
     private static final Duration QUIET_WAIT = Duration.ofSeconds(15);
     private static final int VERIFICATIONS_KEPT = 16;
@@ -103,6 +109,21 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             WriteSet writeSet, Position position, Conflict.Winner winner, Map<Generator, OptionalLong> settled) {}
 
     private record LogMark(long index, long bytes) {}
+
+    /** What is known here of a local transaction that has begun. */
+    private static final class Begun {
+        final long epoch;
+
+        /** Its turn to change the schema was asked for by this name; null if it has not changed it. */
+        volatile @Nullable TransactionId turnId;
+
+        volatile SchemaTurns.@Nullable Turn turn;
+        boolean ended;
+
+        Begun(long epoch) {
+            this.epoch = epoch;
+        }
+    }
 
     private final ReplicaConfiguration configuration;
     private final CheckpointFile checkpoints;
@@ -131,6 +152,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final LongAdder applied = new LongAdder();
     private final Map<Refusal.Cause, LongAdder> refused = new EnumMap<>(Refusal.Cause.class);
     private final HotRows hotRows = new HotRows();
+    private final SchemaTurns schemaTurns;
     private final ScheduledExecutorService maintenance;
     private final ChunkSender chunkSender;
     private final StateTransfer transfer;
@@ -186,6 +208,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** All up to here has run in the database; moved on before the commit that lets others have its locks. */
     private volatile long executedIndex;
 
+    /** Where the schema was last changed. */
+    private volatile long schemaChangedIndex;
+
     private volatile long durableIndex;
     private volatile boolean gateClosed;
     private volatile @Nullable Throwable failure;
@@ -196,6 +221,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         this.checkpoints = new CheckpointFile(configuration.directory());
         this.core = new ReplicaCore(configuration.self(), run, certifies(), this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
+        this.schemaTurns = new SchemaTurns(TURN_LONGEST);
         this.transfer = new StateTransfer(configuration, this);
         this.reopen = reopen;
         this.leases = new GeneratorLeases(this::ask, lastRequest.get(), configuration.commitTimeout());
@@ -247,6 +273,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             last = after;
             visibleIndex = after.index();
             executedIndex = after.index();
+            schemaChangedIndex = core.schemaChanged();
             primary = core.primary();
             epoch = core.epoch();
             everywhere = core.isEverywhere();
@@ -445,7 +472,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                         "SERIALIZABLE cannot be had yet where every replica takes writes, because what a transaction reads"
                                 + " is not compared: use REPEATABLE READ, or run protocol=primary-backup");
             }
-            transaction.attach(current);
+            transaction.attach(new Begun(current));
             begun = true;
         } finally {
             if (!begun) {
@@ -507,7 +534,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private void awaitGate() {
         openWrites.decrementAndGet();
-        order.lock();
+        lockOrder();
         try {
             long left = QUIET_WAIT.toNanos();
             while (gateClosed) {
@@ -519,6 +546,16 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         } finally {
             order.unlock();
             openWrites.incrementAndGet();
+        }
+    }
+
+    /** For a client, whose locks the delivery may wait for while it has the order. */
+    private void lockOrder() {
+        try {
+            order.lockInterruptibly();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw refuse(Refusal.Cause.OVERDUE, "interrupted");
         }
     }
 
@@ -537,7 +574,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public long committing(SuspendedCommit commit) {
         TransactionContext transaction = commit.transaction();
         TransactionId id = transaction.id();
-        long begunIn = transaction.attachment() instanceof Long attached ? attached : -1;
+        Begun begun = begun(transaction);
+        long begunIn = begun.epoch;
         if (!executesHere || begunIn != epoch) {
             throw refuse(
                     Refusal.Cause.PRIMARY_CHANGED,
@@ -556,7 +594,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     writeSet,
                     () -> executesHere && begunIn == epoch && !commit.isAnswered());
             ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
-            ReplicaMessage.putWriteSetHeader(message, id, begunIn, transaction.begunAt(), executedIndex, chunks);
+            ReplicaMessage.putWriteSetHeader(
+                    message, id, begunIn, transaction.begunAt(), awaitRoom(commit, begun), chunks);
             if (!commit.handOver()) {
                 throw new RefusedException(new Refusal(
                         Refusal.Cause.PRIORITY, "transaction " + id + " gave way before it was sent: run it again"));
@@ -586,6 +625,115 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             }
         }
         return configuration.commitTimeout().toNanos();
+    }
+
+    private static Begun begun(TransactionContext transaction) {
+        return (Begun) java.util.Objects.requireNonNull(transaction.attachment());
+    }
+
+    /**
+     * Waits while a schema change has its turn.
+     *
+     * @return up to where everything has run here, no such turn among it; the place of its own turn for one that changes the schema
+     */
+    private long awaitRoom(SuspendedCommit commit, Begun begun) {
+        SchemaTurns.Turn own = begun.turn;
+        if (own != null) {
+            return own.index();
+        }
+        boolean interrupted = false;
+        // In this order: a turn is known before it counts as executed.
+        long executed = executedIndex;
+        while (schemaTurns.current() != null && !commit.isAnswered()) {
+            LockSupport.parkNanos(TURN_POLL.toNanos());
+            interrupted |= Thread.interrupted();
+            executed = executedIndex;
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return executed;
+    }
+
+    @Override
+    public boolean changesSchema(TransactionContext transaction, boolean first) {
+        if (!everywhere) {
+            return false;
+        }
+        Begun begun = begun(transaction);
+        TransactionId id = transaction.id();
+        begun.turnId = id;
+        long deadline = System.nanoTime() + configuration.commitTimeout().toNanos();
+        renewTurn(begun, id, deadline);
+        begun.turn = awaitTurn(id, deadline);
+        long changed = schemaChangedIndex;
+        if (!first && changed > transaction.begunAt()) {
+            throw refuse(
+                    Refusal.Cause.CONFLICT,
+                    ConflictText.of(null, ConflictText.winner(null, changed, ""), "came first"));
+        }
+        return true;
+    }
+
+    /** Until all that was ordered before the turn is visible here, and earlier turns are over. */
+    private SchemaTurns.Turn awaitTurn(TransactionId id, long deadline) {
+        // No longer: who asks may hold locks that the delivery waits for, which makes the room.
+        try {
+            group().data().multicast(ReplicaMessage.encode(new ReplicaMessage.SchemaTurn(id, false)), LEASE_SEND_WAIT);
+        } catch (GroupException e) {
+            throw refuse(Refusal.Cause.OVERDUE, "no turn to change the schema could be had: " + e.getMessage());
+        }
+        while (true) {
+            SchemaTurns.Turn current = schemaTurns.current();
+            boolean own = current != null && current.id().equals(id);
+            if (current != null && own && visibleIndex >= schemaTurns.lastMoved()) {
+                return current;
+            }
+            if (System.nanoTime() > deadline) {
+                throw refuse(
+                        Refusal.Cause.OVERDUE,
+                        current == null || own
+                                ? "no turn to change the schema was ordered: " + group().explanation()
+                                : "transaction " + current.id() + " is still changing the schema: run this one again");
+            }
+            LockSupport.parkNanos(TURN_POLL.toNanos());
+            if (Thread.currentThread().isInterrupted()) {
+                throw refuse(Refusal.Cause.OVERDUE, "interrupted while waiting for a turn to change the schema");
+            }
+        }
+    }
+
+    /** The others wait only as long as they hear of it, and not longer than for a commit. */
+    private void renewTurn(Begun begun, TransactionId id, long deadline) {
+        CompletableFuture.delayedExecutor(TURN_RENEWAL.toMillis(), TimeUnit.MILLISECONDS)
+                .execute(() -> {
+                    // Not after its end.
+                    synchronized (begun) {
+                        if (begun.ended || state == ReplicaState.STOPPED || System.nanoTime() > deadline) {
+                            return;
+                        }
+                        trySend(new ReplicaMessage.SchemaTurn(id, false));
+                    }
+                    renewTurn(begun, id, deadline);
+                });
+    }
+
+    private void endTurn(TransactionContext transaction) {
+        if (transaction.attachment() instanceof Begun begun && begun.turnId != null) {
+            synchronized (begun) {
+                begun.ended = true;
+                trySend(new ReplicaMessage.SchemaTurn(begun.turnId, true));
+            }
+        }
+    }
+
+    /** What is soon sent again, or of no use any more. */
+    private void trySend(ReplicaMessage message) {
+        try {
+            group().data().multicast(ReplicaMessage.encode(message), LEASE_SEND_WAIT);
+        } catch (GroupException e) {
+            LOG.debug("{}: {} could not be sent", configuration.self(), message, e);
+        }
     }
 
     /** Not before it is sure: who has its locks because it was lost has not seen what it did. */
@@ -651,8 +799,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
     }
 
-    /** For whom the applier needs way, for people. */
+    /** For whom way is to be made, for people. */
     private String winnerNow() {
+        if (!order.isHeldByCurrentThread()) {
+            return "a schema change of this replica, whose turn it is";
+        }
         Applied change = applying;
         if (change == null) {
             return "a reading of all tables, at " + last.index();
@@ -664,6 +815,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     @Override
     public void ended(TransactionContext transaction, boolean isCommitted) {
         openWrites.decrementAndGet();
+        endTurn(transaction);
         if (isCommitted) {
             committed.increment();
         }
@@ -701,7 +853,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (visibleIndex >= position.index()) {
             return;
         }
-        order.lock();
+        lockOrder();
         try {
             while (visibleIndex < position.index()) {
                 long left = deadline - System.nanoTime();
@@ -991,12 +1143,22 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public void settle(Map<Generator, OptionalLong> next) {
         leases.clear();
         settling = next;
+        schemaChangedIndex = core.lastIndex();
     }
 
     @Override
     public void lease(long request, MemberId asker, @Nullable LeasedRange range) {
         if (asker.equals(configuration.self())) {
             leases.granted(request, range);
+        }
+    }
+
+    @Override
+    public void schemaTurn(TransactionId id, Position position, boolean ends) {
+        if (ends) {
+            schemaTurns.end(id, position.index());
+        } else {
+            schemaTurns.begin(id, position.index());
         }
     }
 

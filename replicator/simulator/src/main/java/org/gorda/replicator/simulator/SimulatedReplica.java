@@ -572,6 +572,9 @@ final class SimulatedReplica implements GroupListener, Effects {
     public void lease(long request, MemberId asker, @Nullable LeasedRange range) {}
 
     @Override
+    public void schemaTurn(TransactionId id, Position position, boolean ends) {}
+
+    @Override
     public void verify(long request, Position position) {
         commitSegment();
     }
