@@ -16,7 +16,7 @@ public record Refusal(Cause cause, String message) {
         PRIMARY_CHANGED("40001"),
         /** An ordered transaction needed a lock that this one held. */
         PRIORITY("40001"),
-        /** The commit was not ordered in time; it did not happen. */
+        /** What the transaction waited for was not ordered, or not shown here, in time; it did not happen. */
         OVERDUE("40001"),
         /** This replica is a backup: writes belong to the primary. */
         BACKUP("25006"),

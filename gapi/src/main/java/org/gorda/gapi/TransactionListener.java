@@ -18,6 +18,14 @@ public interface TransactionListener {
     }
 
     /**
+     * Waits until the database shows everything up to a place in the order that {@link #visible} was, here or at another replica. An
+     * interrupt ends that: who waits may hold locks.
+     *
+     * @throws RefusedException if that takes too long
+     */
+    default void awaitVisible(long index) {}
+
+    /**
      * A transaction is about to make its first change.
      *
      * @throws RefusedException to refuse the change; the transaction goes on without it

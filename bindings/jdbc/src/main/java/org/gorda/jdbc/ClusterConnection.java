@@ -463,7 +463,42 @@ final class ClusterConnection implements InvocationHandler {
             openReader();
         }
         readOnly = value;
+        if (value && url.sessionReads()) {
+            try {
+                bringUpReader();
+            } catch (SQLException e) {
+                readOnly = false;
+                throw e;
+            }
+        }
         return null;
+    }
+
+    /** Has the reader wait until it shows what this connection may have seen or written. Leaves no transaction open. */
+    private void bringUpReader() throws SQLException {
+        Connection reading = reader;
+        NodeInfo from = readerNode;
+        if (reading == null || from == null || from.node().equals(node.node())) {
+            return;
+        }
+        try {
+            long position;
+            try (Statement statement = physical.createStatement();
+                    ResultSet row = statement.executeQuery("VALUES GORDA.POSITION()")) {
+                row.next();
+                position = row.getLong(1);
+            }
+            try (PreparedStatement wait = reading.prepareStatement("CALL GORDA.AWAIT_POSITION(?)")) {
+                wait.setLong(1, position);
+                wait.execute();
+            }
+            if (!autoCommit) {
+                physical.rollback();
+                reading.rollback();
+            }
+        } catch (SQLException e) {
+            throw failed(e);
+        }
     }
 
     /** Connects to a replica to read from; should that freeze meanwhile, to another. */

@@ -14,9 +14,16 @@ import org.gorda.replicator.engine.Setting;
  * @param database the name under which the replicas know the database
  * @param connectTimeout how long to look for a primary
  * @param retries how often a transaction that lost a conflict is run again at the most
+ * @param sessionReads whether a reader must have what the connection saw or wrote before
  * @param properties for the engine's own driver
  */
-record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, int retries, Properties properties) {
+record ClusterUrl(
+        List<String> nodes,
+        String database,
+        Duration connectTimeout,
+        int retries,
+        boolean sessionReads,
+        Properties properties) {
 
     private static final String PREFIX = "jdbc:gorda://";
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(30);
@@ -42,6 +49,7 @@ record ClusterUrl(List<String> nodes, String database, Duration connectTimeout, 
                 head.substring(slash + 1),
                 settings.connectTimeout(CONNECT_TIMEOUT),
                 settings.retries(),
+                settings.sessionReads(),
                 settings.credentials());
     }
 }

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.function.Function;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Setting;
 import org.gorda.replicator.engine.Settings;
@@ -65,18 +66,21 @@ record UrlSettings(String head, Map<String, String> values) {
     }
 
     Duration connectTimeout(Duration standard) throws SQLException {
-        String value = value(Setting.CONNECT_TIMEOUT);
-        try {
-            return value == null ? standard : Setting.duration(Setting.CONNECT_TIMEOUT.key(), value);
-        } catch (ReplicaException e) {
-            throw bad(String.valueOf(e.getMessage()), e);
-        }
+        return parsed(Setting.CONNECT_TIMEOUT, standard, text -> Setting.duration(Setting.CONNECT_TIMEOUT.key(), text));
     }
 
     int retries() throws SQLException {
-        String value = value(Setting.RETRY);
+        return parsed(Setting.RETRY, 0, Setting::retries);
+    }
+
+    boolean sessionReads() throws SQLException {
+        return parsed(Setting.READS, false, Setting::sessionReads);
+    }
+
+    private <T> T parsed(Setting setting, T standard, Function<String, T> parser) throws SQLException {
+        String value = value(setting);
         try {
-            return value == null ? 0 : Setting.retries(value);
+            return value == null ? standard : parser.apply(value);
         } catch (ReplicaException e) {
             throw bad(String.valueOf(e.getMessage()), e);
         }

@@ -101,7 +101,7 @@ final class DerbyDatabase implements ReflectedDatabase {
             connection.applies();
             internal.setAutoCommit(false);
             createTables();
-            letAllNameTheirCommits(connection);
+            letAllCallRoutines(connection);
             description = internal.getMetaData().getDatabaseProductName() + " "
                     + internal.getMetaData().getDatabaseProductVersion();
             dictionary = ReflectedDictionary.of(connection.getDatabase().getDataDictionary(), captured);
@@ -138,20 +138,32 @@ final class DerbyDatabase implements ReflectedDatabase {
             statement.execute("CREATE SCHEMA " + PositionTable.SCHEMA);
             PositionTable.create(internal);
             GeneratorTable.create(internal);
-            statement.execute("CREATE PROCEDURE GORDA.COMMIT_AS (SESSION_ID CHAR(36), NUMBER BIGINT) LANGUAGE JAVA "
-                    + "PARAMETER STYLE JAVA MODIFIES SQL DATA EXTERNAL NAME '" + DerbyProcedures.class.getName()
-                    + ".commitAs'");
+            createRoutine(
+                    statement,
+                    "PROCEDURE GORDA.COMMIT_AS (SESSION_ID CHAR(36), NUMBER BIGINT)",
+                    "MODIFIES SQL DATA",
+                    "commitAs");
+            createRoutine(statement, "FUNCTION GORDA.POSITION () RETURNS BIGINT", "NO SQL", "position");
+            createRoutine(statement, "PROCEDURE GORDA.AWAIT_POSITION (POSITION BIGINT)", "NO SQL", "awaitPosition");
         }
         internal.commit();
     }
 
-    /** Where users need privileges, they need one for what the driver calls at each commit. */
-    private void letAllNameTheirCommits(ReflectedConnection connection) throws SQLException {
+    private static void createRoutine(Statement statement, String declaration, String sql, String method)
+            throws SQLException {
+        statement.execute("CREATE " + declaration + " LANGUAGE JAVA PARAMETER STYLE JAVA " + sql + " EXTERNAL NAME '"
+                + DerbyProcedures.class.getName() + "." + method + "'");
+    }
+
+    /** Where users need privileges, they need some for what the driver calls. */
+    private void letAllCallRoutines(ReflectedConnection connection) throws SQLException {
         if (!connection.getDataDictionary().usesSqlAuthorization()) {
             return;
         }
         try (Statement statement = internal.createStatement()) {
             statement.execute("GRANT EXECUTE ON PROCEDURE GORDA.COMMIT_AS TO PUBLIC");
+            statement.execute("GRANT EXECUTE ON FUNCTION GORDA.POSITION TO PUBLIC");
+            statement.execute("GRANT EXECUTE ON PROCEDURE GORDA.AWAIT_POSITION TO PUBLIC");
         }
         internal.commit();
     }

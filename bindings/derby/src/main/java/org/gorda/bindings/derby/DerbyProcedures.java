@@ -8,7 +8,7 @@ import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 
-/** What clients of the network server call by SQL; the procedures are created with the database. */
+/** What clients call by SQL; the routines are created with the database. */
 public final class DerbyProcedures {
 
     private DerbyProcedures() {}
@@ -18,10 +18,7 @@ public final class DerbyProcedures {
      * should the answer be lost. {@code CALL GORDA.COMMIT_AS(session, number)}.
      */
     public static void commitAs(String session, long number) throws SQLException {
-        ReflectedConnection connection = ReflectedConnection.current();
-        if (connection == null) {
-            throw new SQLException("GORDA.COMMIT_AS is for connections to a replicated database", "0A000");
-        }
+        ReflectedConnection connection = caller("COMMIT_AS");
         TransactionId id;
         try {
             id = new TransactionId(SessionId.parse(session), number);
@@ -36,5 +33,30 @@ public final class DerbyProcedures {
             StandardException reason = StandardException.getArgumentFerry(e);
             throw reason == null ? e : PublicAPI.wrapStandardException(reason);
         }
+    }
+
+    /**
+     * Up to which place in the order this replica shows everything: all that the caller has committed or read here. {@code VALUES
+     * GORDA.POSITION()}.
+     */
+    public static long position() throws SQLException {
+        return caller("POSITION").database().listener().visible();
+    }
+
+    /** Waits until this replica shows everything up to what {@link #position} was elsewhere. {@code CALL GORDA.AWAIT_POSITION(number)}. */
+    public static void awaitPosition(long index) throws SQLException {
+        try {
+            caller("AWAIT_POSITION").awaitVisible(index);
+        } catch (StandardException e) {
+            throw PublicAPI.wrapStandardException(e);
+        }
+    }
+
+    private static ReflectedConnection caller(String routine) throws SQLException {
+        ReflectedConnection connection = ReflectedConnection.current();
+        if (connection == null || !connection.isCapturing()) {
+            throw new SQLException("GORDA." + routine + " is for connections to a replicated database", "0A000");
+        }
+        return connection;
     }
 }

@@ -336,6 +336,13 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
+    void awaitVisible(long index) throws StandardException {
+        waiting(listener -> {
+            listener.awaitVisible(index);
+            return index;
+        });
+    }
+
     /** Whether the transaction wins, like the applier, against those that hold locks it needs. For any thread. */
     boolean prevails() {
         return prevails;

@@ -850,18 +850,28 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             Thread.currentThread().interrupt();
             throw refuse(Refusal.Cause.NO_MAJORITY, "interrupted while making sure to be up to date");
         }
-        if (visibleIndex >= position.index()) {
+        awaitVisible(position.index(), deadline, Refusal.Cause.NO_MAJORITY);
+    }
+
+    @Override
+    public void awaitVisible(long index) {
+        long deadline = System.nanoTime() + 3 * configuration.electionTimeout().toNanos();
+        awaitVisible(index, deadline, Refusal.Cause.OVERDUE);
+    }
+
+    private void awaitVisible(long index, long deadline, Refusal.Cause otherwise) {
+        if (visibleIndex >= index) {
             return;
         }
         lockOrder();
         try {
-            while (visibleIndex < position.index()) {
+            while (visibleIndex < index) {
                 long left = deadline - System.nanoTime();
                 if (left <= 0) {
                     throw refuse(
-                            Refusal.Cause.NO_MAJORITY,
+                            otherwise,
                             "replica " + configuration.self() + " is behind: it shows everything up to " + visibleIndex
-                                    + ", wanted is " + position.index());
+                                    + ", wanted is " + index);
                 }
                 awaitProgress(left);
             }

@@ -105,10 +105,11 @@ public enum Setting {
             (builder, text) -> builder.durability(one("durability", text, Durability.values(), Durability::key))),
     READS(
             "reads",
-            "any|strong",
+            "any|strong; any|session for a cluster",
             "any",
-            "strong: each statement first makes sure to see everything committed before",
-            Use.REPLICAS,
+            "strong: each statement first makes sure to see everything committed before; session: what a connection reads after"
+                    + " setReadOnly(true) has everything that it wrote or read before",
+            Use.ALL,
             (builder, text) -> builder.strongReads(strong(text))),
     COMMIT_TIMEOUT(
             "commit-timeout",
@@ -320,17 +321,32 @@ public enum Setting {
     }
 
     private static boolean strong(String text) {
-        if (!text.equals("any") && !text.equals("strong")) {
-            throw new ReplicaException("reads is '" + text + "' but must be any or strong");
+        return isFirst("reads", text, "strong", "any");
+    }
+
+    /**
+     * Parses the value of {@link #READS} in a cluster's URL.
+     *
+     * @throws ReplicaException if it is neither any nor session
+     */
+    public static boolean sessionReads(String text) {
+        if (text.equals("strong")) {
+            throw new ReplicaException(
+                    "reads is 'strong' but must be any or session: strong is for the replicas themselves,"
+                            + " gorda node --reads strong");
         }
-        return text.equals("strong");
+        return isFirst("reads", text, "session", "any");
+    }
+
+    private static boolean isFirst(String key, String text, String first, String second) {
+        if (!text.equals(first) && !text.equals(second)) {
+            throw new ReplicaException(key + " is '" + text + "' but must be " + first + " or " + second);
+        }
+        return text.equals(first);
     }
 
     private static boolean bool(String key, String text) {
-        if (!text.equals("true") && !text.equals("false")) {
-            throw new ReplicaException(key + " is '" + text + "' but must be true or false");
-        }
-        return text.equals("true");
+        return isFirst(key, text, "true", "false");
     }
 
     /**

@@ -18,7 +18,11 @@ import java.sql.SQLFeatureNotSupportedException;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterAll;
@@ -274,6 +278,89 @@ class ClusterDriverTest {
         }
         assertThat(countAfresh("A = 'yes'")).isEqualTo(1);
         assertThat(countAfresh("A = 'no'")).isZero();
+    }
+
+    /** Both backups are held up for a while, by readers to whom they owe that much. */
+    @Test
+    void withSessionReadsAConnectionReadsWhatItHasWrittenAtAnyReplica() throws Exception {
+        List<Connection> readers = new ArrayList<>();
+        try (Connection any = DriverManager.getConnection(group.url());
+                Connection session = DriverManager.getConnection(group.url() + ";reads=session");
+                Statement statement = session.createStatement()) {
+            for (int i = 0; i < group.size(); i++) {
+                if (i != group.primary()) {
+                    Connection reader = DriverManager.getConnection(group.engineUrl(i));
+                    readers.add(reader);
+                    reader.setAutoCommit(false);
+                    reader.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+                    assertThat(count(reader, "1 = 1")).isZero();
+                }
+            }
+            statement.executeUpdate("INSERT INTO T (A) VALUES ('mine')");
+            any.setReadOnly(true);
+            assertThat(count(any, "1 = 1")).as("they are held up").isZero();
+            CompletableFuture<Void> released = CompletableFuture.runAsync(
+                    () -> readers.forEach(ClusterDriverTest::commit),
+                    CompletableFuture.delayedExecutor(300, TimeUnit.MILLISECONDS));
+            session.setReadOnly(true);
+            assertThat(count(session, "A = 'mine'")).isEqualTo(1);
+            assertThat(released).isCompleted();
+
+            session.setReadOnly(false);
+            session.setAutoCommit(false);
+            statement.executeUpdate("INSERT INTO T (A) VALUES ('again')");
+            session.commit();
+            session.setReadOnly(true);
+            assertThat(count(session, "A = 'again'")).isEqualTo(1);
+            session.commit();
+            session.setReadOnly(false);
+        } finally {
+            for (Connection reader : readers) {
+                reader.rollback();
+                reader.close();
+            }
+        }
+    }
+
+    private static void commit(Connection connection) {
+        try {
+            connection.commit();
+        } catch (SQLException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** As an application hands it on, for instance in a cookie. */
+    @Test
+    void aPositionCanBeWaitedForOnAnotherConnection() throws SQLException {
+        try (Connection one = DriverManager.getConnection(group.url());
+                Connection other = DriverManager.getConnection(group.url());
+                Statement writing = one.createStatement()) {
+            writing.executeUpdate("INSERT INTO T (A) VALUES ('seen')");
+            long position;
+            try (ResultSet row = writing.executeQuery("VALUES GORDA.POSITION()")) {
+                row.next();
+                position = row.getLong(1);
+            }
+            other.setReadOnly(true);
+            try (Statement reading = other.createStatement()) {
+                reading.execute("CALL GORDA.AWAIT_POSITION(" + position + ")");
+                assertThat(count(other, "A = 'seen'")).isEqualTo(1);
+                assertThatThrownBy(() -> reading.execute("CALL GORDA.AWAIT_POSITION(" + (position + 1_000_000) + ")"))
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("40001"))
+                        .hasMessageContaining("is behind: it shows everything up to ")
+                        .hasMessageContaining("wanted is " + (position + 1_000_000));
+            }
+        }
+    }
+
+    @Test
+    void strongReadsAreNotForTheClientToChoose() {
+        assertThatThrownBy(() -> DriverManager.getConnection(group.url() + ";reads=strong"))
+                .isInstanceOf(SQLException.class)
+                .hasMessageContaining("reads is 'strong' but must be any or session");
     }
 
     @Test

@@ -48,9 +48,18 @@ final class NodeGroup implements AutoCloseable {
         return ports.get(kind * nodes.length + i);
     }
 
+    private Path database(int i) {
+        return directory.resolve("node" + i).resolve("shop");
+    }
+
+    /** By which the engine's own driver reaches a node. */
+    String engineUrl(int i) {
+        return "jdbc:derby://127.0.0.1:" + clients(i) + "/" + database(i);
+    }
+
     void start(int i) {
         Map<String, String> values = new HashMap<>(settings);
-        values.put("database", directory.resolve("node" + i).resolve("shop").toString());
+        values.put("database", database(i).toString());
         values.put("self", "127.0.0.1:" + port(0, i));
         values.put("members", all(0));
         values.put("services", all(1));
