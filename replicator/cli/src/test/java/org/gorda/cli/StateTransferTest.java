@@ -140,7 +140,8 @@ final class StateTransferTest {
             if (replica == except) {
                 continue;
             }
-            try (Stream<Path> files = Files.list(replica.directory().resolve("log"))) {
+            try (Stream<Path> files =
+                    Files.list(replica.directory().resolve("bank.gorda").resolve("log"))) {
                 long first = files.map(file -> file.getFileName().toString())
                         .filter(name -> name.endsWith(".log"))
                         .mapToLong(name -> Long.parseLong(name.substring(0, name.length() - ".log".length())))
@@ -279,7 +280,9 @@ final class StateTransferTest {
                 fill(connection, 1_000_000, 1_000_000 + rows);
                 long onItsWay = status(group, primary).ordered();
                 while (!logsBeginAfter(group, still, onItsWay)) {
-                    assertThat(System.nanoTime() - began).as("the others cut their logs").isLessThan(WAIT.toNanos());
+                    assertThat(System.nanoTime() - began)
+                            .as("the others cut their logs")
+                            .isLessThan(WAIT.toNanos());
                     fill(connection, 1_000_000 + rows, 1_000_000 + rows + 4);
                     rows += 4;
                     TimeUnit.MILLISECONDS.sleep(500); // they do so now and then
