@@ -63,15 +63,20 @@ public interface TransactionListener {
     }
 
     /**
-     * A transaction that has begun is about to change the schema, for the first time. May wait; an interrupt ends that: who waits holds
-     * locks.
+     * A transaction that has begun is about to change the schema, for the first time or after {@link #schemaUnchanged}. May wait; an
+     * interrupt ends that: who waits holds locks.
      *
      * @param first whether nothing was executed in it before: then it is begun anew after this call, where the database shows more, as
      *     {@link TransactionContext#begunAt} tells
-     * @return whether it wins from now on, like an applied change, against transactions that hold locks it needs
      * @throws RefusedException to refuse the schema change
      */
-    default boolean changesSchema(TransactionContext transaction, boolean first) {
+    default void changesSchema(TransactionContext transaction, boolean first) {}
+
+    /** A transaction goes on, all of whose changes of the schema have failed or were rolled back to a savepoint. */
+    default void schemaUnchanged(TransactionContext transaction) {}
+
+    /** Whether a transaction that changes the schema wins now, like an applied change, against those that hold locks it needs. */
+    default boolean wins(TransactionContext transaction) {
         return false;
     }
 
@@ -95,7 +100,7 @@ public interface TransactionListener {
 
     /**
      * An applied change needs locks that clients' transactions hold: what those are told that are rolled back for it. Called in the
-     * applier's thread; or in the thread of a client whose transaction {@linkplain #changesSchema wins like it}.
+     * applier's thread; or in the thread of a client whose transaction {@linkplain #wins wins} like it.
      *
      * @param row that is about to be changed, null if none is: the schema is changed, or the applier reads
      */

@@ -84,9 +84,10 @@ public final class WriteSetWriter {
     private long[] keyHashes = new long[16];
     private byte[] keyModes = new byte[16];
     private int keyCount;
+    private int statementCount;
 
     /** How far a write set had come, to cut it back to. */
-    public record Mark(long changes, int tables, int keys) {}
+    public record Mark(long changes, int tables, int keys, int statements) {}
 
     /**
      * Makes an empty writer.
@@ -124,6 +125,12 @@ public final class WriteSetWriter {
         Arrays.fill(tables, 0, tableCount, null);
         tableCount = 0;
         keyCount = 0;
+        statementCount = 0;
+    }
+
+    /** Whether there is a {@link #statement} among the changes. */
+    public boolean changesSchema() {
+        return statementCount > 0;
     }
 
     public boolean isEmpty() {
@@ -135,7 +142,7 @@ public final class WriteSetWriter {
     }
 
     public Mark mark() {
-        return new Mark(changes(), tableCount, keyCount);
+        return new Mark(changes(), tableCount, keyCount, statementCount);
     }
 
     /** Forgets everything since the mark was made. */
@@ -149,6 +156,7 @@ public final class WriteSetWriter {
         Arrays.fill(tables, mark.tables(), Math.max(mark.tables(), tableCount), null);
         tableCount = mark.tables();
         keyCount = mark.keys();
+        statementCount = mark.statements();
     }
 
     // ----------------------------------------------------------------------------------------------------- changes
@@ -191,6 +199,7 @@ public final class WriteSetWriter {
         putText(text);
         putNumber(generatedNames.size());
         generatedNames.forEach(this::putText);
+        statementCount++;
     }
 
     /** Ends a statement that has changed keys. */

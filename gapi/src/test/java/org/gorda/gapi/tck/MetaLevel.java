@@ -68,7 +68,7 @@ public final class MetaLevel implements TransactionListener {
     }
 
     @Override
-    public synchronized boolean changesSchema(TransactionContext transaction, boolean first) {
+    public synchronized boolean wins(TransactionContext transaction) {
         return schemaChangesWin;
     }
 

@@ -14,6 +14,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.apache.derby.iapi.jdbc.ConnectionContext;
 import org.apache.derby.iapi.services.daemon.Serviceable;
@@ -258,7 +259,7 @@ public final class PriorityLockFactory implements LockFactory {
     private boolean contended(CompatibilitySpace space, Lockable ref, Object qualifier, int timeout, Attempt attempt)
             throws StandardException {
         if (space == applier) {
-            return contendedByWinner(space, ref, qualifier, attempt, applied);
+            return contendedByWinner(space, ref, qualifier, attempt, applied, () -> true);
         }
         ReflectedConnection connection = connections.get(space);
         if (connection == null) {
@@ -272,9 +273,9 @@ public final class PriorityLockFactory implements LockFactory {
         try {
             // Who refused it before it was known to wait has not woken it.
             meetRefusal(connection);
-            return connection.prevails()
-                    ? contendedByWinner(space, ref, qualifier, attempt, () -> null)
-                    : attempt.lock(timeout);
+            return (connection.wins()
+                            && contendedByWinner(space, ref, qualifier, attempt, () -> null, connection::wins))
+                    || attempt.lock(timeout);
         } catch (StandardException e) {
             throwIfRefused(connection);
             throw e;
@@ -283,20 +284,27 @@ public final class PriorityLockFactory implements LockFactory {
         }
     }
 
+    /** @return false if it did not get the lock while it won, or in time */
     private boolean contendedByWinner(
-            CompatibilitySpace space, Lockable ref, Object qualifier, Attempt attempt, Supplier<@Nullable RowKey> row)
+            CompatibilitySpace space,
+            Lockable ref,
+            Object qualifier,
+            Attempt attempt,
+            Supplier<@Nullable RowKey> row,
+            BooleanSupplier wins)
             throws StandardException {
         long start = System.nanoTime();
-        while (true) {
+        while (wins.getAsBoolean()) {
             long waited = System.nanoTime() - start;
             for (ReflectedConnection blocker : blockers(space, ref, qualifier)) {
-                if (space == applier || !(blocker.isOurs() || blocker.prevails())) {
+                if (space == applier || !blocker.isOurs()) {
                     rollBackFor(blocker, waited, row);
                 }
             }
             try {
-                if (attempt.lock(SLICE_MILLIS)) {
-                    return true;
+                boolean locked = attempt.lock(SLICE_MILLIS);
+                if (locked || waited > WINNER_WAIT_MAX.toNanos()) {
+                    return locked;
                 }
             } catch (StandardException e) {
                 if (!e.isLockTimeoutOrDeadlock() || waited > WINNER_WAIT_MAX.toNanos()) {
@@ -304,6 +312,7 @@ public final class PriorityLockFactory implements LockFactory {
                 }
             }
         }
+        return false;
     }
 
     /**

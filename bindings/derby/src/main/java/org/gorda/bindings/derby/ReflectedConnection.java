@@ -28,6 +28,7 @@ import org.apache.derby.impl.sql.GenericPreparedStatement;
 import org.apache.derby.impl.sql.conn.GenericLanguageConnectionContext;
 import org.apache.derby.shared.common.error.ExceptionSeverity;
 import org.apache.derby.shared.common.error.StandardException;
+import org.apache.derby.shared.common.reference.SQLState;
 import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.KeyHasher;
@@ -84,11 +85,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private boolean afterOthers;
 
-    /** Whether the transaction has changed the schema. */
+    /** Whether the transaction has changed the schema, or tried. */
     private volatile boolean schemaChanged;
 
-    /** Whether it wins against others because it does. */
-    private volatile boolean prevails;
+    /** Whether the listener knows of it as one that changes the schema. */
+    private volatile boolean inTurn;
 
     private boolean committing;
 
@@ -297,9 +298,10 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
                     + ": prepare it again, or name schemas in it and SET SCHEMA " + meant.getSchemaName());
         }
         WriteSetWriter out = beginChange();
-        if (!schemaChanged) {
-            awaitTurn(!afterOthers && text.equals(firstText), activation);
+        if (!inTurn) {
+            awaitTurn(!afterOthers && text.equals(firstText));
         }
+        schemaChanged = true;
         generators.schemaChanges(text);
         List<String> names =
                 new ArrayList<>(database().namesOf(activation.getPreparedStatement(), takeCompiledNames(text)));
@@ -315,25 +317,38 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     }
 
     /**
-     * Before the transaction's first change of the schema.
+     * Before a change of the schema.
      *
-     * @param first whether it is its first statement, too: then all that it has seen so far is what it was compiled from
+     * @param first whether it is the transaction's first statement: then all that it has seen so far is what it was compiled from, which
+     *     Derby compares with the schema after this
      */
-    private void awaitTurn(boolean first, Activation activation) throws StandardException {
+    private void awaitTurn(boolean first) throws StandardException {
         LocalTransaction open = java.util.Objects.requireNonNull(transaction);
-        prevails = waiting(listener -> listener.changesSchema(open, first));
-        schemaChanged = true;
-        long visible = database().listener().visible();
-        if (first && visible > begunAt) {
-            if (!activation.getPreparedStatement().upToDate()) {
-                throw new DerbyRefusal(new Refusal(
-                        Refusal.Cause.CONFLICT,
-                        "conflict on the schema: what this statement is about was changed while it waited for its turn;"
-                                + " this transaction did not happen: run it again"));
-            }
-            begunAt = visible;
-            open.beginsAt(visible);
+        waiting(listener -> {
+            listener.changesSchema(open, first);
+            return first;
+        });
+        inTurn = true;
+        if (first) {
+            begunAt = Math.max(begunAt, database().listener().visible());
+            open.beginsAt(begunAt);
         }
+    }
+
+    /** After changes were taken back. */
+    private void endTurnIfUnused() {
+        LocalTransaction open = transaction;
+        WriteSetWriter left = writer;
+        if (inTurn && open != null && left != null && !left.changesSchema()) {
+            inTurn = false;
+            database().listener().schemaUnchanged(open);
+        }
+    }
+
+    /** Whether the transaction wins now, like the applier, against those that hold locks it needs. For any thread. */
+    boolean wins() {
+        LocalTransaction open = transaction;
+        return inTurn && open != null && database().listener().wins(open);
     }
 
     void awaitVisible(long index) throws StandardException {
@@ -341,11 +356,6 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             listener.awaitVisible(index);
             return index;
         });
-    }
-
-    /** Whether the transaction wins, like the applier, against those that hold locks it needs. For any thread. */
-    boolean prevails() {
-        return prevails;
     }
 
     /** Has the listener do what may take long; whoever needs the locks that are held here ends it. */
@@ -434,6 +444,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     public void popStatementContext(StatementContext context, @Nullable Throwable error) {
         nameForExecution = null;
         super.popStatementContext(context, error);
+        // Not if Derby compiles the statement once more and repeats it.
+        if (inTurn
+                && error instanceof StandardException failure
+                && !SQLState.LANG_STATEMENT_NEEDS_RECOMPILE.equals(failure.getMessageId())) {
+            endTurnIfUnused();
+        }
     }
 
     private void beforeStatement(String text) {
@@ -488,6 +504,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         } else {
             out.cutBack(mark);
         }
+        if (kind != null) {
+            endTurnIfUnused();
+        }
     }
 
     // ------------------------------------------------------------------------------------------- end of a transaction
@@ -539,7 +558,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
                 return null;
             }
             if (database.wantsKeys()) {
-                out.key(schemaChanged ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
+                out.key(out.changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
             }
             return out.finish();
         } catch (RefusedException e) {
@@ -567,7 +586,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             rollingBack = false;
         }
         schemaChanged = false;
-        prevails = false;
+        inTurn = false;
     }
 
     /** Commits in the store, in the calling thread, while the client's thread waits in {@link #doCommit}. */
@@ -720,7 +739,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             transaction = null;
         }
         schemaChanged = false;
-        prevails = false;
+        inTurn = false;
         savepoints.clear();
         statementMarks.clear();
         generated.clear();

@@ -21,9 +21,10 @@ import org.jspecify.annotations.Nullable;
  * executed} on, and removed ones with references from {@code begun} on.
  *
  * <p>The schema is one key, which every transaction uses. One that changes it needs a moment in which no rows change. It asks for that
- * by a {@linkplain #schemaTurn turn} before its first change of the schema, and gives the place of the turn as {@code executed}: rows that are
- * changed between there and its own place make it lose. So that there are none, whoever sent without having executed the turn loses,
- * and whoever has executed it sends nothing until it is over.
+ * by a {@linkplain #schemaTurn turn} before its first change of the schema, and gives as {@code executed} what was visible when its turn had come:
+ * rows that are changed between there and its own place make it lose. So that there are none, whoever sent without having
+ * executed the turn loses, and whoever has executed it sends nothing until it is over. What it wrote itself before its turn is compared from
+ * there, too: all up to there was executed while it held its locks.
  *
  * <p>The keys are 64-bit hashes; two keys that share one make a needless conflict. Those of a stretch of the order are kept, and of the
  * stretch before; what asks to be committed from farther back is not certified. Confined to the core's caller.

@@ -23,8 +23,8 @@ public sealed interface ReplicaMessage {
      *
      * @param epoch in which it began
      * @param begun the index up to which its replica showed everything when it began
-     * @param executed the index up to which everything had run in its replica when it asked, after its chunks if there are any; the
-     *     place of its {@link SchemaTurn} if it changes the schema
+     * @param executed the index up to which everything had run in its replica when it asked, after its chunks if there are any; when it
+     *     had its {@link SchemaTurn}, if it changes the schema
      * @param chunks how many chunks precede the write set
      * @param writeSet encoded
      */

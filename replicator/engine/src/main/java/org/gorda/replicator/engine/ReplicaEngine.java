@@ -87,12 +87,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private static final Duration MAINTENANCE = Duration.ofSeconds(5);
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
-    private static final Duration TURN_POLL = Duration.ofMillis(2);
-
-    /** A turn that is not renewed is over, because its replica is gone. */
-    private static final Duration TURN_LONGEST = Duration.ofSeconds(3);
-
-    private static final Duration TURN_RENEWAL = Duration.ofSeconds(1);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
     private static final Duration QUIET_WAIT = Duration.ofSeconds(15);
     private static final int VERIFICATIONS_KEPT = 16;
@@ -114,11 +108,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private static final class Begun {
         final long epoch;
 
-        /** Its turn to change the schema was asked for by this name; null if it has not changed it. */
-        volatile @Nullable TransactionId turnId;
-
-        volatile SchemaTurns.@Nullable Turn turn;
-        boolean ended;
+        /** If it changes the schema. */
+        volatile SchemaTurns.@Nullable Own turn;
 
         Begun(long epoch) {
             this.epoch = epoch;
@@ -221,7 +212,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         this.checkpoints = new CheckpointFile(configuration.directory());
         this.core = new ReplicaCore(configuration.self(), run, certifies(), this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
-        this.schemaTurns = new SchemaTurns(TURN_LONGEST);
+        this.schemaTurns = new SchemaTurns(this::trySend, configuration.commitTimeout());
         this.transfer = new StateTransfer(configuration, this);
         this.reopen = reopen;
         this.leases = new GeneratorLeases(this::ask, lastRequest.get(), configuration.commitTimeout());
@@ -497,12 +488,21 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         try {
             return leases.await(generator, generatorState, transaction.begunAt());
         } catch (RefusedException e) {
-            if (!Thread.currentThread().isInterrupted()) {
-                // Otherwise it gives way, which is counted there.
-                count(e.refusal().cause());
-            }
+            countUnlessInterrupted(e);
             throw e;
         }
+    }
+
+    /** Who is interrupted gives way, which is counted there. */
+    private void countUnlessInterrupted(RefusedException refused) {
+        if (!Thread.currentThread().isInterrupted()) {
+            count(refused.refusal().cause());
+        }
+    }
+
+    private static RefusedException interrupted() {
+        Thread.currentThread().interrupt();
+        return new RefusedException(new Refusal(Refusal.Cause.OVERDUE, "interrupted"));
     }
 
     private void checkWritable() {
@@ -533,8 +533,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void awaitGate() {
-        openWrites.decrementAndGet();
         lockOrder();
+        openWrites.decrementAndGet();
         try {
             long left = QUIET_WAIT.toNanos();
             while (gateClosed) {
@@ -554,8 +554,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         try {
             order.lockInterruptibly();
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw refuse(Refusal.Cause.OVERDUE, "interrupted");
+            throw interrupted();
         }
     }
 
@@ -565,8 +564,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         try {
             return progress.awaitNanos(nanos);
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw refuse(Refusal.Cause.OVERDUE, "interrupted");
+            throw interrupted();
         }
     }
 
@@ -631,104 +629,54 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return (Begun) java.util.Objects.requireNonNull(transaction.attachment());
     }
 
-    /**
-     * Waits while a schema change has its turn.
-     *
-     * @return up to where everything has run here, no such turn among it; the place of its own turn for one that changes the schema
-     */
+    /** Up to where everything has run here, no other's turn to change the schema among it; from where its own turn began if it has one. */
     private long awaitRoom(SuspendedCommit commit, Begun begun) {
-        SchemaTurns.Turn own = begun.turn;
-        if (own != null) {
-            return own.index();
-        }
-        boolean interrupted = false;
-        // In this order: a turn is known before it counts as executed.
-        long executed = executedIndex;
-        while (schemaTurns.current() != null && !commit.isAnswered()) {
-            LockSupport.parkNanos(TURN_POLL.toNanos());
-            interrupted |= Thread.interrupted();
-            executed = executedIndex;
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-        return executed;
+        SchemaTurns.Own own = begun.turn;
+        return own != null ? own.begun() : schemaTurns.awaitRoom(() -> executedIndex, commit::isAnswered);
     }
 
     @Override
-    public boolean changesSchema(TransactionContext transaction, boolean first) {
+    public void changesSchema(TransactionContext transaction, boolean first) {
         if (!everywhere) {
-            return false;
+            return;
         }
         Begun begun = begun(transaction);
-        TransactionId id = transaction.id();
-        begun.turnId = id;
-        long deadline = System.nanoTime() + configuration.commitTimeout().toNanos();
-        renewTurn(begun, id, deadline);
-        begun.turn = awaitTurn(id, deadline);
+        try {
+            begun.turn =
+                    schemaTurns.take(transaction.id(), log().lastCommitted().index(), () -> visibleIndex);
+        } catch (RefusedException e) {
+            countUnlessInterrupted(e);
+            throw e;
+        }
         long changed = schemaChangedIndex;
         if (!first && changed > transaction.begunAt()) {
             throw refuse(
                     Refusal.Cause.CONFLICT,
                     ConflictText.of(null, ConflictText.winner(null, changed, ""), "came first"));
         }
-        return true;
     }
 
-    /** Until all that was ordered before the turn is visible here, and earlier turns are over. */
-    private SchemaTurns.Turn awaitTurn(TransactionId id, long deadline) {
-        // No longer: who asks may hold locks that the delivery waits for, which makes the room.
-        try {
-            group().data().multicast(ReplicaMessage.encode(new ReplicaMessage.SchemaTurn(id, false)), LEASE_SEND_WAIT);
-        } catch (GroupException e) {
-            throw refuse(Refusal.Cause.OVERDUE, "no turn to change the schema could be had: " + e.getMessage());
-        }
-        while (true) {
-            SchemaTurns.Turn current = schemaTurns.current();
-            boolean own = current != null && current.id().equals(id);
-            if (current != null && own && visibleIndex >= schemaTurns.lastMoved()) {
-                return current;
-            }
-            if (System.nanoTime() > deadline) {
-                throw refuse(
-                        Refusal.Cause.OVERDUE,
-                        current == null || own
-                                ? "no turn to change the schema was ordered: " + group().explanation()
-                                : "transaction " + current.id() + " is still changing the schema: run this one again");
-            }
-            LockSupport.parkNanos(TURN_POLL.toNanos());
-            if (Thread.currentThread().isInterrupted()) {
-                throw refuse(Refusal.Cause.OVERDUE, "interrupted while waiting for a turn to change the schema");
-            }
+    @Override
+    public void schemaUnchanged(TransactionContext transaction) {
+        Begun begun = begun(transaction);
+        SchemaTurns.Own own = begun.turn;
+        if (own != null) {
+            begun.turn = null;
+            own.end();
         }
     }
 
-    /** The others wait only as long as they hear of it, and not longer than for a commit. */
-    private void renewTurn(Begun begun, TransactionId id, long deadline) {
-        CompletableFuture.delayedExecutor(TURN_RENEWAL.toMillis(), TimeUnit.MILLISECONDS)
-                .execute(() -> {
-                    // Not after its end.
-                    synchronized (begun) {
-                        if (begun.ended || state == ReplicaState.STOPPED || System.nanoTime() > deadline) {
-                            return;
-                        }
-                        trySend(new ReplicaMessage.SchemaTurn(id, false));
-                    }
-                    renewTurn(begun, id, deadline);
-                });
+    @Override
+    public boolean wins(TransactionContext transaction) {
+        SchemaTurns.Own own = begun(transaction).turn;
+        return own != null && own.isNow();
     }
 
-    private void endTurn(TransactionContext transaction) {
-        if (transaction.attachment() instanceof Begun begun && begun.turnId != null) {
-            synchronized (begun) {
-                begun.ended = true;
-                trySend(new ReplicaMessage.SchemaTurn(begun.turnId, true));
-            }
+    /** A turn is soon renewed, and over if it is not; of those that cannot be ordered now only the end is worth a place. */
+    private void trySend(ReplicaMessage.SchemaTurn message) {
+        if (!message.ends() && !view.working()) {
+            return;
         }
-    }
-
-    /** What is soon sent again, or of no use any more. */
-    private void trySend(ReplicaMessage message) {
         try {
             group().data().multicast(ReplicaMessage.encode(message), LEASE_SEND_WAIT);
         } catch (GroupException e) {
@@ -815,7 +763,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     @Override
     public void ended(TransactionContext transaction, boolean isCommitted) {
         openWrites.decrementAndGet();
-        endTurn(transaction);
+        if (transaction.attachment() instanceof Begun) {
+            schemaUnchanged(transaction);
+        }
         if (isCommitted) {
             committed.increment();
         }
@@ -848,7 +798,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     "replica " + configuration.self() + " cannot make sure to be up to date: " + group().explanation());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw refuse(Refusal.Cause.NO_MAJORITY, "interrupted while making sure to be up to date");
+            throw interrupted();
         }
         awaitVisible(position.index(), deadline, Refusal.Cause.NO_MAJORITY);
     }
@@ -1165,11 +1115,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void schemaTurn(TransactionId id, Position position, boolean ends) {
-        if (ends) {
-            schemaTurns.end(id, position.index());
-        } else {
-            schemaTurns.begin(id, position.index());
-        }
+        schemaTurns.delivered(id, position.index(), ends);
     }
 
     private void ask(ReplicaMessage.Lease request) {

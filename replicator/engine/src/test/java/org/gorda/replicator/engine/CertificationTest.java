@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -484,6 +485,75 @@ class CertificationTest {
                 .isEqualTo(6);
     }
 
+    /** Of one table, on one replica and on several. None knows of the others, and each finds what those before it did. */
+    @Test
+    void schemaChangesAtOnceWaitForEachOther() throws Exception {
+        execute(0, "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");
+        awaitEverywhere();
+        CyclicBarrier together = new CyclicBarrier(6);
+        List<Future<?>> changes = new ArrayList<>();
+        for (int i = 0; i < 6; i++) {
+            int own = i;
+            changes.add(clients.submit(() -> {
+                try (Connection connection = cluster.connect(own % 3);
+                        Statement statement = connection.createStatement()) {
+                    together.await(20, TimeUnit.SECONDS);
+                    statement.execute("ALTER TABLE T ADD COLUMN C" + own + " INTEGER DEFAULT 7");
+                }
+                return null;
+            }));
+        }
+        for (Future<?> change : changes) {
+            change.get(60, TimeUnit.SECONDS);
+        }
+        awaitEverywhere();
+        for (int i = 0; i < cluster.size(); i++) {
+            assertThat(number(i, "SELECT C0 + C1 + C2 + C3 + C4 + C5 FROM T")).isEqualTo(42);
+        }
+        cluster.assertIdentical();
+    }
+
+    /** As by a program that makes what it needs if it is not there. */
+    @Test
+    void aSchemaChangeThatFailedHoldsUpNobody() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)");
+        awaitEverywhere();
+        try (Connection connection = cluster.connect(0);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute("INSERT INTO T VALUES (1)");
+            assertThatThrownBy(() -> statement.execute("CREATE TABLE U (ID INTEGER)"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("X0Y32"));
+            Awaitility.await("the others hear of it")
+                    .atMost(Duration.ofSeconds(2))
+                    .until(() -> transaction(1, (other, insert) -> insert.execute("INSERT INTO U VALUES (1)")));
+            // To Derby it goes on changing the schema, and what is applied needs way.
+            awaitEverywhere();
+            assertThatThrownBy(connection::commit)
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+            connection.rollback();
+
+            statement.execute("INSERT INTO T VALUES (3)");
+            assertThatThrownBy(() -> statement.execute("CREATE TABLE U (ID INTEGER)"))
+                    .isInstanceOf(SQLException.class);
+            statement.execute("INSERT INTO T VALUES (4)");
+            connection.commit();
+
+            statement.execute("INSERT INTO T VALUES (5)");
+            statement.execute("CREATE TABLE V (ID INTEGER NOT NULL PRIMARY KEY)");
+            connection.commit();
+        }
+        awaitEverywhere();
+        assertThat(number(2, "SELECT COUNT(*) FROM T")).isEqualTo(3);
+        assertThat(number(2, "SELECT COUNT(*) FROM V")).isZero();
+        cluster.assertIdentical();
+    }
+
     /** Others wait for a schema change that is not committed only for so long as for a commit. */
     @Test
     void aSchemaChangeLeftOpenHoldsUpOthersForABoundedTime() throws Exception {
@@ -502,7 +572,9 @@ class CertificationTest {
             connection.setAutoCommit(false);
             statement.execute("ALTER TABLE T ADD COLUMN A INTEGER");
             long begin = System.nanoTime();
-            execute(1, "INSERT INTO U VALUES (1)");
+            while (!transaction(1, (other, insert) -> insert.execute("INSERT INTO U VALUES (1)"))) {
+                // has waited as long as for a commit
+            }
             assertThat(Duration.ofNanos(System.nanoTime() - begin))
                     .isBetween(Duration.ofSeconds(1), Duration.ofSeconds(20));
             assertThatThrownBy(connection::commit)
