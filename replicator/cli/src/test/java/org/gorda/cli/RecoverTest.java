@@ -6,6 +6,7 @@ import com.google.gson.JsonObject;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.PreparedStatement;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -58,7 +59,8 @@ final class RecoverTest {
 
     @Test
     void theNewestOfThemGoesOnAloneAndTheOthersComeAnew() throws Exception {
-        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("protocol", "certification"))) {
+        try (ReplicaGroup group =
+                ReplicaGroup.of(3, directory, Map.of("protocol", "certification", "log-retain-bytes", "1MB"))) {
             group.start();
             group.awaitOnline(WAIT, line -> {});
             ReplicaProcess any = group.replicas().get(0);
@@ -140,6 +142,30 @@ final class RecoverTest {
             assertThat(comparison.identical()).isTrue();
             assertThat(comparison.replicas()).hasSize(2);
             NothingLost.on(own(group, other), other.name(), acknowledged);
+
+            // Nor does a database replace another timeline's where no log tells them apart any more.
+            long late = group.status(newest).orElseThrow().ordered();
+            execute(own(group, newest), "CREATE TABLE ballast (id INTEGER PRIMARY KEY, b BLOB(1M))");
+            try (Connection connection = DriverManager.getConnection(own(group, newest));
+                    PreparedStatement insert = connection.prepareStatement("INSERT INTO ballast VALUES (?, ?)")) {
+                for (int i = 0; i < 40; i++) {
+                    insert.setInt(1, i);
+                    insert.setBytes(2, new byte[256 << 10]);
+                    insert.executeUpdate();
+                }
+            }
+            ReplicaProcess last = others.get(1);
+            Awaitility.await("the log is cut")
+                    .atMost(WAIT)
+                    .until(() ->
+                            StateTransferTest.logBegins(newest) > late && StateTransferTest.logBegins(other) > late);
+            RestartTest.delete(last.directory().resolve("bank.gorda"));
+            last.start();
+            String old = found.get(last).get("member").getAsString();
+            GordaRun.in(directory, "member", "add", old, "--at", service);
+            Awaitility.await("it refuses").atMost(WAIT).until(() -> !last.isAlive());
+            assertThat(last.output())
+                    .contains("are not part of the group's history (that was told to go on alone, and begins after");
         }
     }
 

@@ -137,22 +137,23 @@ final class StateTransferTest {
     /** Whether the logs of all but one replica begin after a place of the order: then they can not bring it there. */
     private static boolean logsBeginAfter(ReplicaGroup group, ReplicaProcess except, long index) throws IOException {
         for (ReplicaProcess replica : group.replicas()) {
-            if (replica == except) {
-                continue;
-            }
-            try (Stream<Path> files =
-                    Files.list(replica.directory().resolve("bank.gorda").resolve("log"))) {
-                long first = files.map(file -> file.getFileName().toString())
-                        .filter(name -> name.endsWith(".log"))
-                        .mapToLong(name -> Long.parseLong(name.substring(0, name.length() - ".log".length())))
-                        .min()
-                        .orElse(0);
-                if (first <= index) {
-                    return false;
-                }
+            if (replica != except && logBegins(replica) <= index) {
+                return false;
             }
         }
         return true;
+    }
+
+    /** The first place of the order that a replica's log holds. */
+    static long logBegins(ReplicaProcess replica) throws IOException {
+        try (Stream<Path> files =
+                Files.list(replica.directory().resolve("bank.gorda").resolve("log"))) {
+            return files.map(file -> file.getFileName().toString())
+                    .filter(name -> name.endsWith(".log"))
+                    .mapToLong(name -> Long.parseLong(name.substring(0, name.length() - ".log".length())))
+                    .min()
+                    .orElse(0);
+        }
     }
 
     @Test

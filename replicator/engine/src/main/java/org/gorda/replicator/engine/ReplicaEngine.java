@@ -632,7 +632,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** Up to where everything has run here, no other's turn to change the schema among it; from where its own turn began if it has one. */
     private long awaitRoom(SuspendedCommit commit, Begun begun) {
         SchemaTurns.Own own = begun.turn;
-        return own != null ? own.begun() : schemaTurns.awaitRoom(() -> executedIndex, commit::isAnswered);
+        if (own != null) {
+            return own.begun();
+        }
+        long executed = executedIndex;
+        return schemaTurns.isRoom(executed) ? executed : schemaTurns.awaitRoom(() -> executedIndex, commit::isAnswered);
     }
 
     @Override

@@ -184,23 +184,25 @@ final class SchemaTurns {
         }
     }
 
+    /** Whether it is nobody's turn, and all turns that are over are among what was executed, which the caller read before. */
+    boolean isRoom(long executed) {
+        return current() == null && executed >= lastMoved;
+    }
+
     /**
-     * Waits until it is nobody's turn, keeping an interrupt for later.
+     * Waits until there is room, keeping an interrupt for later.
      *
      * @param executed up to where everything has run here
      * @param isAnswered whether nobody waits any more
-     * @return what was executed before it was known to be nobody's turn, none among it but those that are over
+     * @return what was executed when there was
      * @throws RefusedException if that takes too long
      */
     long awaitRoom(LongSupplier executed, BooleanSupplier isAnswered) {
-        // In this order: a turn is known before it counts as executed.
-        long seen = executed.getAsLong();
-        if (current() == null && seen >= lastMoved) {
-            return seen;
-        }
         long deadline = System.nanoTime() + patience.toNanos();
         boolean interrupted = false;
-        while ((current() != null || seen < lastMoved) && !isAnswered.getAsBoolean()) {
+        // In this order: a turn is known before it counts as executed.
+        long seen = executed.getAsLong();
+        while (!isRoom(seen) && !isAnswered.getAsBoolean()) {
             if (System.nanoTime() - deadline > 0) {
                 throw new RefusedException(new Refusal(
                         Refusal.Cause.OVERDUE,
