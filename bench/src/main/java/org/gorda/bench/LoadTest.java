@@ -40,6 +40,7 @@ public final class LoadTest {
     private static final long LATENCY_NANOS_MAX = TimeUnit.MINUTES.toNanos(10);
     private static final long SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LOADED_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final long FINISH_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     private static final int SILENCES_KEPT = 10_000;
     private static final Duration CONNECTION_WAIT = Duration.ofSeconds(60);
     private static final Duration PAUSE_AFTER_FAILURE = Duration.ofMillis(1);
@@ -63,6 +64,7 @@ public final class LoadTest {
     private final AtomicLong lastSuccessNanos = new AtomicLong();
     private final ConcurrentSkipListMap<Long, Silence> silences = new ConcurrentSkipListMap<>();
     private volatile boolean stopping;
+    private volatile boolean finishing;
     private volatile @Nullable Throwable broken;
 
     private LoadTest(TpcB bank) {
@@ -302,17 +304,22 @@ public final class LoadTest {
         return now;
     }
 
+    /** Ends what is measured before its time is over. For any thread. */
+    public void finish() {
+        finishing = true;
+    }
+
     /** Tells how it goes once a second until the time is over; {@code all} is null during the warm-up. */
     private void watch(long beginNanos, long endNanos, @Nullable Histogram all) {
         Histogram second = recorder.getIntervalHistogram();
         long next = beginNanos;
         long committedThen = committed.sum();
         long abortedThen = abortedInAll();
-        while (broken == null && next < endNanos) {
+        while (broken == null && !finishing && next < endNanos) {
             long from = next;
             next = Math.min(endNanos, next + TimeUnit.SECONDS.toNanos(1));
-            while (broken == null && System.nanoTime() < next) {
-                LockSupport.parkNanos(next - System.nanoTime());
+            while (broken == null && !finishing && System.nanoTime() < next) {
+                LockSupport.parkNanos(Math.min(FINISH_POLL_NANOS, next - System.nanoTime()));
             }
             second = recorder.getIntervalHistogram(second);
             if (all != null) {

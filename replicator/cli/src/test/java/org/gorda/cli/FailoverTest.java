@@ -52,7 +52,7 @@ final class FailoverTest {
         LoadTest load = LoadTest.of(new TpcB(1, 1, 10_000))
                 .target(group.url())
                 .clients(4)
-                .duration(Duration.ofSeconds(12))
+                .duration(WAIT)
                 .progress(System.out::println);
         CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
         Awaitility.await("the load runs")
@@ -61,10 +61,13 @@ final class FailoverTest {
         long at = System.nanoTime();
         fault.accept(primary);
         long before = load.acknowledged().count();
+        Awaitility.await("they go on after the fault")
+                .atMost(WAIT)
+                .until(() -> report.isDone() || load.acknowledged().count() > before + 50);
+        TimeUnit.NANOSECONDS.sleep(Math.max(0, at + TimeUnit.SECONDS.toNanos(3) - System.nanoTime()));
+        assertThat(report).isNotDone();
+        load.finish();
         report.get(2, TimeUnit.MINUTES).requireConsistent();
-        assertThat(load.acknowledged().count())
-                .as("acknowledged after the fault")
-                .isGreaterThan(before + 50);
         LoadTest.Silence silence = load.longestSilence(at, Duration.ofSeconds(2));
         return silence == null ? 0 : silence.millis();
     }
@@ -126,13 +129,17 @@ final class FailoverTest {
             LoadTest load = LoadTest.of(new TpcB(2, 1, 10_000))
                     .target(group.url())
                     .clients(6)
-                    .duration(Duration.ofSeconds(12));
+                    .duration(WAIT);
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             Awaitility.await("the load runs")
                     .atMost(WAIT)
                     .until(() -> report.isDone() || load.acknowledged().count() > 100);
             ReplicaProcess frozen = primary(group);
             frozen.freeze();
+            long before = load.acknowledged().count();
+            TimeUnit.SECONDS.sleep(6); // twice what it takes to be left
+            assertThat(load.acknowledged().count()).as("committed meanwhile").isGreaterThan(before + 50);
+            load.finish();
             LoadReport whole = report.get(2, TimeUnit.MINUTES);
             frozen.thaw();
             assertThat(whole.abortedInAll()).as("what the frozen one was doing").isPositive();

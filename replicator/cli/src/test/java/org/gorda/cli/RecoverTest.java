@@ -70,7 +70,7 @@ final class RecoverTest {
             LoadTest load = LoadTest.of(new TpcB(1, 1, 10_000))
                     .target(group.url())
                     .clients(4)
-                    .duration(Duration.ofSeconds(20));
+                    .duration(WAIT);
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             Awaitility.await("the load runs")
                     .atMost(WAIT)
@@ -118,7 +118,12 @@ final class RecoverTest {
 
             newest.start();
             awaitWorking(group, newest);
-            report.get(2, TimeUnit.MINUTES).requireConsistent(); // it found the one that is left
+            long killed = load.acknowledged().count();
+            Awaitility.await("it finds the one that is left")
+                    .atMost(WAIT)
+                    .until(() -> report.isDone() || load.acknowledged().count() > killed);
+            load.finish();
+            report.get(2, TimeUnit.MINUTES).requireConsistent();
             Acknowledged acknowledged = load.acknowledged();
             NothingLost.on(own(group, newest), newest.name(), acknowledged);
 

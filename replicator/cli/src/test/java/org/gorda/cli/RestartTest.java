@@ -35,11 +35,11 @@ final class RestartTest {
     @TempDir
     private Path directory;
 
-    private static LoadTest load(ReplicaGroup group, int seconds) {
+    private static LoadTest load(ReplicaGroup group) {
         return LoadTest.of(new TpcB(1, 1, 10_000))
                 .target(group.url())
                 .clients(4)
-                .duration(Duration.ofSeconds(seconds));
+                .duration(WAIT);
     }
 
     private static void awaitEnough(LoadTest load, CompletableFuture<LoadReport> report) {
@@ -47,6 +47,15 @@ final class RestartTest {
                 .atMost(WAIT)
                 .until(() -> report.isDone() || load.acknowledged().count() >= ENOUGH);
         assertThat(report).isNotDone();
+    }
+
+    /** And lets the load end. */
+    private static void awaitMore(LoadTest load, CompletableFuture<LoadReport> report) {
+        long before = load.acknowledged().count();
+        Awaitility.await("the load goes on")
+                .atMost(WAIT)
+                .until(() -> report.isDone() || load.acknowledged().count() >= before + ENOUGH);
+        load.finish();
     }
 
     private static void awaitOnline(ReplicaGroup group) {
@@ -65,13 +74,14 @@ final class RestartTest {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("durability", durability))) {
             group.start();
             awaitOnline(group);
-            LoadTest load = load(group, 7);
+            LoadTest load = load(group);
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             awaitEnough(load, report);
             group.replicas().parallelStream().forEach(ReplicaProcess::kill);
             for (int next : List.of(first, second, third)) {
                 group.replicas().get(next).start();
             }
+            awaitMore(load, report);
             LoadReport whole = report.get(3, TimeUnit.MINUTES);
             whole.requireConsistent();
             assertThat(whole.abortedInAll()).as("what the kill interrupted").isPositive();
@@ -85,7 +95,7 @@ final class RestartTest {
             group.start();
             for (boolean wholeDirectory : List.of(true, false)) {
                 awaitOnline(group);
-                LoadTest load = load(group, 4);
+                LoadTest load = load(group);
                 CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
                 awaitEnough(load, report);
                 ReplicaProcess backup = group.backup().orElseThrow();
@@ -96,6 +106,7 @@ final class RestartTest {
                     cutTail(backup.directory());
                 }
                 backup.start();
+                awaitMore(load, report);
                 report.get(3, TimeUnit.MINUTES).requireConsistent();
                 assertNothingLost(group, load.acknowledged());
             }
@@ -111,7 +122,7 @@ final class RestartTest {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
             group.start();
             awaitOnline(group);
-            LoadTest load = load(group, 4);
+            LoadTest load = load(group);
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
             Awaitility.await("the load begins")
                     .atMost(WAIT)
@@ -119,6 +130,7 @@ final class RestartTest {
             ReplicaProcess behind = group.backup().orElseThrow();
             behind.kill();
             awaitEnough(load, report);
+            load.finish();
             report.get(3, TimeUnit.MINUTES);
             ReplicaProcess primary = group.primary().orElseThrow();
             ReplicaProcess forgetful = group.replicas().stream()

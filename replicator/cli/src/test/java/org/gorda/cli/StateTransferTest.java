@@ -44,7 +44,6 @@ final class StateTransferTest {
     private static final String RATE = IN_FULL ? "64MB" : "3MB";
     private static final Duration WAIT = Duration.ofMinutes(IN_FULL ? 10 : 2);
     private static final Duration MEASURED_BEFORE = Duration.ofSeconds(IN_FULL ? 15 : 3);
-    private static final Duration LOAD = Duration.ofSeconds(IN_FULL ? 90 : 18);
     private static final int ROW_BYTES = 256 << 10;
     private static final Pattern PROGRESS =
             Pattern.compile("receives the database from (\\S+): ([\\d,]+) of ([\\d,]+) MB, .* s left");
@@ -79,11 +78,11 @@ final class StateTransferTest {
         }
     }
 
-    private static LoadTest load(ReplicaGroup group, Duration duration) {
+    private static LoadTest load(ReplicaGroup group) {
         return LoadTest.of(new TpcB(1, 1, 10_000))
                 .target(group.url())
                 .clients(4)
-                .duration(duration);
+                .duration(WAIT);
     }
 
     private static CompletableFuture<LoadReport> run(LoadTest load) {
@@ -160,7 +159,7 @@ final class StateTransferTest {
     void whoLostEverythingReceivesItWhileTheLoadGoesOn() throws Exception {
         try (ReplicaGroup group = start()) {
             ReplicaProcess joiner = loseABackup(group);
-            LoadTest load = load(group, LOAD);
+            LoadTest load = load(group);
             CompletableFuture<LoadReport> report = run(load);
             long countBefore = load.acknowledged().count();
             long before = System.nanoTime();
@@ -180,6 +179,7 @@ final class StateTransferTest {
                 assertThat(System.nanoTime() - begin).isLessThan(WAIT.toNanos());
             }
             Duration took = Duration.ofNanos(System.nanoTime() - begin);
+            load.finish();
             report.get(5, TimeUnit.MINUTES).requireConsistent();
             LoadTest.Silence silence = load.longestSilence(begin, took);
             long stall = silence == null ? 0 : silence.millis();
@@ -209,7 +209,7 @@ final class StateTransferTest {
     void theDeathsOfTheJoinerAndOfTheDonorInTheMiddleAreSurvived() throws Exception {
         try (ReplicaGroup group = start()) {
             ReplicaProcess joiner = loseABackup(group);
-            LoadTest load = load(group, LOAD);
+            LoadTest load = load(group);
             CompletableFuture<LoadReport> report = run(load);
             joiner.start();
             awaitReceived(group, joiner, 0.3);
@@ -219,6 +219,13 @@ final class StateTransferTest {
             assertThat(copies(group)).as("it goes on with what it had").isEqualTo(1);
             donor.kill();
             donor.start();
+            Awaitility.await("all are back")
+                    .atMost(WAIT)
+                    .until(() -> group.replicas().stream()
+                            .allMatch(replica -> group.status(replica)
+                                    .filter(status -> status.state().equals("ONLINE"))
+                                    .isPresent()));
+            load.finish();
             report.get(5, TimeUnit.MINUTES).requireConsistent();
             NothingLost.anywhere(group, load.acknowledged(), WAIT);
         }
@@ -230,7 +237,7 @@ final class StateTransferTest {
             String service = group.primary().orElseThrow().service();
             ReplicaProcess dead = group.backup().orElseThrow();
             String removed = group.status(dead).orElseThrow().self();
-            LoadTest load = load(group, LOAD);
+            LoadTest load = load(group);
             CompletableFuture<LoadReport> report = run(load);
             ReplicaProcess another = group.another();
             another.start();
@@ -254,6 +261,7 @@ final class StateTransferTest {
                 assertThat(again.status()).isEqualTo(1);
                 assertThat(again.err()).contains(removed + " does not belong to the group");
 
+                load.finish();
                 report.get(5, TimeUnit.MINUTES).requireConsistent();
                 NodeClient.Comparison comparison = group.verify(WAIT);
                 assertThat(comparison.identical()).isTrue();
