@@ -157,17 +157,26 @@ class CertifierTest {
             SplittableRandom random = new SplittableRandom(seed);
             Certifier tested = new Certifier();
             List<Past> certified = new ArrayList<>();
+            long turn = 0;
             for (long at = 1; at <= 200; at++) {
+                if (random.nextInt(15) == 0) {
+                    turn = at;
+                    tested.schemaTurn(at, id(at), ORIGIN);
+                    continue;
+                }
                 long executed = Math.max(0, at - 1 - random.nextInt(6));
                 long begun = Math.max(0, executed - random.nextInt(6));
                 List<Use> uses = new ArrayList<>();
                 for (int i = random.nextInt(4); i >= 0; i--) {
                     uses.add(new Use(MODES.get(random.nextInt(3)), random.nextInt(12)));
                 }
-                boolean expected = certified.stream()
-                        .anyMatch(past -> past.uses().stream()
-                                .anyMatch(theirs -> uses.stream()
-                                        .anyMatch(mine -> conflict(theirs, mine, past.at(), begun, executed))));
+                boolean changesSchema = random.nextInt(8) == 0;
+                uses.add(new Use(changesSchema ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA));
+                boolean expected = (!changesSchema && turn > executed)
+                        || certified.stream()
+                                .anyMatch(past -> past.uses().stream()
+                                        .anyMatch(theirs -> uses.stream()
+                                                .anyMatch(mine -> conflict(theirs, mine, past.at(), begun, executed))));
                 if (random.nextInt(20) == 0) {
                     ByteBuffer state = ByteBuffer.allocate(tested.encodedBytes());
                     tested.encode(state);
@@ -190,7 +199,11 @@ class CertifierTest {
             return false;
         }
         if (theirs.mode() == KeyMode.REFERENCED) {
-            return mine.mode() == KeyMode.REMOVED && at > begun;
+            // Rows that a schema change has not seen; its turn was where it calls everything executed.
+            return mine.mode() == KeyMode.REMOVED && at > (mine.key() == KeyHasher.SCHEMA ? executed : begun);
+        }
+        if (mine.key() == KeyHasher.SCHEMA) {
+            return at > begun;
         }
         if (mine.mode() == KeyMode.REFERENCED) {
             return theirs.mode() == KeyMode.REMOVED && at > begun;
