@@ -21,6 +21,10 @@ enum Flaw {
     LEAVES_CHUNKS_OPEN,
     /** Where every replica executes: what is sent to be certified does not say which rows it wrote. */
     CERTIFIES_WITHOUT_KEYS,
+    /** Where every replica executes: what is sent to be certified does not say that it depends on the schema. */
+    CERTIFIES_WITHOUT_SCHEMA,
+    /** Where every replica executes: a schema change takes no turn, and asks to be compared only with what is ordered after it was sent. */
+    CHANGES_SCHEMA_BESIDE_ROWS,
     /** Where every replica executes: a commit asks to be compared only with what is ordered after it was sent, whatever had run. */
     CLAIMS_TO_HAVE_EXECUTED_ALL,
     /** Where every replica executes: a transaction that gave way to another's change is taken for aborted, although it was sent. */

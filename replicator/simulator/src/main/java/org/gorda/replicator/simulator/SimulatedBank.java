@@ -37,6 +37,7 @@ final class SimulatedBank {
 
     private int committed;
     private int forced;
+    private long schema;
 
     SimulatedBank() {
         Arrays.fill(balances, OPENING_BALANCE);
@@ -58,6 +59,16 @@ final class SimulatedBank {
 
     long balance(int account) {
         return balances[account];
+    }
+
+    /** How often the schema was changed. */
+    long schema() {
+        return schema;
+    }
+
+    /** How many transactions were applied. */
+    int transactions() {
+        return applied.size();
     }
 
     /** The same at all times. */
@@ -83,7 +94,17 @@ final class SimulatedBank {
         if (position.index() <= latest) {
             throw new DivergenceException(position + " is applied after " + latest);
         }
-        if (balances[transfer.from()] != transfer.fromBefore() || balances[transfer.to()] != transfer.toBefore()) {
+        if (transfer.schema() != schema) {
+            throw new DivergenceException(
+                    transfer + " at " + position + " ran on another schema than " + schema + ", which is there");
+        }
+        if (transfer.changesSchema()) {
+            if (transfer.fromBefore() != applied.size()) {
+                throw new DivergenceException(transfer + " at " + position + " has not seen all " + applied.size()
+                        + " before it, and changes the schema");
+            }
+        } else if (balances[transfer.from()] != transfer.fromBefore()
+                || balances[transfer.to()] != transfer.toBefore()) {
             throw new DivergenceException(transfer + " at " + position + " ran on other balances than "
                     + balances[transfer.from()] + " and " + balances[transfer.to()] + ", which are there");
         }
@@ -96,6 +117,7 @@ final class SimulatedBank {
     private void append(Position position, Transfer transfer) {
         balances[transfer.from()] -= transfer.amount();
         balances[transfer.to()] += transfer.amount();
+        schema += transfer.changesSchema() ? 1 : 0;
         long before = applied.isEmpty() ? 0 : applied.get(applied.size() - 1).fingerprint();
         long fingerprint = new Hash64()
                 .add(before)
@@ -134,6 +156,7 @@ final class SimulatedBank {
         Arrays.fill(balances, OPENING_BALANCE);
         present.clear();
         applied.clear();
+        schema = 0;
         for (Applied each : content) {
             present.add(each.transfer().id());
             append(each.position(), each.transfer());

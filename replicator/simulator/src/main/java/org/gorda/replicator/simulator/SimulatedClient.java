@@ -16,11 +16,13 @@ final class SimulatedClient {
     private static final long THINK_NANOS_MAX = 60_000_000L;
     private static final long ANSWER_NANOS = 4_000_000_000L;
     private static final long ASK_AGAIN_NANOS = 1_500_000_000L;
+    private static final int CHANGES_SCHEMA_OF = 12;
     private static final double ANSWER_LOST = 0.01;
     private static final double ASKS_ANYWAY = 0.02;
 
     private final SimulatedCluster cluster;
     private final SplittableRandom random;
+    private final SplittableRandom schemaRandom;
     private final SessionId session;
     private SimulatedHost target;
     private long number;
@@ -34,6 +36,7 @@ final class SimulatedClient {
     SimulatedClient(SimulatedCluster cluster, int number) {
         this.cluster = cluster;
         this.random = cluster.simulation.random("client " + number);
+        this.schemaRandom = cluster.simulation.random("schema " + number);
         this.session = new SessionId(random.nextLong(), random.nextLong());
         this.target = cluster.anyHost(random);
     }
@@ -74,6 +77,7 @@ final class SimulatedClient {
         int from = random.nextInt(SimulatedBank.ACCOUNTS);
         int to = (from + 1 + random.nextInt(SimulatedBank.ACCOUNTS - 1)) % SimulatedBank.ACCOUNTS;
         long amount = 1L + random.nextInt(100);
+        boolean changesSchema = cluster.changesSchema && schemaRandom.nextInt(CHANGES_SCHEMA_OF) == 0;
         long asked = ++question;
         SimulatedReplica replica = target.replica;
         if (replica == null) {
@@ -84,8 +88,8 @@ final class SimulatedClient {
         replica.execute(
                 id,
                 from,
-                to,
-                amount,
+                changesSchema ? from : to,
+                changesSchema ? 0 : amount,
                 answer -> reply(() -> {
                     if (question == asked) {
                         answered(id, answer, next);

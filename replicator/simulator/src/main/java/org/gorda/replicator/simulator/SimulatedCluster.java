@@ -37,6 +37,9 @@ final class SimulatedCluster {
     /** Whether every replica executes, or a primary. */
     final boolean everywhere;
 
+    /** Whether clients change the schema now and then. */
+    final boolean changesSchema;
+
     /** Whether commits are answered only when they are on the executing replica's own disk. */
     final boolean flushesBeforeAnswer;
 
@@ -58,6 +61,7 @@ final class SimulatedCluster {
         this.witness = new Witness(simulation);
         this.flaw = flaw;
         this.everywhere = everywhere;
+        this.changesSchema = seed % 3 == 0;
         SplittableRandom random = simulation.random("cluster");
         flushesBeforeAnswer = random.nextInt(4) == 0;
         durability = random.nextInt(3) == 0 ? Service.Durability.SYNCED : Service.Durability.WRITTEN;

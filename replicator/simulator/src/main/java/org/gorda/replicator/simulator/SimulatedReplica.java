@@ -51,8 +51,12 @@ final class SimulatedReplica implements GroupListener, Effects {
         final int to;
         final long amount;
         final long epoch;
-        final long begun;
         final Consumer<Answer> client;
+
+        /** Moved on when its turn to change the schema comes. */
+        long begun;
+
+        boolean hasTurn;
 
         /** What it has read and written, while its rows are locked. */
         @Nullable
@@ -71,8 +75,12 @@ final class SimulatedReplica implements GroupListener, Effects {
             this.client = client;
         }
 
+        boolean changesSchema() {
+            return from == to;
+        }
+
         boolean holds(Transfer other) {
-            return transfer != null && (other.touches(from) || other.touches(to));
+            return transfer != null && (changesSchema() || other.touches(from) || other.touches(to));
         }
 
         /** As when a lock on a table or in an index stands for rows that are not the transaction's own. */
@@ -86,6 +94,9 @@ final class SimulatedReplica implements GroupListener, Effects {
     private static final long STATEMENT_NANOS_MAX = 4_000_000L;
     private static final long CHUNK_NANOS_MAX = 300_000_000L;
     private static final long RETRY_NANOS = 50_000_000L;
+    private static final long TURN_WAIT_NANOS = 3_000_000_000L;
+    private static final long TURN_RENEWAL_NANOS = 1_000_000_000L;
+    private static final long TURN_UNRENEWED_NANOS = 3_000_000_000L;
 
     private final SimulatedCluster cluster;
     private final SimulatedHost host;
@@ -99,6 +110,10 @@ final class SimulatedReplica implements GroupListener, Effects {
     private final List<Local> toRelease = new ArrayList<>();
     private final Map<Long, Consumer<Outcome>> closing = new LinkedHashMap<>();
 
+    /** Whose turn it is to change the schema, one after the other, with when it is over unless it is renewed. */
+    private final Map<TransactionId, Long> turns = new LinkedHashMap<>();
+
+    private long turnsMoved;
     private View view = new View(List.of(), List.of(), Optional.empty(), false);
     private Position last = Position.START;
     private boolean storedFound;
@@ -216,8 +231,48 @@ final class SimulatedReplica implements GroupListener, Effects {
             }
             Local begun = new Local(id, from, to, amount, core.epoch(), visibleIndex, client);
             open.put(id, begun);
+            if (begun.changesSchema() && cluster.everywhere && cluster.flaw != Flaw.CHANGES_SCHEMA_BESIDE_ROWS) {
+                begun.hasTurn = true;
+                renewTurn(begun);
+                awaitTurn(begun, cluster.simulation.now() + TURN_WAIT_NANOS);
+                return;
+            }
             later(random.nextLong(STATEMENT_NANOS_MAX), "statement", () -> change(begun));
         });
+    }
+
+    private void renewTurn(Local local) {
+        if (!local.answered) {
+            trySend(new ReplicaMessage.SchemaTurn(local.id, false));
+            later(TURN_RENEWAL_NANOS, "renew turn", () -> renewTurn(local));
+        }
+    }
+
+    private void awaitTurn(Local local, long deadlineNanos) {
+        if (local.answered) {
+            return;
+        }
+        if (local.id.equals(currentTurn()) && visibleIndex >= turnsMoved) {
+            local.begun = visibleIndex;
+            later(random.nextLong(STATEMENT_NANOS_MAX), "statement", () -> change(local));
+        } else if (cluster.simulation.now() > deadlineNanos) {
+            answer(local, Answer.ABORTED);
+        } else {
+            later(RETRY_NANOS / 10, "await turn", () -> awaitTurn(local, deadlineNanos));
+        }
+    }
+
+    private @Nullable TransactionId currentTurn() {
+        turns.values().removeIf(end -> cluster.simulation.now() >= end);
+        return turns.isEmpty() ? null : turns.keySet().iterator().next();
+    }
+
+    private void trySend(ReplicaMessage message) {
+        try {
+            group.multicast(ReplicaMessage.encode(message), Duration.ZERO);
+        } catch (GroupException e) {
+            cluster.simulation.note("not sent");
+        }
     }
 
     private void change(Local local) {
@@ -225,7 +280,16 @@ final class SimulatedReplica implements GroupListener, Effects {
             return;
         }
         Transfer transfer = new Transfer(
-                local.id, local.from, bank.balance(local.from), local.to, bank.balance(local.to), local.amount);
+                local.id,
+                local.from,
+                local.changesSchema() ? bank.transactions() : bank.balance(local.from),
+                local.to,
+                bank.balance(local.to),
+                local.amount,
+                bank.schema());
+        if (local.hasTurn) {
+            makeWayFor(transfer);
+        }
         boolean locked = open.values().stream().anyMatch(other -> other.holds(transfer))
                 || bank.isBeingApplied(local.from)
                 || bank.isBeingApplied(local.to);
@@ -250,13 +314,23 @@ final class SimulatedReplica implements GroupListener, Effects {
             answer(local, Answer.ABORTED);
             return;
         }
+        if (!local.hasTurn && (currentTurn() != null || visibleIndex < turnsMoved)) {
+            later(RETRY_NANOS / 10, "await room", () -> committing(local));
+            return;
+        }
         int chunks = random.nextInt(4) == 0 ? 1 + random.nextInt(Transfer.CHUNKS_MAX) : 0;
         long epoch = early ? core.epoch() : local.epoch;
-        long executed = cluster.flaw == Flaw.CLAIMS_TO_HAVE_EXECUTED_ALL
-                ? group.lastCommitted().index() + 10
-                : visibleIndex;
+        boolean claims = cluster.flaw == Flaw.CLAIMS_TO_HAVE_EXECUTED_ALL
+                || (cluster.flaw == Flaw.CHANGES_SCHEMA_BESIDE_ROWS && local.changesSchema());
+        long executed = claims ? group.lastCommitted().index() + 10 : local.hasTurn ? local.begun : visibleIndex;
         boolean withKeys = cluster.everywhere && cluster.flaw != Flaw.CERTIFIES_WITHOUT_KEYS;
-        send(local, epoch, visibleIndex, local.transfer.messages(epoch, local.begun, executed, chunks, withKeys), 0);
+        boolean withSchema = cluster.everywhere && cluster.flaw != Flaw.CERTIFIES_WITHOUT_SCHEMA;
+        send(
+                local,
+                epoch,
+                visibleIndex,
+                local.transfer.messages(epoch, local.begun, executed, chunks, withKeys, withSchema),
+                0);
     }
 
     /** Sends the next of a transaction's messages; others' come between. */
@@ -319,6 +393,9 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (!local.answered) {
             local.answered = true;
             open.remove(local.id);
+            if (local.hasTurn) {
+                trySend(new ReplicaMessage.SchemaTurn(local.id, true));
+            }
             local.client.accept(answer);
         }
     }
@@ -572,7 +649,14 @@ final class SimulatedReplica implements GroupListener, Effects {
     public void lease(long request, MemberId asker, @Nullable LeasedRange range) {}
 
     @Override
-    public void schemaTurn(TransactionId id, Position position, boolean ends) {}
+    public void schemaTurn(TransactionId id, Position position, boolean ends) {
+        if (ends) {
+            turns.remove(id);
+        } else {
+            turns.put(id, cluster.simulation.now() + TURN_UNRENEWED_NANOS);
+        }
+        turnsMoved = position.index();
+    }
 
     @Override
     public void verify(long request, Position position) {

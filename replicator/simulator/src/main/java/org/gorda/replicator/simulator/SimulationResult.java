@@ -12,6 +12,7 @@ import java.time.Duration;
  * @param acknowledged transactions whose clients were told that they are committed, in the end or at once
  * @param aborted transactions whose clients were told that they did not happen
  * @param inDoubt transactions whose clients had to ask another time for the outcome
+ * @param schemaChanges transactions that changed the schema and were committed
  * @param epochs how often a primary was proclaimed
  * @param crashes how often a replica's process was killed or failed
  * @param partitions how often links were cut
@@ -28,6 +29,7 @@ public record SimulationResult(
         int acknowledged,
         int aborted,
         int inDoubt,
+        int schemaChanges,
         int epochs,
         int crashes,
         int partitions,

@@ -106,6 +106,7 @@ public final class SimulationRun {
                 witness.answered(true),
                 witness.answered(false),
                 cluster.inDoubt,
+                witness.schemaChanges(),
                 witness.epochs(),
                 cluster.crashes,
                 faults.partitions,

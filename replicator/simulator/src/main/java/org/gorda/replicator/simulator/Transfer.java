@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.gorda.gapi.Content;
+import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.SqlType;
 import org.gorda.gapi.TableShape;
@@ -16,21 +17,23 @@ import org.gorda.replicator.core.ReplicaMessage;
 
 /**
  * A write set of the simulated bank: an amount goes from one account to another. Carries what the transaction has read, so that
- * whoever applies it notices if it ran on anything else. Immutable.
+ * whoever applies it notices if it ran on anything else. One from an account to itself stands for a change of the schema, which must see
+ * all that is before it. Immutable.
  *
- * @param fromBefore the balance that the transaction found
+ * @param fromBefore the balance that the transaction found; how many transactions it found, if it changes the schema
  * @param toBefore the balance that the transaction found
+ * @param schema how often the schema had been changed where it ran
  */
-record Transfer(TransactionId id, int from, long fromBefore, int to, long toBefore, long amount) {
+record Transfer(TransactionId id, int from, long fromBefore, int to, long toBefore, long amount, long schema) {
 
     private static final TableShape BANK = new TableShape("", "BANK", List.of(), List.of());
 
     /** Such a write set never needs one. */
     private static final Path NO_SPOOL = Path.of("none");
 
-    private static final int BYTES = 2 * Integer.BYTES + 3 * Long.BYTES;
+    private static final int BYTES = 2 * Integer.BYTES + 4 * Long.BYTES;
     private static final int CHUNK_BYTES = 7;
-    static final int CHUNKS_MAX = BYTES / CHUNK_BYTES;
+    static final int CHUNKS_MAX = 4;
 
     private ByteBuffer encode() {
         return ByteBuffer.allocate(BYTES)
@@ -39,6 +42,7 @@ record Transfer(TransactionId id, int from, long fromBefore, int to, long toBefo
                 .putInt(to)
                 .putLong(toBefore)
                 .putLong(amount)
+                .putLong(schema)
                 .flip();
     }
 
@@ -47,8 +51,9 @@ record Transfer(TransactionId id, int from, long fromBefore, int to, long toBefo
      *
      * @param chunks how many precede the last one
      * @param withKeys whether they say which rows were written
+     * @param withSchema whether they say that they depend on the schema, or change it
      */
-    List<ByteBuffer> messages(long epoch, long begun, long executed, int chunks, boolean withKeys) {
+    List<ByteBuffer> messages(long epoch, long begun, long executed, int chunks, boolean withKeys, boolean withSchema) {
         List<ByteBuffer> messages = new ArrayList<>();
         ByteBuffer encoded = encode();
         for (int number = 0; number < chunks; number++) {
@@ -56,19 +61,22 @@ record Transfer(TransactionId id, int from, long fromBefore, int to, long toBefo
             ReplicaMessage.putChunkHeader(chunk, id, epoch, executed, number, 0);
             messages.add(chunk.put(cut(encoded, CHUNK_BYTES)).flip());
         }
-        ByteBuffer last = writeSet(encoded, withKeys).precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
+        ByteBuffer last = writeSet(encoded, withKeys, withSchema).precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
         ReplicaMessage.putWriteSetHeader(last, id, epoch, begun, executed, chunks);
         messages.add(last.rewind());
         return messages;
     }
 
-    private WriteSet writeSet(ByteBuffer rest, boolean withKeys) {
+    private WriteSet writeSet(ByteBuffer rest, boolean withKeys, boolean withSchema) {
         WriteSetWriter out = new WriteSetWriter(ReplicaMessage.WRITE_SET_HEADER_BYTES, 1 << 20, NO_SPOOL);
         out.insert(BANK, 1);
         out.putBytes(SqlType.VARBINARY, rest.array(), rest.arrayOffset() + rest.position(), rest.remaining());
-        if (withKeys) {
+        if (withKeys && !changesSchema()) {
             out.key(KeyMode.WRITTEN, from);
             out.key(KeyMode.WRITTEN, to);
+        }
+        if (withSchema) {
+            out.key(changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
         }
         return out.finish();
     }
@@ -88,10 +96,14 @@ record Transfer(TransactionId id, int from, long fromBefore, int to, long toBefo
         ByteBuffer in = ByteBuffer.allocate(BYTES);
         chunks.forEach(chunk -> in.put(chunk.duplicate()));
         in.put(reader.readBytes()).flip();
-        return new Transfer(id, in.getInt(), in.getLong(), in.getInt(), in.getLong(), in.getLong());
+        return new Transfer(id, in.getInt(), in.getLong(), in.getInt(), in.getLong(), in.getLong(), in.getLong());
+    }
+
+    boolean changesSchema() {
+        return from == to;
     }
 
     boolean touches(int account) {
-        return from == account || to == account;
+        return from == account || to == account || changesSchema();
     }
 }

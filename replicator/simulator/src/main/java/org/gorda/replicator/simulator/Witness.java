@@ -45,6 +45,10 @@ final class Witness {
         return history.isEmpty() ? 0 : history.lastKey();
     }
 
+    int schemaChanges() {
+        return (int) truth.schema();
+    }
+
     int epochs() {
         return epochs.size();
     }

@@ -19,12 +19,15 @@ class SimulationRunTest {
         long count = Long.getLong("gorda.seeds", 300);
         long acknowledged = 0;
         int crashes = 0;
+        int schemaChanges = 0;
         for (long seed = first; seed < first + count; seed++) {
             SimulationResult result = SimulationRun.run(seed);
             acknowledged += result.acknowledged();
             crashes += result.crashes();
+            schemaChanges += SimulationRun.isEverywhere(seed) ? result.schemaChanges() : 0;
         }
         assertThat(acknowledged).as("something must have happened").isGreaterThan(count * 50);
+        assertThat(schemaChanges).as("and been changed").isGreaterThan((int) count / 2);
         assertThat(crashes).as("something must have gone wrong").isGreaterThan((int) count);
     }
 
