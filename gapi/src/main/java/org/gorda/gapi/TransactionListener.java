@@ -17,8 +17,13 @@ public interface TransactionListener {
         return 0;
     }
 
+    /** Up to which place in the order anybody may have seen anything in the database: not less than {@link #visible}. */
+    default long seen() {
+        return visible();
+    }
+
     /**
-     * Waits until the database shows everything up to a place in the order that {@link #visible} was, here or at another replica. An
+     * Waits until the database shows everything up to a place in the order that {@link #seen} was, here or at another replica. An
      * interrupt ends that: who waits may hold locks.
      *
      * @throws RefusedException if that takes too long

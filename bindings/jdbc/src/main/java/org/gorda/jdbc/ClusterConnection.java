@@ -488,12 +488,14 @@ final class ClusterConnection implements InvocationHandler {
                 row.next();
                 position = row.getLong(1);
             }
+            if (!autoCommit) {
+                physical.rollback();
+            }
             try (PreparedStatement wait = reading.prepareStatement("CALL GORDA.AWAIT_POSITION(?)")) {
                 wait.setLong(1, position);
                 wait.execute();
             }
             if (!autoCommit) {
-                physical.rollback();
                 reading.rollback();
             }
         } catch (SQLException e) {

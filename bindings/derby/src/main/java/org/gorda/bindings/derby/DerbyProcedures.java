@@ -36,11 +36,10 @@ public final class DerbyProcedures {
     }
 
     /**
-     * Up to which place in the order this replica shows everything: all that the caller has committed or read here. {@code VALUES
-     * GORDA.POSITION()}.
+     * A place in the order: all that the caller has committed or read here is up to there. {@code VALUES GORDA.POSITION()}.
      */
     public static long position() throws SQLException {
-        return caller("POSITION").database().listener().visible();
+        return caller("POSITION").database().listener().seen();
     }
 
     /** Waits until this replica shows everything up to what {@link #position} was elsewhere. {@code CALL GORDA.AWAIT_POSITION(number)}. */

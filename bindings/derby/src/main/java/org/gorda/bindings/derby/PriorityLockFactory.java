@@ -14,7 +14,6 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.apache.derby.iapi.jdbc.ConnectionContext;
 import org.apache.derby.iapi.services.daemon.Serviceable;
@@ -259,7 +258,7 @@ public final class PriorityLockFactory implements LockFactory {
     private boolean contended(CompatibilitySpace space, Lockable ref, Object qualifier, int timeout, Attempt attempt)
             throws StandardException {
         if (space == applier) {
-            return contendedByWinner(space, ref, qualifier, attempt, applied, () -> true);
+            return contendedByWinner(null, space, ref, qualifier, attempt, applied);
         }
         ReflectedConnection connection = connections.get(space);
         if (connection == null) {
@@ -273,9 +272,7 @@ public final class PriorityLockFactory implements LockFactory {
         try {
             // Who refused it before it was known to wait has not woken it.
             meetRefusal(connection);
-            return (connection.wins()
-                            && contendedByWinner(space, ref, qualifier, attempt, () -> null, connection::wins))
-                    || attempt.lock(timeout);
+            return contendedByWinner(connection, space, ref, qualifier, attempt, () -> null) || attempt.lock(timeout);
         } catch (StandardException e) {
             throwIfRefused(connection);
             throw e;
@@ -284,20 +281,23 @@ public final class PriorityLockFactory implements LockFactory {
         }
     }
 
-    /** @return false if it did not get the lock while it won, or in time */
+    /**
+     * @param client whose request it is; null if it is the applier's
+     * @return false if it did not get the lock while it won, or in time
+     */
     private boolean contendedByWinner(
+            @Nullable ReflectedConnection client,
             CompatibilitySpace space,
             Lockable ref,
             Object qualifier,
             Attempt attempt,
-            Supplier<@Nullable RowKey> row,
-            BooleanSupplier wins)
+            Supplier<@Nullable RowKey> row)
             throws StandardException {
         long start = System.nanoTime();
-        while (wins.getAsBoolean()) {
+        while (client == null || client.wins()) {
             long waited = System.nanoTime() - start;
             for (ReflectedConnection blocker : blockers(space, ref, qualifier)) {
-                if (space == applier || !blocker.isOurs()) {
+                if (client == null || (blocker != client && !blocker.isOurs())) {
                     rollBackFor(blocker, waited, row);
                 }
             }

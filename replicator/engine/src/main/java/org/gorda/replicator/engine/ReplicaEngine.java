@@ -31,6 +31,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.Content;
@@ -120,7 +121,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final CheckpointFile checkpoints;
     private final long run = ThreadLocalRandom.current().nextLong();
     private final ReentrantLock order = new ReentrantLock();
-    private final Condition progress = order.newCondition();
+
+    /** For clients that wait: not {@link #order}, which the delivery has while it waits for their locks. Held for an instant only. */
+    private final ReentrantLock waiters = new ReentrantLock();
+
+    private final Condition progress = waiters.newCondition();
     private final ReplicaCore core;
     private final Map<TransactionId, SuspendedCommit> inFlight = new ConcurrentHashMap<>();
     private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
@@ -533,38 +538,43 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void awaitGate() {
-        lockOrder();
         openWrites.decrementAndGet();
         try {
-            long left = QUIET_WAIT.toNanos();
-            while (gateClosed) {
-                if (left <= 0) {
-                    throw refuse(Refusal.Cause.OVERDUE, "writes are held up by a verification: try again");
-                }
-                left = awaitProgress(left);
+            if (!awaitProgress(() -> !gateClosed, System.nanoTime() + QUIET_WAIT.toNanos())) {
+                throw refuse(Refusal.Cause.OVERDUE, "writes are held up by a verification: try again");
             }
         } finally {
-            order.unlock();
             openWrites.incrementAndGet();
         }
     }
 
-    /** For a client, whose locks the delivery may wait for while it has the order. */
-    private void lockOrder() {
+    /** Waits in a client's thread, keeping an interrupt for later; false if it takes too long. */
+    private boolean awaitProgress(BooleanSupplier done, long deadline) {
         try {
-            order.lockInterruptibly();
+            waiters.lockInterruptibly();
+            try {
+                while (!done.getAsBoolean()) {
+                    long left = deadline - System.nanoTime();
+                    if (left <= 0) {
+                        return false;
+                    }
+                    progress.awaitNanos(left);
+                }
+                return true;
+            } finally {
+                waiters.unlock();
+            }
         } catch (InterruptedException e) {
             throw interrupted();
         }
     }
 
-    /** Waits for {@link #progress}, keeping an interrupt for later; returns what is left of the time. */
-    @SuppressWarnings("WaitNotInLoop") // the callers loop
-    private long awaitProgress(long nanos) {
+    private void signalProgress() {
+        waiters.lock();
         try {
-            return progress.awaitNanos(nanos);
-        } catch (InterruptedException e) {
-            throw interrupted();
+            progress.signalAll();
+        } finally {
+            waiters.unlock();
         }
     }
 
@@ -814,24 +824,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void awaitVisible(long index, long deadline, Refusal.Cause otherwise) {
-        if (visibleIndex >= index) {
-            return;
+        if (visibleIndex < index && !awaitProgress(() -> visibleIndex >= index, deadline)) {
+            throw refuse(
+                    otherwise,
+                    "replica " + configuration.self() + " is behind: it shows everything up to " + visibleIndex
+                            + ", wanted is " + index);
         }
-        lockOrder();
-        try {
-            while (visibleIndex < index) {
-                long left = deadline - System.nanoTime();
-                if (left <= 0) {
-                    throw refuse(
-                            otherwise,
-                            "replica " + configuration.self() + " is behind: it shows everything up to " + visibleIndex
-                                    + ", wanted is " + index);
-                }
-                awaitProgress(left);
-            }
-        } finally {
-            order.unlock();
-        }
+    }
+
+    @Override
+    public long seen() {
+        return executedIndex;
     }
 
     // ----------------------------------------------------------------------------------------------- the group tells
@@ -928,7 +931,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         executedIndex = Math.max(executedIndex, index);
         if (index > visibleIndex) {
             visibleIndex = index;
-            progress.signalAll();
+            signalProgress();
         }
     }
 
@@ -1319,7 +1322,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     verifications.remove(verifications.keySet().iterator().next());
                 }
             }
-            progress.signalAll();
             if (waiting != null) {
                 waiting.complete(result);
             }
@@ -1498,13 +1500,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             Thread.currentThread().interrupt();
             throw new ReplicaException("interrupted during the verification", e);
         } finally {
-            order.lock();
-            try {
-                gateClosed = false;
-                progress.signalAll();
-            } finally {
-                order.unlock();
-            }
+            gateClosed = false;
+            signalProgress();
         }
     }
 

@@ -33,13 +33,15 @@ final class SchemaTurns {
     final class Own {
         private final TransactionId id;
 
-        /** Until when it is renewed. */
-        private volatile long endNanos;
-
         private volatile long begun;
 
-        /** Guarded by this. */
+        /** Guarded by this, as what follows. */
         private boolean ended;
+
+        private boolean isRenewed = true;
+
+        /** Until when it is renewed. */
+        private long endNanos;
 
         private Own(TransactionId id, long endNanos) {
             this.id = id;
@@ -61,6 +63,7 @@ final class SchemaTurns {
                 while (!ended) {
                     wait(RENEWAL.toMillis());
                     if (!ended && System.nanoTime() - endNanos > 0) {
+                        isRenewed = false;
                         return;
                     }
                     if (!ended) {
@@ -70,6 +73,13 @@ final class SchemaTurns {
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             }
+        }
+
+        /** It has come, and lasts from now on. */
+        private synchronized boolean begin(long visible) {
+            begun = visible;
+            endNanos = System.nanoTime() + patience.toNanos();
+            return isRenewed;
         }
 
         /** The others may go on. Sent after each renewal. */
@@ -156,9 +166,7 @@ final class SchemaTurns {
                 TransactionId current = current();
                 boolean first = id.equals(current);
                 long shown = visible.getAsLong();
-                if (first && shown >= lastMoved) {
-                    own.begun = shown;
-                    own.endNanos = System.nanoTime() + patience.toNanos();
+                if (first && shown >= lastMoved && own.begin(shown)) {
                     return own;
                 }
                 pause(

@@ -489,6 +489,37 @@ class CertificationTest {
                 .isEqualTo(6);
     }
 
+    /** It holds what the delivery needs, by which alone its wait could end. */
+    @Test
+    void whoWaitsForAPositionMakesWay() throws Exception {
+        execute(0, "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)", "INSERT INTO T VALUES (1, 1)");
+        awaitEverywhere();
+        try (Connection connection = cluster.connect(1);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.executeUpdate("UPDATE T SET N = 2 WHERE ID = 1");
+            long next;
+            try (ResultSet position = statement.executeQuery("VALUES GORDA.POSITION()")) {
+                position.next();
+                next = position.getLong(1) + 1;
+            }
+            Future<Boolean> update =
+                    clients.submit(() -> transaction(0, (other, change) -> change.executeUpdate("UPDATE T SET N = 3")));
+            long begin = System.nanoTime();
+            assertThatThrownBy(() -> {
+                        statement.execute("CALL GORDA.AWAIT_POSITION(" + next + ")");
+                        statement.execute("CALL GORDA.AWAIT_POSITION(" + (next + 1000) + ")");
+                    })
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+            connection.rollback();
+            assertThat(update.get(20, TimeUnit.SECONDS)).isTrue();
+            awaitEverywhere();
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(20));
+        }
+        assertThat(number(1, "SELECT N FROM T")).isEqualTo(3);
+    }
+
     /** Of one table, on one replica and on several. None knows of the others, and each finds what those before it did. */
     @Test
     void schemaChangesAtOnceWaitForEachOther() throws Exception {
