@@ -16,10 +16,12 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
+import org.awaitility.core.ConditionTimeoutException;
 import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
@@ -102,18 +104,29 @@ final class StateTransferTest {
 
     /** Waits until a replica has received a part of its database; returns who gives it. */
     private static ReplicaProcess awaitReceived(ReplicaGroup group, ReplicaProcess joiner, double part) {
-        String donor = Awaitility.await(joiner.name() + " receives")
-                .atMost(WAIT)
-                .pollInterval(Duration.ofMillis(50))
-                .until(
-                        () -> {
-                            Matcher progress =
-                                    PROGRESS.matcher(status(group, joiner).explanation());
-                            return progress.matches() && number(progress.group(2)) >= part * number(progress.group(3))
-                                    ? progress.group(1)
-                                    : "";
-                        },
-                        found -> !found.isEmpty());
+        AtomicReference<NodeStatus> seen = new AtomicReference<>();
+        String donor;
+        try {
+            donor = Awaitility.await(joiner.name() + " receives")
+                    .atMost(WAIT)
+                    .pollInterval(Duration.ofMillis(50))
+                    .until(
+                            () -> {
+                                NodeStatus status = status(group, joiner);
+                                seen.set(status);
+                                Matcher progress = PROGRESS.matcher(status.explanation());
+                                return progress.matches()
+                                                && number(progress.group(2)) >= part * number(progress.group(3))
+                                        ? progress.group(1)
+                                        : "";
+                            },
+                            found -> !found.isEmpty());
+        } catch (ConditionTimeoutException e) {
+            throw new AssertionError(
+                    joiner.name() + " does not receive a database but says: " + seen + "\nand wrote:\n"
+                            + joiner.output(),
+                    e);
+        }
         return group.replicas().stream()
                 .filter(replica -> status(group, replica).self().equals(donor))
                 .findFirst()

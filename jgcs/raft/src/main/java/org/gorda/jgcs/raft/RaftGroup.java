@@ -639,6 +639,9 @@ final class RaftGroup
         }
         long termAtTarget = term;
         reactor.execute(() -> {
+            if (target <= storage.checkpoint().index()) {
+                return; // the leader has replaced the log meanwhile
+            }
             Checkpoint checkpoint =
                     new Checkpoint(target, termAtTarget, member.core().configurationAt(target), incarnations.encode());
             in(disk, () -> {

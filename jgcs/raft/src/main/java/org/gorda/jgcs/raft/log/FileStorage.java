@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
@@ -500,7 +501,16 @@ public final class FileStorage implements Storage {
             return List.of();
         }
         List<Entry> read = new ArrayList<>();
-        guard(() -> holding.getValue().read(fromIndex, toIndex, bytesMax, read));
+        guard(() -> {
+            try {
+                holding.getValue().read(fromIndex, toIndex, bytesMax, read);
+            } catch (ClosedChannelException e) {
+                if (segments.get(holding.getKey()) == holding.getValue()) {
+                    throw e;
+                }
+                read.clear(); // removed meanwhile, as not needed any more or replaced by a checkpoint
+            }
+        });
         return read;
     }
 

@@ -14,6 +14,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
@@ -530,6 +532,29 @@ class FileStorageTest {
         assertThat(found.standing()).isEqualTo(Standing.CERTAIN);
         assertThat(found.base()).isEqualTo(5);
         assertEqual(found.entries(), Directory.entries(6, 7, 6, 23), "installed");
+    }
+
+    /** As the disk's thread does for its own checkpoint while the leader's replaces the log. */
+    @Test
+    void readsNothingOrEverythingWhileTheLogIsReplaced() throws Exception {
+        for (int i = 0; i < 30; i++) {
+            Directory replaced = new Directory(temporary.resolve("replaced" + i));
+            replaced.fill(large());
+            try (FileStorage storage = replaced.storage()) {
+                storage.open(entry -> {});
+                CompletableFuture<Void> reading = CompletableFuture.runAsync(() -> {
+                    for (long next = 1; next < 9; next++) {
+                        List<Entry> entries = storage.read(1 + next % 6, 9, 1);
+                        if (!entries.isEmpty()) {
+                            assertThat(entries.get(0).index()).isEqualTo(1 + next % 6);
+                        }
+                    }
+                });
+                storage.install(checkpoint(20, 6));
+                reading.get(30, TimeUnit.SECONDS);
+                assertThat(storage.read(1, 9, 1)).isEmpty();
+            }
+        }
     }
 
     @Test
