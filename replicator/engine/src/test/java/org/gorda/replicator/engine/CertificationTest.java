@@ -548,14 +548,18 @@ class CertificationTest {
         cluster.assertIdentical();
     }
 
-    /** As by a program that makes what it needs if it is not there. */
-    @Test
-    void aSchemaChangeThatFailedHoldsUpNobody() throws Exception {
+    private void createTablesTAndU() throws SQLException {
         execute(
                 0,
                 "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)",
                 "CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)");
         awaitEverywhere();
+    }
+
+    /** As by a program that makes what it needs if it is not there. */
+    @Test
+    void aSchemaChangeThatFailedHoldsUpNobody() throws Exception {
+        createTablesTAndU();
         try (Connection connection = cluster.connect(0);
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
@@ -597,11 +601,7 @@ class CertificationTest {
                 directory.resolve("short"),
                 3,
                 builder -> builder.protocol(ReplicationProtocol.CERTIFICATION).commitTimeout(Duration.ofSeconds(2)));
-        execute(
-                0,
-                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)",
-                "CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)");
-        awaitEverywhere();
+        createTablesTAndU();
         try (Connection connection = cluster.connect(0);
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);

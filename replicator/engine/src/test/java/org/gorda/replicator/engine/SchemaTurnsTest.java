@@ -50,7 +50,9 @@ class SchemaTurnsTest {
             Thread.onSpinWait();
         }
         deliver(MINE, 6, false);
-        TimeUnit.SECONDS.sleep(2);
+        while (sent.size() < 2) {
+            TimeUnit.MILLISECONDS.sleep(10); // until it is renewed
+        }
         assertThat(taken).isNotDone();
         deliver(MINE, 7, false);
         deliver(DEAD, 8, true);
