@@ -56,7 +56,7 @@ public final class FileStorage implements Storage {
     private final FileChannel lockChannel;
     private final StateFile state;
     private final Mark mark;
-    private final EntryCache cache = new EntryCache(CACHE_BYTES);
+    private final EntryCache cache;
     private final ConcurrentNavigableMap<Long, Segment> segments = new ConcurrentSkipListMap<>();
     private final Object checkpointFile = new Object();
     private Identity identity;
@@ -69,6 +69,12 @@ public final class FileStorage implements Storage {
      * @throws GroupException if the directory is in use, belongs to another member or group, or is damaged
      */
     public FileStorage(GroupConfiguration configuration, LongSupplier randomAdmission) {
+        this(configuration, randomAdmission, CACHE_BYTES);
+    }
+
+    /** With a cache of that size, whatever the heap. */
+    FileStorage(GroupConfiguration configuration, LongSupplier randomAdmission, long cacheBytes) {
+        cache = new EntryCache(cacheBytes);
         directory = configuration.directory();
         segmentBytes = configuration.segmentBytes();
         synced = configuration.durability() == Service.Durability.SYNCED;
@@ -412,8 +418,11 @@ public final class FileStorage implements Storage {
         });
     }
 
+    /** Unless another thread does: what is not needed any more may be replaced by a checkpoint just then. */
     private void remove(Segment segment) throws IOException {
-        segments.remove(segment.firstIndex);
+        if (!segments.remove(segment.firstIndex, segment)) {
+            return;
+        }
         segment.close();
         Files.delete(segment.path);
         DurableFiles.forceDirectory(directory);

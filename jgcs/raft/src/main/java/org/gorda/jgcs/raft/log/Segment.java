@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -34,7 +35,10 @@ final class Segment implements Closeable {
     private final TreeMap<Long, Long> marks = new TreeMap<>();
 
     private final Object forcing = new Object();
+
+    /** Written with both locks, read with either. */
     private boolean closed;
+
     private long lastIndex;
     private long end;
     private long lastMark;
@@ -204,8 +208,15 @@ final class Segment implements Closeable {
         end = newEnd;
     }
 
-    /** Reads entries from {@code fromIndex} to {@code toIndex}, at least one, up to about {@code bytesMax} bytes. */
+    /**
+     * Reads entries from {@code fromIndex} to {@code toIndex}, at least one, up to about {@code bytesMax} bytes.
+     *
+     * @throws ClosedChannelException if the segment was closed
+     */
     synchronized void read(long fromIndex, long toIndex, int bytesMax, List<Entry> target) throws IOException {
+        if (closed) {
+            throw new ClosedChannelException();
+        }
         long start = offsetOf(fromIndex);
         long stop = Math.min(end, start + Math.max(bytesMax, Entry.HEADER_BYTES));
         byte[] buffer = readAt(start, (int) (stop - start));
@@ -287,8 +298,9 @@ final class Segment implements Closeable {
         }
     }
 
+    /** Waits for who reads or forces: the system gives the file's number to the next one that is opened. */
     @Override
-    public void close() throws IOException {
+    public synchronized void close() throws IOException {
         synchronized (forcing) {
             closed = true;
             file.close();

@@ -51,12 +51,20 @@ record Directory(Path path) {
         }
     }
 
-    FileStorage storage(Service.Durability durability) {
-        GroupConfiguration configuration = GroupConfiguration.builder("bank", SELF, path)
+    private GroupConfiguration configuration(Service.Durability durability) {
+        return GroupConfiguration.builder("bank", SELF, path)
                 .durability(durability)
                 .segmentBytes(1 << 20)
                 .build();
-        return new FileStorage(configuration, () -> ADMISSION);
+    }
+
+    FileStorage storage(Service.Durability durability) {
+        return new FileStorage(configuration(durability), () -> ADMISSION);
+    }
+
+    /** Reads all but the newest entry from the files. */
+    FileStorage storageWithoutCache() {
+        return new FileStorage(configuration(Service.Durability.WRITTEN), () -> ADMISSION, 1);
     }
 
     FileStorage storage() {

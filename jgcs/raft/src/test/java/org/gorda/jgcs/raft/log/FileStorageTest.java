@@ -8,13 +8,18 @@ import ch.qos.logback.classic.Logger;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
@@ -537,23 +542,89 @@ class FileStorageTest {
     /** As the disk's thread does for its own checkpoint while the leader's replaces the log. */
     @Test
     void readsNothingOrEverythingWhileTheLogIsReplaced() throws Exception {
-        for (int i = 0; i < 30; i++) {
+        for (int i = 0; i < 100; i++) {
             Directory replaced = new Directory(temporary.resolve("replaced" + i));
             replaced.fill(large());
-            try (FileStorage storage = replaced.storage()) {
+            try (FileStorage storage = replaced.storageWithoutCache()) {
                 storage.open(entry -> {});
+                CyclicBarrier together = new CyclicBarrier(2);
                 CompletableFuture<Void> reading = CompletableFuture.runAsync(() -> {
-                    for (long next = 1; next < 9; next++) {
+                    await(together);
+                    for (long next = 1; next < 100; next++) {
                         List<Entry> entries = storage.read(1 + next % 6, 9, 1);
                         if (!entries.isEmpty()) {
                             assertThat(entries.get(0).index()).isEqualTo(1 + next % 6);
                         }
                     }
                 });
+                await(together);
                 storage.install(checkpoint(20, 6));
                 reading.get(30, TimeUnit.SECONDS);
                 assertThat(storage.read(1, 9, 1)).isEmpty();
             }
+        }
+    }
+
+    /** What is not in the cache: the file is closed when it is removed. */
+    @Test
+    void readsAllOfASegmentOrIsToldThatItIsClosed() throws Exception {
+        int closed = 0;
+        for (int i = 0; i < 100; i++) {
+            Segment segment = Segment.create(Files.createDirectories(temporary.resolve("segment" + i)), 1);
+            segment.append(large());
+            CyclicBarrier together = new CyclicBarrier(2);
+            CompletableFuture<Void> reading = CompletableFuture.runAsync(() -> {
+                await(together);
+                for (long next = 0; next < 100; next++) {
+                    List<Entry> entries = new ArrayList<>();
+                    try {
+                        segment.read(1 + next % 9, 9, 1, entries);
+                    } catch (IOException e) {
+                        throw new UncheckedIOException(e);
+                    }
+                    assertThat(entries.get(0).index()).isEqualTo(1 + next % 9);
+                }
+            });
+            await(together);
+            segment.close();
+            try {
+                reading.get(30, TimeUnit.SECONDS);
+            } catch (ExecutionException e) {
+                assertThat(e).rootCause().isInstanceOf(ClosedChannelException.class);
+                closed++;
+            }
+        }
+        assertThat(closed).isPositive();
+    }
+
+    /** As the disk's thread does after its own checkpoint while the leader's replaces the log. */
+    @Test
+    void trimsWhileTheLogIsReplaced() throws Exception {
+        for (int i = 0; i < 100; i++) {
+            Directory replaced = new Directory(temporary.resolve("trimmed" + i));
+            replaced.fill(large());
+            try (FileStorage storage = replaced.storage()) {
+                storage.open(entry -> {});
+                storage.prepare(checkpoint(8, 3));
+                storage.adopt(checkpoint(8, 3));
+                CyclicBarrier together = new CyclicBarrier(2);
+                CompletableFuture<Void> trimming = CompletableFuture.runAsync(() -> {
+                    await(together);
+                    storage.trim();
+                });
+                await(together);
+                storage.install(checkpoint(20, 6));
+                trimming.get(30, TimeUnit.SECONDS);
+            }
+            assertThat(replaced.segments()).isEqualTo(List.of(replaced.segment(21)));
+        }
+    }
+
+    private static void await(CyclicBarrier together) {
+        try {
+            together.await();
+        } catch (InterruptedException | BrokenBarrierException e) {
+            throw new IllegalStateException(e);
         }
     }
 
