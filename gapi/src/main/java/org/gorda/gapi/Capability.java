@@ -8,6 +8,8 @@ public enum Capability {
     SCHEMA_CHANGES,
     /** The keys a transaction wrote, removed and referenced, so that conflicts can be decided elsewhere. */
     CERTIFICATION_KEYS,
+    /** What a SERIALIZABLE transaction has read, by the same keys. */
+    READ_SETS,
     /** Changes of others are applied together with their position in one transaction, without triggers and cascades. */
     APPLY,
     /** A local transaction can be rolled back from another thread, whatever it is doing. */

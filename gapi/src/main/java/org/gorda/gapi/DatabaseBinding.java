@@ -25,9 +25,9 @@ public interface DatabaseBinding {
 
     /**
      * Makes a database of what {@link ReflectedDatabase#snapshot} wrote; it is on disk afterwards, and opened like any other. If that is
-     * interrupted there is no database.
+     * interrupted there is no database, or the whole one.
      *
-     * @param snapshot a directory, which is not changed
+     * @param snapshot a directory, which may become the database; as long as it is there, it is whole and not changed
      * @throws ReflectionException if there is no snapshot, if there is a database already, or if it cannot be made
      */
     void load(Path snapshot, DatabaseConfiguration configuration);

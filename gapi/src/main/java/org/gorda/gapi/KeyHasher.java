@@ -23,13 +23,18 @@ public final class KeyHasher {
 
     private final Hash64 hash = new Hash64();
 
-    /** Identifies a primary key, a unique constraint, or with no columns a table, on all replicas and engines. */
+    /** Identifies a primary key or a unique constraint, or with no columns a table, on all replicas and engines. */
     public static long constraint(String schema, String table, List<String> columns) {
         Hash64 identity = new Hash64();
         addTo(identity, schema);
         addTo(identity, table);
         columns.forEach(column -> addTo(identity, column));
         return identity.value();
+    }
+
+    /** The key of a table, whose rows a transaction has changed or read. */
+    static long table(String schema, String table) {
+        return new KeyHasher().begin(constraint(schema, table, List.of())).value();
     }
 
     private static void addTo(Hash64 hash, String text) {

@@ -2,7 +2,8 @@ package org.gorda.gapi;
 
 /**
  * What a transaction did to a key. Written against written, written against removed, removed against removed and removed against
- * referenced conflict; references do not conflict with writes, or all children of one parent would.
+ * referenced conflict; references do not conflict with writes, or all children of one parent would. Read conflicts with what comes
+ * before it in the order and is written, removed or changed, and with nothing that comes after it.
  */
 public enum KeyMode {
     /** A row with this key was inserted or updated. */
@@ -10,7 +11,16 @@ public enum KeyMode {
     /** The key ceased to exist: its row was deleted, or given another key. */
     REMOVED(2),
     /** A row that refers to this key of a parent table was inserted, or made to refer to it. */
-    REFERENCED(3);
+    REFERENCED(3),
+    /**
+     * The key was looked for, whether it was there or not, and what was found must not have changed until the commit; only of transactions
+     * that are SERIALIZABLE.
+     */
+    READ(4),
+    /** Some rows of the table were changed that the key stands for. */
+    CHANGED(5),
+    /** As {@link #READ}, but no lock has kept what was found as it was. */
+    READ_UNLOCKED(6);
 
     private final byte code;
 
@@ -27,6 +37,9 @@ public enum KeyMode {
             case 1 -> WRITTEN;
             case 2 -> REMOVED;
             case 3 -> REFERENCED;
+            case 4 -> READ;
+            case 5 -> CHANGED;
+            case 6 -> READ_UNLOCKED;
             default -> throw new MalformedWriteSetException("unknown mode of a key " + code);
         };
     }

@@ -15,6 +15,7 @@ public final class TableShape {
     private final List<Column> columns;
     private final List<Integer> key;
     private final long fingerprint;
+    private final long hash;
 
     /**
      * Describes a table.
@@ -28,17 +29,18 @@ public final class TableShape {
         this.name = name;
         this.columns = List.copyOf(columns);
         this.key = List.copyOf(key);
-        Hash64 hash = new Hash64();
-        addText(hash, schema);
-        addText(hash, name);
+        Hash64 described = new Hash64();
+        addText(described, schema);
+        addText(described, name);
         for (Column column : columns) {
-            addText(hash, column.name());
-            hash.add(column.type().code());
+            addText(described, column.name());
+            described.add(column.type().code());
         }
         for (int position : key) {
-            hash.add(position);
+            described.add(position);
         }
-        this.fingerprint = hash.value();
+        this.fingerprint = described.value();
+        this.hash = KeyHasher.table(schema, name);
     }
 
     private static void addText(Hash64 hash, String text) {
@@ -69,6 +71,11 @@ public final class TableShape {
      */
     public long fingerprint() {
         return fingerprint;
+    }
+
+    /** The certification key that stands for the rows of the table, whatever its columns are. */
+    public long hash() {
+        return hash;
     }
 
     @Override

@@ -30,6 +30,18 @@ public interface TransactionListener {
      */
     default void awaitVisible(long index) {}
 
+    /** Whether transactions are to {@link #pace} themselves. */
+    default boolean isPacing() {
+        return false;
+    }
+
+    /**
+     * Called before {@link #begin} if {@link #isPacing}: waits, so that no replica falls too far behind. An interrupt ends that: who waits may hold locks.
+     *
+     * @throws RefusedException to refuse the change; the transaction goes on without it
+     */
+    default void pace() {}
+
     /**
      * A transaction is about to make its first change.
      *

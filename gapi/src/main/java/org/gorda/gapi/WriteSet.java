@@ -2,7 +2,9 @@ package org.gorda.gapi;
 
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.Map;
 import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What one transaction has changed, encoded as {@link WriteSetWriter} describes. {@link WriteSetReader} reads it. Of a large one only
@@ -22,9 +24,12 @@ public final class WriteSet {
     private final long precedingLength;
     private final Content preceding;
     private final List<TableShape> shapes;
+    private final Map<Long, RowKey> reads;
 
-    WriteSet(byte[] bytes, int offset, int length, Content preceding, List<TableShape> shapes) {
+    WriteSet(
+            byte[] bytes, int offset, int length, Content preceding, List<TableShape> shapes, Map<Long, RowKey> reads) {
         this.shapes = shapes;
+        this.reads = reads;
         this.bytes = bytes;
         this.offset = offset;
         this.length = length;
@@ -73,7 +78,7 @@ public final class WriteSet {
             buffer.duplicate().get(bytes);
             offset = 0;
         }
-        WriteSet decoded = new WriteSet(bytes, offset, length, preceding, List.of());
+        WriteSet decoded = new WriteSet(bytes, offset, length, preceding, List.of(), Map.of());
         CRC32C crc = new CRC32C();
         crc.update(bytes, offset + 8, length - 8);
         int stored = ByteBuffer.wrap(bytes, offset + 4, 4).getInt();
@@ -105,6 +110,11 @@ public final class WriteSet {
     /** Its tables as {@link WriteSetReader#tableIndex} counts them; none where it was decoded. */
     public List<TableShape> shapes() {
         return shapes;
+    }
+
+    /** What has that key and was read; null if nothing was, or where it was decoded. */
+    public @Nullable RowKey read(long keyHash) {
+        return reads.get(keyHash);
     }
 
     /** How many bytes it has, with what precedes it. */
@@ -161,7 +171,7 @@ public final class WriteSet {
         return bytes;
     }
 
-    /** How many keys it touches. */
+    /** How many keys it touches, or has read. */
     public int keys() {
         return keys;
     }

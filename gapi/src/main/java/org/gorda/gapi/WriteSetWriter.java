@@ -12,7 +12,9 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.zip.CRC32C;
 
 /**
@@ -42,7 +44,7 @@ import java.util.zip.CRC32C;
 public final class WriteSetWriter {
 
     static final byte MAGIC = 'W';
-    static final byte VERSION = 2;
+    static final byte VERSION = 3;
     static final int HEADER_BYTES = 28;
 
     /** Added to the code of a value's type: it is encoded in pieces. */
@@ -84,6 +86,7 @@ public final class WriteSetWriter {
     private long[] keyHashes = new long[16];
     private byte[] keyModes = new byte[16];
     private int keyCount;
+    private final Map<Long, RowKey> reads = new HashMap<>();
     private int statementCount;
 
     /** How far a write set had come, to cut it back to. */
@@ -126,6 +129,7 @@ public final class WriteSetWriter {
         tableCount = 0;
         keyCount = 0;
         statementCount = 0;
+        reads.clear();
     }
 
     /** Whether there is a {@link #statement} among the changes. */
@@ -233,7 +237,7 @@ public final class WriteSetWriter {
         putNumber(tableCount++);
     }
 
-    /** A key the transaction wrote, removed or referenced. */
+    /** A key of a row that the transaction wrote, removed or referenced. */
     public void key(KeyMode mode, long hash) {
         if (keyCount == keyHashes.length) {
             keyHashes = Arrays.copyOf(keyHashes, keyCount * 2);
@@ -241,6 +245,19 @@ public final class WriteSetWriter {
         }
         keyHashes[keyCount] = hash;
         keyModes[keyCount++] = mode.code();
+    }
+
+    /** Adds the keys of the tables whose rows were changed, for those that have read more than single rows. */
+    public void keysOfTables() {
+        for (int i = 0; i < tableCount; i++) {
+            key(KeyMode.CHANGED, tables[i].hash());
+        }
+    }
+
+    /** A key the transaction has read; see {@link ReadSet}. */
+    void read(RowKey row, KeyMode mode, long hash) {
+        reads.put(hash, row);
+        key(mode, hash);
     }
 
     // ------------------------------------------------------------------------------------------------------ values
@@ -588,6 +605,6 @@ public final class WriteSetWriter {
         int length = size - headroom;
         bytes = new byte[Math.max(1024, Math.min(Integer.highestOneBit(length) * 2, KEPT_BYTES_MAX))];
         List<TableShape> shapes = Arrays.asList(Arrays.copyOf(tables, tableCount));
-        return new WriteSet(finished, headroom, length, spool, shapes);
+        return new WriteSet(finished, headroom, length, spool, shapes, Map.copyOf(reads));
     }
 }

@@ -34,6 +34,11 @@ final class StatusCommand implements Callable<Integer> {
     /** What the command ends with. */
     private record Report(boolean healthy, Map<String, NodeStatus> replicas, Map<String, String> missing) {}
 
+    private static String why(NodeStatus status) {
+        String slower = status.pacedFor();
+        return slower == null ? status.explanation() : status.explanation() + "; waits for " + slower;
+    }
+
     @Override
     public Integer call() {
         NodeClient client = new NodeClient();
@@ -41,15 +46,15 @@ final class StatusCommand implements Callable<Integer> {
         Map<String, NodeStatus> replicas = new TreeMap<>();
         Map<String, String> missing = new TreeMap<>();
         output.line(String.format(
-                "%-21s %-12s %-8s %6s %10s %10s %6s  %s",
-                "REPLICA", "STATE", "ROLE", "EPOCH", "APPLIED", "ORDERED", "LAG", "WHY"));
+                "%-21s %-12s %-8s %6s %10s %10s %6s %6s  %s",
+                "REPLICA", "STATE", "ROLE", "EPOCH", "APPLIED", "ORDERED", "LAG", "PACED", "WHY"));
         any.services().forEach((member, service) -> {
             try {
                 NodeStatus status = client.status(service);
                 replicas.put(member, status);
                 output.line(String.format(
                         Locale.ROOT,
-                        "%-21s %-12s %-8s %6d %10d %10d %6d  %s",
+                        "%-21s %-12s %-8s %6d %10d %10d %6d %5.0f%%  %s",
                         member,
                         status.state(),
                         status.role(),
@@ -57,7 +62,8 @@ final class StatusCommand implements Callable<Integer> {
                         status.applied(),
                         status.ordered(),
                         status.lag(),
-                        status.explanation()));
+                        100 * status.paced(),
+                        why(status)));
             } catch (ReplicaException e) {
                 missing.put(member, String.valueOf(e.getMessage()));
                 output.line(String.format("%-21s %-12s %s", member, "no answer", e.getMessage()));

@@ -1,7 +1,11 @@
 package org.gorda.bindings.derby;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.derby.catalog.UUID;
 import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.iapi.sql.dictionary.ColumnDescriptor;
@@ -16,6 +20,8 @@ import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.types.DataTypeDescriptor;
+import org.apache.derby.iapi.types.DataValueDescriptor;
+import org.apache.derby.iapi.types.StringDataValue;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.SqlType;
@@ -50,6 +56,40 @@ record CapturedTable(
      */
     record Key(long identity, List<Integer> columns, boolean nullsAreEqual) {}
 
+    /**
+     * A heap or an index.
+     *
+     * @param indexed the positions from 1 of an index's columns, in its order; none for a heap
+     */
+    record Container(CapturedTable table, List<Integer> indexed) {
+
+        boolean isPrimaryKey() {
+            return !indexed.isEmpty() && indexed.equals(table.primaryKey());
+        }
+    }
+
+    /** The key by which replicas find a row; only if there is one. */
+    Key primary() {
+        for (Key key : uniqueKeys) {
+            if (key.columns().equals(primaryKey)) {
+                return key;
+            }
+        }
+        throw new IllegalStateException(shape + " has no primary key");
+    }
+
+    /**
+     * Adds a column's value to a key. Where a collation takes different texts for equal, all are taken for equal.
+     *
+     * @param position from 1
+     */
+    void addColumn(KeyHasher hasher, int position, DataValueDescriptor value, DerbyValues values)
+            throws StandardException {
+        if (derbyTypes.get(position - 1).getCollationType() == StringDataValue.COLLATION_TYPE_UCS_BASIC) {
+            values.hash(types.get(position - 1), value, hasher);
+        }
+    }
+
     CapturedTable withShape(TableShape same) {
         return new CapturedTable(same, types, derbyTypes, primaryKey, uniqueKeys, foreignKeys, obstacle);
     }
@@ -68,22 +108,59 @@ record CapturedTable(
         return schema.startsWith("SYS") || schema.equals("NULLID");
     }
 
-    /** Looks up the table of a heap; null if it is none that can be changed by clients. */
-    static @Nullable CapturedTable ofHeap(LanguageConnectionContext lcc, long heapId) throws StandardException {
+    /** Looks up the table of a heap or an index; null if it is none that can be changed by clients. */
+    static @Nullable Container inContainer(LanguageConnectionContext lcc, long id) throws StandardException {
         DataDictionary dictionary = lcc.getDataDictionary();
         // In a nested transaction, as the compiler does, so that no locks on the catalogue stay with the client's
         // transaction.
         lcc.beginNestedTransaction(true);
         try {
-            ConglomerateDescriptor heap = dictionary.getConglomerateDescriptor(heapId);
-            if (heap == null) {
+            ConglomerateDescriptor container = dictionary.getConglomerateDescriptor(id);
+            if (container == null) {
                 return null; // a declared temporary table
             }
-            TableDescriptor table = dictionary.getTableDescriptor(heap.getTableID());
-            if (table == null || table.getTableType() != TableDescriptor.BASE_TABLE_TYPE) {
+            TableDescriptor table = dictionary.getTableDescriptor(container.getTableID());
+            if (table == null
+                    || table.getTableType() != TableDescriptor.BASE_TABLE_TYPE
+                    || isSystemSchema(table.getSchemaName())) {
                 return null;
             }
-            return isSystemSchema(table.getSchemaName()) ? null : of(dictionary, table);
+            List<Integer> columns =
+                    container.isIndex() ? list(container.getIndexDescriptor().baseColumnPositions()) : List.of();
+            return new Container(of(dictionary, table), columns);
+        } finally {
+            lcc.commitNestedTransaction();
+        }
+    }
+
+    /** A table and all that are connected with it by foreign keys: whose constraints a change of it may violate. */
+    static List<TableShape> related(LanguageConnectionContext lcc, UUID tableId) throws StandardException {
+        DataDictionary dictionary = lcc.getDataDictionary();
+        Map<UUID, TableShape> found = new LinkedHashMap<>();
+        lcc.beginNestedTransaction(true);
+        try {
+            Deque<TableDescriptor> next = new ArrayDeque<>();
+            next.add(dictionary.getTableDescriptor(tableId));
+            while (!next.isEmpty()) {
+                TableDescriptor table = next.remove();
+                if (found.containsKey(table.getUUID())) {
+                    continue;
+                }
+                found.put(table.getUUID(), of(dictionary, table).shape());
+                ConstraintDescriptorList constraints = dictionary.getConstraintDescriptors(table);
+                for (int i = 0; i < constraints.size(); i++) {
+                    ConstraintDescriptor constraint = constraints.elementAt(i);
+                    if (constraint instanceof ForeignKeyConstraintDescriptor foreign) {
+                        next.add(foreign.getReferencedConstraint().getTableDescriptor());
+                    } else if (constraint instanceof ReferencedKeyConstraintDescriptor key) {
+                        ConstraintDescriptorList children = key.getForeignKeyConstraints(ConstraintDescriptor.ALL);
+                        for (int child = 0; child < children.size(); child++) {
+                            next.add(children.elementAt(child).getTableDescriptor());
+                        }
+                    }
+                }
+            }
+            return List.copyOf(found.values());
         } finally {
             lcc.commitNestedTransaction();
         }

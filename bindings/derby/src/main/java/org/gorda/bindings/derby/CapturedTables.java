@@ -10,7 +10,7 @@ import org.gorda.gapi.TableShape;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tables that were changed since the last schema change, by their heaps: to ask the catalogue for each statement would cost more than
+ * The tables that were used since the last schema change, by their heaps and indexes: to ask the catalogue for each statement would cost more than
  * all the rest of the capture. While a transaction that changes the schema is open nothing is kept. Thread-safe.
  */
 final class CapturedTables {
@@ -18,18 +18,18 @@ final class CapturedTables {
     private final Map<TableShape, TableShape> shapes = new ConcurrentHashMap<>();
     private final Set<LanguageConnectionContext> schemaChanges = ConcurrentHashMap.newKeySet();
     private final AtomicLong ended = new AtomicLong();
-    private volatile Map<Long, CapturedTable> byHeap = new ConcurrentHashMap<>();
+    private volatile Map<Long, CapturedTable.Container> byContainer = new ConcurrentHashMap<>();
 
     /** The connection's transaction changes the schema; it may have told so before. */
     void schemaChangeBegins(LanguageConnectionContext connection) {
         schemaChanges.add(connection);
-        byHeap = new ConcurrentHashMap<>();
+        byContainer = new ConcurrentHashMap<>();
     }
 
     /** The connection's transaction has ended, or the connection; it need not have changed the schema. */
     void schemaChangeEnded(LanguageConnectionContext connection) {
         if (schemaChanges.contains(connection)) {
-            byHeap = new ConcurrentHashMap<>();
+            byContainer = new ConcurrentHashMap<>();
             schemaChanges.remove(connection);
             ended.incrementAndGet();
         }
@@ -42,30 +42,38 @@ final class CapturedTables {
 
     /** For tests. */
     int kept() {
-        return byHeap.size();
+        return byContainer.size();
     }
 
     /** The table of a heap, null if it is none that can be changed by clients. */
     @Nullable
     CapturedTable ofHeap(LanguageConnectionContext lcc, long heapId) throws StandardException {
+        CapturedTable.Container heap = inContainer(lcc, heapId);
+        return heap == null ? null : heap.table();
+    }
+
+    /** A heap or an index, null if it is of no table that can be changed by clients. */
+    CapturedTable.@Nullable Container inContainer(LanguageConnectionContext lcc, long id) throws StandardException {
         // Taken before the catalogue is asked: what was found before a schema change is put where nobody looks any
         // more.
-        Map<Long, CapturedTable> kept = byHeap;
+        Map<Long, CapturedTable.Container> kept = byContainer;
         // A transaction that changes the catalogue sees what is for none but it.
         boolean changesSchema = lcc.dataDictionaryInWriteMode();
-        CapturedTable known = changesSchema ? null : kept.get(heapId);
+        CapturedTable.Container known = changesSchema ? null : kept.get(id);
         if (known != null) {
             return known;
         }
         boolean keep = !changesSchema && schemaChanges.isEmpty();
-        CapturedTable found = CapturedTable.ofHeap(lcc, heapId);
+        CapturedTable.Container found = CapturedTable.inContainer(lcc, id);
         if (found == null) {
             return null;
         }
-        CapturedTable table = found.withShape(shapes.computeIfAbsent(found.shape(), shape -> shape));
+        TableShape shape = shapes.computeIfAbsent(found.table().shape(), same -> same);
+        CapturedTable.Container container =
+                new CapturedTable.Container(found.table().withShape(shape), found.indexed());
         if (keep) {
-            kept.put(heapId, table);
+            kept.put(id, container);
         }
-        return table;
+        return container;
     }
 }

@@ -9,7 +9,6 @@ import org.apache.derby.iapi.sql.execute.TemporaryRowHolder;
 import org.apache.derby.iapi.store.access.ConglomerateController;
 import org.apache.derby.iapi.types.DataValueDescriptor;
 import org.apache.derby.iapi.types.RowLocation;
-import org.apache.derby.iapi.types.StringDataValue;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
@@ -210,13 +209,13 @@ final class CapturingRowChanger implements RowChanger {
             WriteSetWriter out, DataValueDescriptor[] oldValues, DataValueDescriptor[] newValues, RowLocation location)
             throws StandardException {
         if (!changesPrimaryKey) {
-            CapturedTable.Key primary = primaryKeyOf(table);
+            CapturedTable.Key primary = table.primary();
             if (primaryKeyInRow) {
                 addKey(out, KeyMode.WRITTEN, primary, oldValues);
             } else {
                 KeyHasher hasher = connection.hasher().begin(primary.identity());
                 for (int position : primary.columns()) {
-                    addColumn(hasher, position, fetchedKey(location)[position - 1]);
+                    table.addColumn(hasher, position, fetchedKey(location)[position - 1], connection.values());
                 }
                 out.key(KeyMode.WRITTEN, hasher.value());
             }
@@ -234,13 +233,6 @@ final class CapturingRowChanger implements RowChanger {
         }
     }
 
-    private static CapturedTable.Key primaryKeyOf(CapturedTable table) {
-        return table.uniqueKeys().stream()
-                .filter(key -> key.columns().equals(table.primaryKey()))
-                .findFirst()
-                .orElseThrow();
-    }
-
     /** Adds a key of a row, unless a column is null, which makes it equal to nothing. */
     private void addKey(WriteSetWriter out, KeyMode mode, CapturedTable.Key key, DataValueDescriptor[] values)
             throws StandardException {
@@ -253,17 +245,10 @@ final class CapturingRowChanger implements RowChanger {
                 }
                 hasher.addBoolean(false);
             } else {
-                addColumn(hasher, position, value);
+                table.addColumn(hasher, position, value, connection.values());
             }
         }
         out.key(mode, hasher.value());
-    }
-
-    /** Where a collation takes different texts for equal, all are taken for equal. */
-    private void addColumn(KeyHasher hasher, int position, DataValueDescriptor value) throws StandardException {
-        if (table.derbyTypes().get(position - 1).getCollationType() == StringDataValue.COLLATION_TYPE_UCS_BASIC) {
-            connection.values().hash(types.get(position - 1), value, hasher);
-        }
     }
 
     private void putPrimaryKey(WriteSetWriter out, DataValueDescriptor[] values, RowLocation location)

@@ -225,6 +225,10 @@ final class DerbyDatabase implements ReflectedDatabase {
         return captured.ofHeap(connection, heapId);
     }
 
+    CapturedTable.@Nullable Container container(ReflectedConnection connection, long id) throws StandardException {
+        return captured.inContainer(connection, id);
+    }
+
     /** Whatever a connection did to the schema, it does no more. */
     void sessionEnded(ReflectedConnection connection) {
         captured.schemaChangeEnded(connection);

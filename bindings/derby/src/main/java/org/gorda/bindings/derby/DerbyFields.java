@@ -2,19 +2,26 @@ package org.gorda.bindings.derby;
 
 import java.lang.reflect.Field;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Properties;
 import org.apache.derby.catalog.UUID;
+import org.apache.derby.iapi.services.loader.GeneratedMethod;
 import org.apache.derby.iapi.sql.Statement;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
+import org.apache.derby.iapi.sql.execute.ExecRow;
+import org.apache.derby.iapi.sql.execute.NoPutResultSet;
 import org.jspecify.annotations.Nullable;
 
-/** What Derby's own objects know and have no method to tell. Thread-safe. */
+/** What Derby's own objects know and have no method to tell or to be told. Thread-safe. */
 final class DerbyFields {
 
     private static final Accessor TARGET_PROPERTIES = new Accessor("targetProperties");
     private static final Accessor TARGET_TABLE = new Accessor("targetUUID");
     private static final Accessor COMPILATION_SCHEMA = new Accessor("compilationSchema");
+
+    private static final Accessor START_KEY = new Accessor("startKeyGetter");
+    private static final Accessor CANDIDATE = new Accessor("candidate");
 
     private DerbyFields() {}
 
@@ -28,13 +35,32 @@ final class DerbyFields {
         return (UUID) Objects.requireNonNull(TARGET_TABLE.of(action));
     }
 
+    /** As {@link #targetTable}; null if it is not a statement that changes rows of one table. */
+    static @Nullable UUID targetTableIfAny(ConstantAction action) {
+        return TARGET_TABLE.isIn(action) ? (UUID) TARGET_TABLE.of(action) : null;
+    }
+
     /** The schema in which names without one were looked for when the statement was compiled; null if it was none. */
     static @Nullable SchemaDescriptor compilationSchema(Statement statement) {
         return (SchemaDescriptor) COMPILATION_SCHEMA.of(statement);
     }
 
+    /** Gives a scan what it evaluates each time that it is opened. */
+    static void startKey(NoPutResultSet scan, GeneratedMethod startKey) {
+        START_KEY.set(scan, startKey);
+    }
+
+    /** The row that a scan copies before each time that it is opened. */
+    static ExecRow candidate(NoPutResultSet scan) {
+        return (ExecRow) Objects.requireNonNull(CANDIDATE.of(scan));
+    }
+
+    static void candidate(NoPutResultSet scan, ExecRow row) {
+        CANDIDATE.set(scan, row);
+    }
+
     /** A field of that name, of whatever class. */
-    private static final class Accessor extends ClassValue<Field> {
+    private static final class Accessor extends ClassValue<Optional<Field>> {
 
         private final String name;
 
@@ -43,22 +69,40 @@ final class DerbyFields {
         }
 
         @Override
-        protected Field computeValue(Class<?> type) {
+        protected Optional<Field> computeValue(Class<?> type) {
             for (Class<?> at = type; at != null; at = at.getSuperclass()) {
                 for (Field field : at.getDeclaredFields()) {
                     if (field.getName().equals(name)) {
                         field.setAccessible(true);
-                        return field;
+                        return Optional.of(field);
                     }
                 }
             }
-            throw new IllegalStateException(type + " has no " + name + ": unknown Derby version");
+            return Optional.empty();
+        }
+
+        boolean isIn(Object owner) {
+            return get(owner.getClass()).isPresent();
+        }
+
+        private Field in(Object owner) {
+            return get(owner.getClass())
+                    .orElseThrow(() -> new IllegalStateException(
+                            owner.getClass() + " has no " + name + ": unknown Derby version"));
         }
 
         @Nullable
         Object of(Object owner) {
             try {
-                return get(owner.getClass()).get(owner);
+                return in(owner).get(owner);
+            } catch (IllegalAccessException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+
+        void set(Object owner, Object value) {
+            try {
+                in(owner).set(owner, value);
             } catch (IllegalAccessException e) {
                 throw new IllegalStateException(e);
             }

@@ -2,6 +2,7 @@ package org.gorda.bindings.derby;
 
 import java.io.IOException;
 import java.nio.channels.FileChannel;
+import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -11,6 +12,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.gorda.gapi.ReflectionException;
 
@@ -36,9 +38,8 @@ final class DerbySnapshot {
         try {
             requireRoom(database, target);
             delete(unfinished);
-            try (CallableStatement backup = connection.prepareCall("CALL SYSCS_UTIL.SYSCS_BACKUP_DATABASE(?)")) {
-                backup.setString(1, unfinished.toString());
-                backup.execute();
+            try {
+                backup(connection, unfinished);
                 Files.move(unfinished.resolve(database.getFileName()), target, StandardCopyOption.ATOMIC_MOVE);
             } finally {
                 delete(unfinished);
@@ -46,6 +47,15 @@ final class DerbySnapshot {
         } catch (IOException e) {
             throw new ReflectionException(
                     "a snapshot of " + database + " cannot be written to " + target + ": " + e, e);
+        }
+    }
+
+    private static void backup(Connection connection, Path target) throws SQLException, IOException {
+        try (SteadyForce force = new SteadyForce(target);
+                CallableStatement backup = connection.prepareCall("CALL SYSCS_UTIL.SYSCS_BACKUP_DATABASE(?)")) {
+            backup.setString(1, target.toString());
+            backup.execute();
+            force.end();
         }
     }
 
@@ -73,19 +83,17 @@ final class DerbySnapshot {
             throw new ReflectionException(
                     "a snapshot cannot be loaded to " + database + ", which exists: move it out of the way first");
         }
-        Path unfinished = unfinished(database);
+        Path parent = Objects.requireNonNull(database.toAbsolutePath().getParent());
         try {
-            delete(unfinished);
+            Files.createDirectories(parent);
+            delete(unfinished(database)); // left by a drop or a load that was interrupted
+            forceAll(snapshot);
             try {
-                copy(snapshot, unfinished);
-                Files.move(unfinished, database, StandardCopyOption.ATOMIC_MOVE);
-            } finally {
-                delete(unfinished);
+                Files.move(snapshot, database, StandardCopyOption.ATOMIC_MOVE);
+            } catch (AtomicMoveNotSupportedException e) { // it lies on another disk
+                copy(snapshot, database);
             }
-            Path parent = database.toAbsolutePath().getParent();
-            if (parent != null) {
-                force(parent);
-            }
+            force(parent);
         } catch (IOException e) {
             throw new ReflectionException(
                     "the snapshot " + snapshot + " cannot be loaded to " + database + ": " + e, e);
@@ -109,25 +117,30 @@ final class DerbySnapshot {
         return target.resolveSibling(target.getFileName() + ".unfinished");
     }
 
-    private static void copy(Path from, Path to) throws IOException {
-        for (Path source : everythingIn(from)) {
-            Path target = to.resolve(from.relativize(source));
-            if (Files.isDirectory(source)) {
-                Files.createDirectories(target);
-            } else {
-                Files.copy(source, target);
-                force(target);
+    private static void copy(Path snapshot, Path database) throws IOException {
+        Path unfinished = unfinished(database);
+        try {
+            try (SteadyForce force = new SteadyForce(unfinished)) {
+                for (Path source : everythingIn(snapshot)) {
+                    Files.copy(source, unfinished.resolve(snapshot.relativize(source)));
+                }
+                force.end();
             }
-        }
-        for (Path directory : everythingIn(to)) {
-            if (Files.isDirectory(directory)) {
-                force(directory);
-            }
+            forceAll(unfinished);
+            Files.move(unfinished, database, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            delete(unfinished);
         }
     }
 
-    private static void force(Path file) throws IOException {
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+    private static void forceAll(Path tree) throws IOException {
+        for (Path path : everythingIn(tree)) {
+            force(path);
+        }
+    }
+
+    private static void force(Path path) throws IOException {
+        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
             channel.force(true);
         }
     }

@@ -1,12 +1,14 @@
 package org.gorda.bindings.derby;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.UUID;
 import java.util.function.Function;
 import org.apache.derby.iapi.db.Database;
@@ -16,6 +18,7 @@ import org.apache.derby.iapi.services.locks.CompatibilitySpace;
 import org.apache.derby.iapi.sql.Activation;
 import org.apache.derby.iapi.sql.LanguageFactory;
 import org.apache.derby.iapi.sql.ParameterValueSet;
+import org.apache.derby.iapi.sql.ResultSet;
 import org.apache.derby.iapi.sql.conn.StatementContext;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
@@ -33,6 +36,7 @@ import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
+import org.gorda.gapi.ReadSet;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.SessionId;
@@ -50,6 +54,13 @@ import org.jspecify.annotations.Nullable;
 final class ReflectedConnection extends GenericLanguageConnectionContext implements ConnectionContext {
 
     private static final int NO_XA = 0;
+
+    /** The class of SQLSTATE. */
+    private static final String CONSTRAINT_VIOLATION = "23";
+
+    /** With more statements whose cursors may be open, those are forgotten that are closed. */
+    private static final int HOLDERS_KEPT = 256;
+
     private static final long NOT_BEGUN = -1;
 
     private final ReflectedConnectionFactory factory;
@@ -63,6 +74,18 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private final Map<String, WriteSetWriter.Mark> savepoints = new HashMap<>();
     private final Map<String, Long> generated = new LinkedHashMap<>();
     private final LocalGenerators generators = new LocalGenerators();
+
+    /** What was read since the last commit or rollback and must not have changed until the next. */
+    private final ReadSet reads = new ReadSet();
+
+    /** Statements whose cursors may stay open over a commit: what they read counts for the next transaction, too, which goes on reading. */
+    private final Set<Activation> holders = Collections.newSetFromMap(new IdentityHashMap<>());
+
+    /** What SERIALIZABLE statements that change something are at, by their contexts. */
+    private final IdentityHashMap<StatementContext, ConstantAction> changing = new IdentityHashMap<>();
+
+    /** Whether something was read that cannot be told. */
+    private boolean readsUntold;
 
     private final SessionId session = SessionId.of(UUID.randomUUID());
     private long lastNumber;
@@ -246,6 +269,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         if (getTransactionExecute().isGlobal()) {
             throw noDistributedTransactions();
         }
+        if (database.listener().isPacing()) {
+            waiting(listener -> {
+                listener.pace();
+                return true;
+            });
+        }
         if (out == null) {
             out = database.newWriter();
             writer = out;
@@ -263,6 +292,33 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         return out;
     }
 
+    /** Whether what is read is to be told when the transaction is committed. */
+    boolean capturesReads() {
+        return isCapturing() && database().wantsKeys();
+    }
+
+    /** What is read, to which a statement is about to add. */
+    ReadSet reads(Activation activation) {
+        if (activation.getResultSetHoldability()) {
+            holders.add(activation);
+        }
+        return reads;
+    }
+
+    /** The client is told that a constraint is violated, and so of rows that no scan has read. */
+    private void captureViolation(ConstantAction changes) {
+        try {
+            org.apache.derby.catalog.UUID target = DerbyFields.targetTableIfAny(changes);
+            if (target == null) {
+                readsUntold = true;
+            } else {
+                CapturedTable.related(this, target).forEach(reads::tableWithoutLock);
+            }
+        } catch (StandardException e) {
+            readsUntold = true;
+        }
+    }
+
     /** A statement that changed keys has ended. */
     void endOfKeyChanges() {
         WriteSetWriter out = writer;
@@ -275,6 +331,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     @Override
     public void validateStmtExecution(ConstantAction action) throws StandardException {
         super.validateStmtExecution(action);
+        if (isSerializable() && capturesReads()) {
+            changing.put(getStatementContext(), action);
+        }
         if (isCapturing() && SchemaChanges.isSchemaChange(action)) {
             Activation activation = getStatementContext().getActivation();
             String text = activation.getPreparedStatement().getSource();
@@ -443,6 +502,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     @Override
     public void popStatementContext(StatementContext context, @Nullable Throwable error) {
         nameForExecution = null;
+        ConstantAction changes = changing.isEmpty() ? null : changing.remove(context);
+        if (changes != null
+                && error instanceof StandardException failure
+                && failure.getSQLState().startsWith(CONSTRAINT_VIOLATION)) {
+            captureViolation(changes);
+        }
         super.popStatementContext(context, error);
         // Not if Derby compiles the statement once more and repeats it.
         if (inTurn
@@ -454,6 +519,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private void beforeStatement(String text) {
         DerbyDatabase database = database();
+        if (holders.size() > HOLDERS_KEPT) {
+            forgetClosedCursors(); // now, because none is being opened
+        }
         if (begunAt == NOT_BEGUN) {
             // Before anything is read: a foreign key's parent is looked up before the first change is made.
             begunAt = database.listener().visible();
@@ -517,7 +585,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         if (open == null || !commitStore || isWithinAtomicStatement(byUser)) {
             checkNotRefused();
             commitThenTellDictionary(commitStore, sync, flag, byUser);
-            begunAt = NOT_BEGUN;
+            committed();
             return;
         }
         if (sync && flag != NO_XA) {
@@ -547,7 +615,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             commit.awaitAnswer(database);
         }
         ended(open, true);
-        begunAt = NOT_BEGUN;
+        committed();
         locks.ended(this);
     }
 
@@ -558,6 +626,13 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
                 return null;
             }
             if (database.wantsKeys()) {
+                if (readsUntold) {
+                    throw DerbyRefusal.unsupported(
+                            "a statement of this SERIALIZABLE transaction has violated a constraint"
+                                    + " of tables that cannot be told: roll back, and use INSERT, UPDATE or DELETE instead of it");
+                }
+                reads.addTo(out);
+                out.keysOfTables();
                 out.key(out.changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
             }
             return out.finish();
@@ -725,8 +800,28 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
+    /** The next statement is the first of another transaction, and cursors may go on. */
+    private void committed() {
+        begunAt = NOT_BEGUN;
+        forgetClosedCursors();
+        if (holders.isEmpty()) {
+            reads.clear();
+        }
+        readsUntold = false;
+    }
+
+    private void forgetClosedCursors() {
+        holders.removeIf(activation -> {
+            ResultSet rows = activation.getResultSet();
+            return rows == null || rows.isClosed();
+        });
+    }
+
     private void rolledBack() {
         begunAt = NOT_BEGUN;
+        holders.clear();
+        reads.clear();
+        readsUntold = false;
         LocalTransaction open = transaction;
         if (open != null) {
             ended(open, false);

@@ -14,8 +14,11 @@ import org.apache.derby.iapi.sql.execute.NoPutResultSet;
 import org.apache.derby.iapi.sql.execute.ResultSetFactory;
 import org.apache.derby.iapi.sql.execute.RowChanger;
 import org.apache.derby.iapi.store.access.DynamicCompiledOpenConglomInfo;
+import org.apache.derby.iapi.store.access.Qualifier;
+import org.apache.derby.iapi.store.access.ScanController;
 import org.apache.derby.iapi.store.access.StaticCompiledOpenConglomInfo;
 import org.apache.derby.iapi.store.access.TransactionController;
+import org.apache.derby.iapi.types.DataValueDescriptor;
 import org.apache.derby.impl.sql.execute.GenericExecutionFactory;
 import org.apache.derby.impl.sql.execute.GenericResultSetFactory;
 import org.apache.derby.shared.common.error.StandardException;
@@ -120,7 +123,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
         return derby;
     }
 
-    /** Sees statements that do not go row by row. */
+    /** Sees statements that do not go row by row, and what is read. */
     private static final class ReflectedResultSetFactory extends GenericResultSetFactory {
 
         private static final String ELSEWHERE = "run it on each replica while GORDA does not run there";
@@ -206,6 +209,314 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     throw DerbyRefusal.unsupported("procedure " + name + " cannot be replicated: " + instead);
                 }
             }
+        }
+
+        // What is read by scans. All others take their rows from these, or look up rows that these have found; but for
+        // those of foreign
+        // keys and of what they cascade to, which certification compares by the keys of parents.
+
+        @Override
+        public NoPutResultSet getTableScanResultSet(
+                Activation activation,
+                long containerId,
+                int scociItem,
+                int resultRowTemplate,
+                int resultSetNumber,
+                @Nullable GeneratedMethod startKey,
+                int startOperator,
+                @Nullable GeneratedMethod stopKey,
+                int stopOperator,
+                boolean sameStartStop,
+                Qualifier @Nullable [] @Nullable [] qualifiers,
+                @Nullable String tableName,
+                @Nullable String overrides,
+                @Nullable String indexName,
+                boolean isConstraint,
+                boolean forUpdate,
+                int columnsItem,
+                int indexColumnsItem,
+                int lockMode,
+                boolean tableLocked,
+                int isolation,
+                boolean oneRow,
+                double estimatedRows,
+                double estimatedCost)
+                throws StandardException {
+            return super.getTableScanResultSet(
+                    activation,
+                    containerId,
+                    scociItem,
+                    resultRowTemplate,
+                    resultSetNumber,
+                    CapturedRead.of(activation, containerId, isolation, startKey, startOperator, sameStartStop),
+                    startOperator,
+                    stopKey,
+                    stopOperator,
+                    sameStartStop,
+                    qualifiers,
+                    tableName,
+                    overrides,
+                    indexName,
+                    isConstraint,
+                    forUpdate,
+                    columnsItem,
+                    indexColumnsItem,
+                    lockMode,
+                    tableLocked,
+                    isolation,
+                    oneRow,
+                    estimatedRows,
+                    estimatedCost);
+        }
+
+        @Override
+        public NoPutResultSet getBulkTableScanResultSet(
+                Activation activation,
+                long containerId,
+                int scociItem,
+                int resultRowTemplate,
+                int resultSetNumber,
+                @Nullable GeneratedMethod startKey,
+                int startOperator,
+                @Nullable GeneratedMethod stopKey,
+                int stopOperator,
+                boolean sameStartStop,
+                Qualifier @Nullable [] @Nullable [] qualifiers,
+                @Nullable String tableName,
+                @Nullable String overrides,
+                @Nullable String indexName,
+                boolean isConstraint,
+                boolean forUpdate,
+                int columnsItem,
+                int indexColumnsItem,
+                int lockMode,
+                boolean tableLocked,
+                int isolation,
+                int rowsPerRead,
+                boolean disableForHoldable,
+                boolean oneRow,
+                double estimatedRows,
+                double estimatedCost)
+                throws StandardException {
+            return super.getBulkTableScanResultSet(
+                    activation,
+                    containerId,
+                    scociItem,
+                    resultRowTemplate,
+                    resultSetNumber,
+                    CapturedRead.of(activation, containerId, isolation, startKey, startOperator, sameStartStop),
+                    startOperator,
+                    stopKey,
+                    stopOperator,
+                    sameStartStop,
+                    qualifiers,
+                    tableName,
+                    overrides,
+                    indexName,
+                    isConstraint,
+                    forUpdate,
+                    columnsItem,
+                    indexColumnsItem,
+                    lockMode,
+                    tableLocked,
+                    isolation,
+                    rowsPerRead,
+                    disableForHoldable,
+                    oneRow,
+                    estimatedRows,
+                    estimatedCost);
+        }
+
+        @Override
+        public NoPutResultSet getMultiProbeTableScanResultSet(
+                Activation activation,
+                long containerId,
+                int scociItem,
+                int resultRowTemplate,
+                int resultSetNumber,
+                @Nullable GeneratedMethod startKey,
+                int startOperator,
+                @Nullable GeneratedMethod stopKey,
+                int stopOperator,
+                boolean sameStartStop,
+                Qualifier @Nullable [] @Nullable [] qualifiers,
+                DataValueDescriptor[] probes,
+                int sortRequired,
+                @Nullable String tableName,
+                @Nullable String overrides,
+                @Nullable String indexName,
+                boolean isConstraint,
+                boolean forUpdate,
+                int columnsItem,
+                int indexColumnsItem,
+                int lockMode,
+                boolean tableLocked,
+                int isolation,
+                boolean oneRow,
+                double estimatedRows,
+                double estimatedCost)
+                throws StandardException {
+            return super.getMultiProbeTableScanResultSet(
+                    activation,
+                    containerId,
+                    scociItem,
+                    resultRowTemplate,
+                    resultSetNumber,
+                    CapturedRead.of(activation, containerId, isolation, startKey, ScanController.NA, false),
+                    startOperator,
+                    stopKey,
+                    stopOperator,
+                    sameStartStop,
+                    qualifiers,
+                    probes,
+                    sortRequired,
+                    tableName,
+                    overrides,
+                    indexName,
+                    isConstraint,
+                    forUpdate,
+                    columnsItem,
+                    indexColumnsItem,
+                    lockMode,
+                    tableLocked,
+                    isolation,
+                    oneRow,
+                    estimatedRows,
+                    estimatedCost);
+        }
+
+        @Override
+        public NoPutResultSet getHashScanResultSet(
+                Activation activation,
+                long containerId,
+                int scociItem,
+                int resultRowTemplate,
+                int resultSetNumber,
+                @Nullable GeneratedMethod startKey,
+                int startOperator,
+                @Nullable GeneratedMethod stopKey,
+                int stopOperator,
+                boolean sameStartStop,
+                Qualifier @Nullable [] @Nullable [] scanQualifiers,
+                Qualifier @Nullable [] @Nullable [] nextQualifiers,
+                int initialCapacity,
+                float loadFactor,
+                int maxCapacity,
+                int hashKeyColumn,
+                @Nullable String tableName,
+                @Nullable String overrides,
+                @Nullable String indexName,
+                boolean isConstraint,
+                boolean forUpdate,
+                int columnsItem,
+                int indexColumnsItem,
+                int lockMode,
+                boolean tableLocked,
+                int isolation,
+                double estimatedRows,
+                double estimatedCost)
+                throws StandardException {
+            return super.getHashScanResultSet(
+                    activation,
+                    containerId,
+                    scociItem,
+                    resultRowTemplate,
+                    resultSetNumber,
+                    CapturedRead.of(activation, containerId, isolation, startKey, startOperator, sameStartStop),
+                    startOperator,
+                    stopKey,
+                    stopOperator,
+                    sameStartStop,
+                    scanQualifiers,
+                    nextQualifiers,
+                    initialCapacity,
+                    loadFactor,
+                    maxCapacity,
+                    hashKeyColumn,
+                    tableName,
+                    overrides,
+                    indexName,
+                    isConstraint,
+                    forUpdate,
+                    columnsItem,
+                    indexColumnsItem,
+                    lockMode,
+                    tableLocked,
+                    isolation,
+                    estimatedRows,
+                    estimatedCost);
+        }
+
+        @Override
+        public NoPutResultSet getDistinctScanResultSet(
+                Activation activation,
+                long containerId,
+                int scociItem,
+                int resultRowTemplate,
+                int resultSetNumber,
+                int hashKeyColumn,
+                @Nullable String tableName,
+                @Nullable String overrides,
+                @Nullable String indexName,
+                boolean isConstraint,
+                int columnsItem,
+                int lockMode,
+                boolean tableLocked,
+                int isolation,
+                double estimatedRows,
+                double estimatedCost)
+                throws StandardException {
+            NoPutResultSet scan = super.getDistinctScanResultSet(
+                    activation,
+                    containerId,
+                    scociItem,
+                    resultRowTemplate,
+                    resultSetNumber,
+                    hashKeyColumn,
+                    tableName,
+                    overrides,
+                    indexName,
+                    isConstraint,
+                    columnsItem,
+                    lockMode,
+                    tableLocked,
+                    isolation,
+                    estimatedRows,
+                    estimatedCost);
+            return CapturedRead.ofAll(scan, activation, containerId, isolation);
+        }
+
+        @Override
+        public NoPutResultSet getLastIndexKeyResultSet(
+                Activation activation,
+                int resultSetNumber,
+                int resultRowTemplate,
+                long containerId,
+                @Nullable String tableName,
+                @Nullable String overrides,
+                @Nullable String indexName,
+                int columnsItem,
+                int lockMode,
+                boolean tableLocked,
+                int isolation,
+                double estimatedRows,
+                double estimatedCost)
+                throws StandardException {
+            NoPutResultSet scan = super.getLastIndexKeyResultSet(
+                    activation,
+                    resultSetNumber,
+                    resultRowTemplate,
+                    containerId,
+                    tableName,
+                    overrides,
+                    indexName,
+                    columnsItem,
+                    lockMode,
+                    tableLocked,
+                    isolation,
+                    estimatedRows,
+                    estimatedCost);
+            return CapturedRead.ofLast(scan, activation, containerId, isolation);
         }
 
         private static boolean isCapturing(Activation activation) {

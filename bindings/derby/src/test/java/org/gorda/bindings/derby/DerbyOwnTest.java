@@ -2,6 +2,7 @@ package org.gorda.bindings.derby;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,11 +17,15 @@ import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionContext;
+import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.tck.BindingTck;
+import org.gorda.gapi.tck.MetaLevel;
 import org.gorda.gapi.tck.TckBinding;
 import org.junit.jupiter.api.Test;
 
@@ -57,6 +62,73 @@ class DerbyOwnTest extends BindingTck {
                 "/* a comment */ ALTER TABLE \"my schema\".\"a table\" -- another\n DROP STATISTICS",
                 "INSERT INTO \"my schema\".\"a table\" VALUES (3, 3)");
         assertEqual();
+    }
+
+    @Test
+    void aStatementCanTellWhatItReadsForItself() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)");
+        for (String level : List.of("UR", "CS", "RS", "RR")) {
+            meta.takeWriteSets();
+            try (Connection connection = connect();
+                    Statement statement = connection.createStatement();
+                    ResultSet rows = statement.executeQuery("SELECT ID FROM T WITH " + level)) {
+                assertThat(rows.next()).isFalse();
+                try (Statement insert = connection.createStatement()) {
+                    insert.execute("INSERT INTO U VALUES (" + level.hashCode() + ")");
+                }
+                connection.commit();
+            }
+            assertThat(reads(meta.takeWriteSets().get(0))).as(level).isEqualTo(level.equals("RR") ? 1 : 0);
+        }
+    }
+
+    @Test
+    void nobodyTellsOfReadingWhatIsNotReplicated() throws SQLException {
+        execute("CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)");
+        meta.takeWriteSets();
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+            statement.execute("DECLARE GLOBAL TEMPORARY TABLE SESSION.X (A INTEGER) NOT LOGGED");
+            statement.execute("INSERT INTO SESSION.X VALUES 1");
+            statement.execute("INSERT INTO U SELECT A FROM SESSION.X WHERE A < (SELECT COUNT(*) FROM SYS.SYSTABLES)");
+            connection.commit();
+        }
+        assertThat(reads(meta.takeWriteSets().get(0))).isZero();
+    }
+
+    @Test
+    void aMergeThatViolatesAConstraintEndsASerializableTransaction() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, U INTEGER UNIQUE)",
+                "CREATE TABLE S (ID INTEGER NOT NULL PRIMARY KEY)",
+                "INSERT INTO T VALUES (1, 1)",
+                "INSERT INTO S VALUES (2)");
+        meta.takeWriteSets();
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+            assertThatThrownBy(() -> statement.execute(
+                            "MERGE INTO T USING S ON T.ID = S.ID WHEN NOT MATCHED THEN INSERT VALUES (S.ID, 1)"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("23505"));
+            statement.execute("INSERT INTO S VALUES (3)");
+            try {
+                connection.commit();
+                assertThat(reads(meta.takeWriteSets().get(0))).isPositive();
+            } catch (SQLException e) {
+                assertThat(e.getSQLState()).isEqualTo("0A000");
+                connection.rollback();
+            }
+            statement.execute("INSERT INTO S VALUES (4)");
+            connection.commit();
+        }
+    }
+
+    private static long reads(WriteSet writeSet) {
+        return IntStream.range(0, writeSet.keys())
+                .filter(i -> writeSet.keyMode(i) == KeyMode.READ)
+                .count();
     }
 
     @Test
@@ -248,6 +320,28 @@ class DerbyOwnTest extends BindingTck {
             connection.rollback();
         }
         assertThat(count(replica, "ALICE.T")).isZero();
+    }
+
+    /** As where the replica's directory is on a disk of its own. */
+    @Test
+    void aSnapshotOnAnotherDiskIsCopied() throws Exception {
+        Path memory = Path.of("/dev/shm");
+        assumeTrue(Files.isWritable(memory) && !Files.getFileStore(memory).equals(Files.getFileStore(directory)));
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");
+        Path elsewhere = Files.createTempDirectory(memory, "gorda");
+        try {
+            Path snapshot = elsewhere.resolve("snapshot");
+            origin.snapshot(snapshot);
+            for (int times = 0; times < 2; times++) {
+                tested().binding().load(snapshot, configuration("copy"));
+                try (ReflectedDatabase copy = tested().binding().open(configuration("copy"), new MetaLevel())) {
+                    assertThat(count(copy, "T")).isEqualTo(1);
+                }
+                tested().binding().drop(configuration("copy"));
+            }
+        } finally {
+            DerbySnapshot.drop(elsewhere);
+        }
     }
 
     private static void refused(Statement statement, String sql) {

@@ -104,7 +104,8 @@ public final class SimulatedGroup
             if (!inside) {
                 inside = true;
                 try {
-                    while (flushDue) {
+                    // The event may have stopped the member, by an event of its own.
+                    while (flushDue && stopped == null) {
                         flushDue = false;
                         member.flush(simulation.now());
                     }

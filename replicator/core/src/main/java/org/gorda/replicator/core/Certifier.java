@@ -18,7 +18,9 @@ import org.jspecify.annotations.Nullable;
  * <p>A transaction brings two places in the order. Up to {@code executed}, read while it held all its locks, every change had run
  * in its database: what it wrote itself, it wrote after them. Up to {@code begun} everything was visible when it began: only that
  * is sure to have been seen by its checks of foreign keys and by its look at the schema. So written keys are compared from {@code
- * executed} on, and removed ones with references from {@code begun} on.
+ * executed} on, and removed ones with references from {@code begun} on. What it read is compared like what it wrote, if it tells, as a
+ * SERIALIZABLE one does, which keeps its locks on that to the end: then it is as if it had run at its own place in the order. What it has
+ * seen without locks is compared from {@code begun} on.
  *
  * <p>The schema is one key, which every transaction uses. One that changes it needs a moment in which no rows change. It asks for that
  * by a {@linkplain #schemaTurn turn} before its first change of the schema, and gives as {@code executed} what was visible when its turn had come:
@@ -64,11 +66,15 @@ final class Certifier {
             return true;
         }
         for (int i = 0; i < writeSet.keys(); i++) {
-            if (writeSet.keyMode(i) != KeyMode.WRITTEN && writeSet.keyHash(i) != KeyHasher.SCHEMA) {
+            if (isComparedFromBegun(writeSet.keyMode(i)) && writeSet.keyHash(i) != KeyHasher.SCHEMA) {
                 return false;
             }
         }
         return true;
+    }
+
+    private static boolean isComparedFromBegun(KeyMode mode) {
+        return mode == KeyMode.REMOVED || mode == KeyMode.REFERENCED || mode == KeyMode.READ_UNLOCKED;
     }
 
     /**
@@ -114,6 +120,9 @@ final class Certifier {
             case WRITTEN -> since(executed, written(key));
             case REMOVED -> Math.max(since(executed, written(key)), since(begun, referenced(key)));
             case REFERENCED -> since(begun, removed(key));
+            case READ -> since(executed, written(key));
+            case READ_UNLOCKED -> since(begun, written(key));
+            case CHANGED -> 0;
         };
     }
 
@@ -150,6 +159,9 @@ final class Certifier {
     }
 
     private void remember(long key, KeyMode mode, long index) {
+        if (mode == KeyMode.READ || mode == KeyMode.READ_UNLOCKED) {
+            return; // it has changed nothing
+        }
         if (key != KeyHasher.SCHEMA) {
             current.put(key, mode, index);
         } else if (mode == KeyMode.REMOVED) {

@@ -36,7 +36,7 @@ final class KeyHistory {
         return keys;
     }
 
-    /** Where a row with the key was last inserted, updated or removed; 0 if never. */
+    /** Where a row with the key, or of the table, was last inserted, updated or removed; 0 if never. */
     long written(long key) {
         int at = find(nonZero(key));
         return Math.max(table[at + WRITTEN], table[at + REMOVED]);
@@ -67,9 +67,10 @@ final class KeyHistory {
 
     private static int place(KeyMode mode) {
         return switch (mode) {
-            case WRITTEN -> WRITTEN;
+            case WRITTEN, CHANGED -> WRITTEN;
             case REMOVED -> REMOVED;
             case REFERENCED -> REFERENCED;
+            case READ, READ_UNLOCKED -> throw new IllegalArgumentException("what was read is not remembered");
         };
     }
 
@@ -120,9 +121,9 @@ final class KeyHistory {
         }
         for (int i = 0; i < keys; i++) {
             long key = source.getLong();
-            for (KeyMode mode : KeyMode.values()) {
-                history.put(key, mode, source.getLong());
-            }
+            history.put(key, KeyMode.WRITTEN, source.getLong());
+            history.put(key, KeyMode.REMOVED, source.getLong());
+            history.put(key, KeyMode.REFERENCED, source.getLong());
         }
         if (history.keys != keys) {
             throw new IllegalArgumentException("a key is given twice");

@@ -23,7 +23,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 class CertifierTest {
 
     private static final MemberId ORIGIN = new MemberId("db1:7800");
-    private static final List<KeyMode> MODES = List.of(KeyMode.values());
+    private static final List<KeyMode> OF_ROWS =
+            List.of(KeyMode.WRITTEN, KeyMode.REMOVED, KeyMode.REFERENCED, KeyMode.READ, KeyMode.READ_UNLOCKED);
+    private static final List<KeyMode> OF_TABLES = List.of(KeyMode.CHANGED, KeyMode.READ, KeyMode.READ_UNLOCKED);
     private static final TableShape TABLE = new TableShape("S", "T", List.of(), List.of());
 
     private final Certifier certifier = new Certifier();
@@ -130,6 +132,22 @@ class CertifierTest {
     }
 
     @Test
+    void whatWasReadMustNotHaveBeenChangedSince() {
+        long wrote = order(0, 0, written(1)) == null ? index : 0;
+        Use reads = new Use(KeyMode.READ, 1);
+        assertThat(order(0, 0, reads, written(2)))
+                .isEqualTo(new Conflict(1, wrote, new Conflict.Winner(id(wrote), ORIGIN)));
+        assertThat(order(0, wrote, reads, written(2))).as("executed before").isNull();
+        assertThat(order(0, wrote, written(1))).as("readers are not in the way").isNull();
+        order(0, index, new Use(KeyMode.CHANGED, 7));
+        assertThat(order(0, 0, new Use(KeyMode.CHANGED, 7)))
+                .as("other rows of one table")
+                .isNull();
+        assertThat(order(0, index - 1, new Use(KeyMode.READ, 7))).isNotNull();
+        assertThat(certifier.knows(writeSet(List.of(reads)), 0, index)).isTrue();
+    }
+
+    @Test
     void whatIsForgottenIsSaidNotToBeKnown() {
         WriteSet writes = writeSet(List.of(written(1)));
         WriteSet refers = writeSet(List.of(new Use(KeyMode.REFERENCED, 1)));
@@ -168,7 +186,11 @@ class CertifierTest {
                 long begun = Math.max(0, executed - random.nextInt(6));
                 List<Use> uses = new ArrayList<>();
                 for (int i = random.nextInt(4); i >= 0; i--) {
-                    uses.add(new Use(MODES.get(random.nextInt(3)), random.nextInt(12)));
+                    uses.add(
+                            random.nextInt(4) > 0
+                                    ? new Use(OF_ROWS.get(random.nextInt(OF_ROWS.size())), random.nextInt(12))
+                                    : new Use(
+                                            OF_TABLES.get(random.nextInt(OF_TABLES.size())), 100 + random.nextInt(3)));
                 }
                 boolean changesSchema = random.nextInt(8) == 0;
                 uses.add(new Use(changesSchema ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA));
@@ -197,6 +219,13 @@ class CertifierTest {
         // 0 and 1 are one key: a needless conflict.
         if (Math.max(1, theirs.key()) != Math.max(1, mine.key())) {
             return false;
+        }
+        boolean wasRead = theirs.mode() == KeyMode.READ || theirs.mode() == KeyMode.READ_UNLOCKED;
+        if (wasRead || mine.mode() == KeyMode.CHANGED) {
+            return false;
+        }
+        if (mine.mode() == KeyMode.READ_UNLOCKED) {
+            return theirs.mode() != KeyMode.REFERENCED && at > begun;
         }
         if (theirs.mode() == KeyMode.REFERENCED) {
             // Rows that a schema change has not seen; its turn was where it calls everything executed.

@@ -55,6 +55,10 @@ final class ConflictText {
         if (hash == KeyHasher.SCHEMA) {
             return null;
         }
+        RowKey read = writeSet.read(hash);
+        if (read != null) {
+            return read;
+        }
         RowKey found = writeSet.precedingLength() > 0 ? null : row(new WriteSetReader(writeSet), hash);
         return found != null
                 ? found

@@ -26,13 +26,18 @@ final class FileTree {
     /** CRC32C of a file. */
     static int checksum(Path file) throws IOException {
         CRC32C crc = new CRC32C();
+        update(crc, file);
+        return (int) crc.getValue();
+    }
+
+    /** Adds all of a file to a checksum. */
+    static void update(CRC32C crc, Path file) throws IOException {
         byte[] buffer = new byte[1 << 16];
         try (InputStream in = Files.newInputStream(file)) {
             for (int read = in.read(buffer); read >= 0; read = in.read(buffer)) {
                 crc.update(buffer, 0, read);
             }
         }
-        return (int) crc.getValue();
     }
 
     /** On disk when it returns; for a directory what it lists, where directories can be opened. */
@@ -53,17 +58,27 @@ final class FileTree {
         }
     }
 
+    /** Forces a directory with all in it. */
+    static void forceAll(Path directory) throws IOException {
+        for (Path path : everythingIn(directory)) {
+            force(path);
+        }
+    }
+
     /** Deletes a directory with all in it, if it is there. */
     static void delete(Path directory) throws IOException {
         if (!Files.exists(directory)) {
             return;
         }
-        List<Path> inside;
-        try (Stream<Path> all = Files.walk(directory)) {
-            inside = all.sorted(Comparator.reverseOrder()).toList();
-        }
-        for (Path path : inside) {
+        for (Path path : everythingIn(directory)) {
             Files.delete(path);
+        }
+    }
+
+    /** What is in a directory before the directory. */
+    private static List<Path> everythingIn(Path directory) throws IOException {
+        try (Stream<Path> all = Files.walk(directory)) {
+            return all.sorted(Comparator.reverseOrder()).toList();
         }
     }
 }

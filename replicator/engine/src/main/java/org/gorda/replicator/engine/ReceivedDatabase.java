@@ -44,8 +44,8 @@ final class ReceivedDatabase {
     }
 
     /** Begins anew with what a donor offers. */
-    void begin(MemberId donor, TransferMessage.Offer offer) throws IOException {
-        for (TransferMessage.FileOffered file : offer.files()) {
+    void begin(MemberId donor, DirectMessage.Offer offer) throws IOException {
+        for (DirectMessage.FileOffered file : offer.files()) {
             if (!content.resolve(file.name()).normalize().startsWith(content) || file.bytes() < 0) {
                 throw new IOException(
                         donor + " offers a file named '" + file.name() + "' of " + file.bytes() + " bytes");
@@ -53,7 +53,7 @@ final class ReceivedDatabase {
         }
         forget();
         Files.createDirectories(content);
-        Files.write(offerFile, bytes(TransferMessage.encode(offer)));
+        Files.write(offerFile, bytes(DirectMessage.encode(offer)));
         Files.writeString(donorFile, donor.name());
     }
 
@@ -77,11 +77,11 @@ final class ReceivedDatabase {
     }
 
     /** What was begun, null if nothing was. */
-    TransferMessage.@Nullable Offer offer() throws IOException {
+    DirectMessage.@Nullable Offer offer() throws IOException {
         try {
             return Files.exists(offerFile)
-                            && TransferMessage.decode(ByteBuffer.wrap(Files.readAllBytes(offerFile)))
-                                    instanceof TransferMessage.Offer offer
+                            && DirectMessage.decode(ByteBuffer.wrap(Files.readAllBytes(offerFile)))
+                                    instanceof DirectMessage.Offer offer
                     ? offer
                     : null;
         } catch (GroupException e) {
@@ -90,7 +90,7 @@ final class ReceivedDatabase {
         }
     }
 
-    Path file(TransferMessage.FileOffered file) {
+    Path file(DirectMessage.FileOffered file) {
         return content.resolve(file.name());
     }
 
@@ -99,30 +99,12 @@ final class ReceivedDatabase {
         FileTree.delete(directory);
     }
 
-    /**
-     * Compares everything with what was offered and forces it to disk. What differs is deleted.
-     *
-     * @return how many files differ
-     */
-    int complete(TransferMessage.Offer offer) throws IOException {
-        int harmed = 0;
-        for (TransferMessage.FileOffered file : offer.files()) {
-            Path path = file(file);
-            if (Files.size(path) != file.bytes() || FileTree.checksum(path) != file.checksum()) {
-                LOG.warn("{} is not what was sent: it is received again", path);
-                Files.delete(path);
-                harmed++;
-            } else {
-                FileTree.force(path);
-                FileTree.forceName(path);
-            }
-        }
-        if (harmed == 0) {
-            Files.writeString(completeFile, "all of it is here\n", StandardCharsets.UTF_8);
-            FileTree.force(completeFile);
-            FileTree.force(directory);
-        }
-        return harmed;
+    /** All files are here, each compared with its checksum. */
+    void complete() throws IOException {
+        FileTree.forceAll(directory);
+        Files.writeString(completeFile, "all of it is here\n", StandardCharsets.UTF_8);
+        FileTree.force(completeFile);
+        FileTree.force(directory);
     }
 
     /** Whether the next start replaces the database. */
@@ -131,8 +113,8 @@ final class ReceivedDatabase {
     }
 
     /**
-     * Replaces the database, which is not open, by what was received, if that is complete. When it is interrupted, the next start does it
-     * again.
+     * Replaces the database, which is not open, by what was received, if that is complete. When it is interrupted, the next start goes on:
+     * a snapshot that is not there any more has become the database.
      */
     void install(DatabaseBinding binding, DatabaseConfiguration database) throws IOException {
         if (!isToBeInstalled()) {
@@ -140,13 +122,18 @@ final class ReceivedDatabase {
         }
         CheckpointFile received = new CheckpointFile(content.resolve(STATE));
         CheckpointFile.Checkpoint checkpoint = received.load();
-        if (checkpoint == null || !Files.isDirectory(content.resolve(SNAPSHOT))) {
+        Path snapshot = content.resolve(SNAPSHOT);
+        Path location = Path.of(database.location());
+        if (checkpoint == null || (!Files.isDirectory(snapshot) && !Files.isDirectory(location))) {
             throw new ReplicaException("what was received in " + content + " is not whole: delete " + directory
                     + ", and the database will be received again");
         }
-        LOG.info("puts the database that was received in the place of {}", database.location());
-        binding.drop(database);
-        binding.load(content.resolve(SNAPSHOT), database);
+        if (Files.isDirectory(snapshot)) {
+            LOG.info("puts the database that was received in the place of {}", location);
+            binding.drop(database);
+            binding.load(snapshot, database);
+        }
+        FileTree.forceName(location); // who was interrupted may not have come to that
         new CheckpointFile(replicaDirectory).save(checkpoint);
         Files.move(completeFile, directory.resolve("installed"), StandardCopyOption.ATOMIC_MOVE);
         FileTree.force(directory);

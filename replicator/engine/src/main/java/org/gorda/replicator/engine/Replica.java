@@ -231,6 +231,8 @@ public final class Replica implements AutoCloseable {
                     0,
                     0,
                     0,
+                    0,
+                    null,
                     Map.of());
         }
         return running.status();
@@ -381,6 +383,8 @@ public final class Replica implements AutoCloseable {
         private boolean strongReads;
         private Duration commitTimeout = Duration.ofSeconds(30);
         private Duration readGrace = Duration.ofSeconds(1);
+        private long lagMax = 10_000;
+        private Duration lagPatience = Duration.ofSeconds(30);
         private Duration electionTimeout = Duration.ofSeconds(1);
         private long writeSetBytesMax = 1L << 30;
         private long logRetainBytes = 1L << 30;
@@ -451,6 +455,18 @@ public final class Replica implements AutoCloseable {
         /** How long transactions that only read may hold up changes of others. */
         public Builder readGrace(Duration value) {
             readGrace = value;
+            return this;
+        }
+
+        /** How many transactions a replica may be behind the others before they wait for it; 10,000 if not set. */
+        public Builder lagMax(long value) {
+            lagMax = value;
+            return this;
+        }
+
+        /** How long they wait for a replica that stays behind; 30 s if not set. */
+        public Builder lagPatience(Duration value) {
+            lagPatience = value;
             return this;
         }
 
@@ -545,6 +561,8 @@ public final class Replica implements AutoCloseable {
                     strongReads,
                     commitTimeout,
                     readGrace,
+                    lagMax,
+                    lagPatience,
                     electionTimeout,
                     writeSetBytesMax,
                     logRetainBytes,

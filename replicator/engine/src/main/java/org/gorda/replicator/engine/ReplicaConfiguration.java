@@ -22,6 +22,8 @@ import org.gorda.jgcs.MemberId;
  * @param commitTimeout how long a commit may wait to be ordered before its client is told that its outcome is unknown, 100 ms to
  *     10 minutes
  * @param readGrace how long transactions that only read may hold up ordered changes, 0 to 10 minutes
+ * @param lagMax how many transactions a replica may be behind the others before they wait for it, 10 to 1,000,000,000
+ * @param lagPatience how long they do so, 100 ms to 10 minutes
  * @param electionTimeout how long a silent leader is believed in
  * @param writeSetBytesMax the largest transaction, 64 KiB to 64 GiB
  * @param logRetainBytes how much of the log is kept, and twice as much while a member lacks it, 1 MiB to 1 TiB; who lacks more receives
@@ -41,6 +43,8 @@ public record ReplicaConfiguration(
         boolean strongReads,
         Duration commitTimeout,
         Duration readGrace,
+        long lagMax,
+        Duration lagPatience,
         Duration electionTimeout,
         long writeSetBytesMax,
         long logRetainBytes,
@@ -54,6 +58,8 @@ public record ReplicaConfiguration(
         members = List.copyOf(members);
         range("commit-timeout", commitTimeout.toMillis(), 100, 600_000, "ms");
         range("read-grace", readGrace.toMillis(), 0, 600_000, "ms");
+        range("lag-max", lagMax, 10, 1_000_000_000, "transactions");
+        range("lag-patience", lagPatience.toMillis(), 100, 600_000, "ms");
         range("write-set-bytes-max", writeSetBytesMax, 64 << 10, 64L << 30, "bytes");
         range("log-retain-bytes", logRetainBytes, 1 << 20, 1L << 40, "bytes");
         range("transfer-bytes-per-second", transferBytesPerSecond, 64 << 10, 1L << 40, "bytes");

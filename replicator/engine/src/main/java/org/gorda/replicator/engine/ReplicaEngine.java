@@ -33,6 +33,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.gorda.gapi.Applier;
+import org.gorda.gapi.Capability;
 import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.DivergenceException;
@@ -152,6 +153,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final ScheduledExecutorService maintenance;
     private final ChunkSender chunkSender;
     private final StateTransfer transfer;
+    private final FlowControl flow;
 
     /** Of a replica that has failed. */
     private final CountDownLatch ended = new CountDownLatch(1);
@@ -219,6 +221,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
         this.schemaTurns = new SchemaTurns(this::trySend, configuration.commitTimeout());
         this.transfer = new StateTransfer(configuration, this);
+        this.flow = new FlowControl(
+                configuration.self(),
+                new Lags(configuration.lagMax(), configuration.lagPatience()),
+                () -> view,
+                () -> visibleIndex,
+                () -> state == ReplicaState.ONLINE,
+                (member, shown) -> send(member, new DirectMessage.Shown(shown)),
+                this::fallBehind);
         this.reopen = reopen;
         this.leases = new GeneratorLeases(this::ask, lastRequest.get(), configuration.commitTimeout());
         for (Refusal.Cause cause : Refusal.Cause.values()) {
@@ -280,6 +290,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
         firstHere = after.index() + 1;
         opened.control().join(after);
+        flow.start();
         long period = MAINTENANCE.toMillis();
         maintained = maintenance.scheduleWithFixedDelay(this::maintain, period, period, TimeUnit.MILLISECONDS);
     }
@@ -381,6 +392,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private void endMaintenance() {
         transfer.close();
+        flow.close();
         Future<?> task = maintained;
         if (task != null) {
             task.cancel(false);
@@ -428,6 +440,15 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
     }
 
+    /** As {@link #explain}, unless another thread has found something else meanwhile. */
+    private synchronized boolean explain(ReplicaState expected, ReplicaState next, String why) {
+        if (state != expected) {
+            return false;
+        }
+        explain(next, why);
+        return true;
+    }
+
     /** Why the replica has stopped by itself, if it has. */
     Optional<Throwable> failure() {
         return Optional.ofNullable(failure);
@@ -453,6 +474,21 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     @Override
+    public boolean isPacing() {
+        return flow.isPacing();
+    }
+
+    @Override
+    public void pace() {
+        try {
+            flow.pace(configuration.commitTimeout());
+        } catch (RefusedException e) {
+            countUnlessInterrupted(e);
+            throw e;
+        }
+    }
+
+    @Override
     public void begin(TransactionContext transaction) {
         openWrites.incrementAndGet();
         boolean begun = false;
@@ -462,11 +498,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             }
             long current = epoch;
             checkWritable();
-            if (everywhere && transaction.connection().isSerializable()) {
+            if (everywhere
+                    && transaction.connection().isSerializable()
+                    && !database().capabilities().contains(Capability.READ_SETS)) {
                 throw refuse(
                         Refusal.Cause.UNSUPPORTED,
-                        "SERIALIZABLE cannot be had yet where every replica takes writes, because what a transaction reads"
-                                + " is not compared: use REPEATABLE READ, or run protocol=primary-backup");
+                        "SERIALIZABLE cannot be had where every replica takes writes, because this database does not tell"
+                                + " what a transaction has read: use REPEATABLE READ, or run protocol=primary-backup");
             }
             transaction.attach(new Begun(current));
             begun = true;
@@ -1037,6 +1075,21 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         explain(ReplicaState.RECEIVING, text);
     }
 
+    /** The others do not wait for this replica any more: nobody is to begin anything here before it has caught up. */
+    private void fallBehind() {
+        boolean behind = (everywhere || !executesHere)
+                && explain(
+                        ReplicaState.ONLINE,
+                        ReplicaState.CATCHING_UP,
+                        "was more than " + configuration.lagMax() / 2 + " transactions behind for "
+                                + configuration.lagPatience().toSeconds()
+                                + " s, so that the others do not wait for it any more; works off what is ordered");
+        if (behind && view.working() && visibleIndex >= log().lastCommitted().index()) {
+            // It has caught up just before, and nobody says so again.
+            explain(ReplicaState.CATCHING_UP, ReplicaState.ONLINE, "has everything up to " + visibleIndex);
+        }
+    }
+
     /** Who leads should be able to become the primary. */
     @SuppressWarnings("FutureReturnValueIgnored") // the next view tells
     private void yieldLeadership() {
@@ -1051,7 +1104,21 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void onDirect(MemberId from, ByteBuffer payload) {
-        transfer.onDirect(from, payload);
+        try {
+            DirectMessage message = DirectMessage.decode(payload);
+            if (message instanceof DirectMessage.Shown shown) {
+                flow.heard(from, shown.index());
+            } else {
+                transfer.received(from, message);
+            }
+        } catch (GroupException e) {
+            LOG.warn("{}: ignored what {} sent: {}", configuration.self(), from, e.getMessage());
+        }
+    }
+
+    /** Tells another replica something outside the order, or fails to, which it may learn or not. */
+    void send(MemberId to, DirectMessage message) {
+        group().direct().orElseThrow().send(to, DirectMessage.encode(message));
     }
 
     @Override
@@ -1221,9 +1288,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (waiting == null) {
             return;
         }
-        RowKey row = new ConflictText(waiting.writeSet()).row(conflict.key());
+        WriteSet writeSet = waiting.writeSet();
+        RowKey row = new ConflictText(writeSet).row(conflict.key());
+        String how =
+                writeSet.read(conflict.key()) == null ? "came first" : "came first and changed what this one had read";
         String winner = ConflictText.winner(conflict.winner(), conflict.index(), age(conflict.index()));
-        Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, ConflictText.of(row, winner, "came first"));
+        Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, ConflictText.of(row, winner, how));
         if (waiting.abort(refusal)) {
             count(refusal.cause());
             if (row != null) {
@@ -1586,6 +1656,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 inFlight.size(),
                 committed.sum(),
                 applied.sum(),
+                flow.share(),
+                flow.slowest(),
                 counts);
     }
 }

@@ -23,6 +23,8 @@ import org.jspecify.annotations.Nullable;
  * @param inFlight commits that wait to be ordered
  * @param committed local transactions committed since the start
  * @param applied transactions of others applied since the start
+ * @param paced in which share of the last ten seconds or so local transactions have waited for a replica that is behind, 0 to 1
+ * @param pacedFor for which one they wait now; null if they do not
  * @param refused local transactions refused since the start, by cause
  */
 public record ReplicaStatus(
@@ -42,4 +44,6 @@ public record ReplicaStatus(
         int inFlight,
         long committed,
         long applied,
+        double paced,
+        @Nullable MemberId pacedFor,
         Map<Refusal.Cause, Long> refused) {}

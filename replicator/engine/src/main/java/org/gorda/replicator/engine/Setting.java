@@ -125,6 +125,20 @@ public enum Setting {
             "how long transactions that only read may hold up changes of others",
             Use.REPLICAS,
             (builder, text) -> builder.readGrace(duration("read-grace", text))),
+    LAG_MAX(
+            "lag-max",
+            "number",
+            "10000",
+            "how many transactions a replica may be behind the one that shows most; from half of that on writers wait for it",
+            Use.REPLICAS,
+            (builder, text) -> builder.lagMax(number("lag-max", text))),
+    LAG_PATIENCE(
+            "lag-patience",
+            "duration",
+            "30s",
+            "how long they wait for one that stays behind; then it takes no writers until it has caught up",
+            Use.REPLICAS,
+            (builder, text) -> builder.lagPatience(duration("lag-patience", text))),
     ELECTION_TIMEOUT(
             "election-timeout",
             "duration",
@@ -379,6 +393,13 @@ public enum Setting {
                     "retry is '" + text + "' but must be a number from 0 to " + RETRIES_MAX + ", 0 meaning never");
         }
         return Integer.parseInt(text);
+    }
+
+    private static long number(String key, String text) {
+        if (!text.matches("\\d{1,12}")) {
+            throw new ReplicaException(key + " is '" + text + "' but must be a number such as 10000");
+        }
+        return Long.parseLong(text);
     }
 
     private static long size(String key, String text) {

@@ -1,12 +1,10 @@
 package org.gorda.replicator.engine;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.locks.LockSupport;
 import org.gorda.jgcs.Group;
-import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -40,26 +38,21 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
 
     // ------------------------------------------------------------------------------------------------------- messages
 
-    private void send(MemberId to, TransferMessage message) {
-        engine.joinedGroup().direct().orElseThrow().send(to, TransferMessage.encode(message));
+    private void send(MemberId to, DirectMessage message) {
+        engine.send(to, message);
     }
 
     /** Called by any thread; returns at once. */
-    void onDirect(MemberId from, ByteBuffer payload) {
-        try {
-            TransferMessage message = TransferMessage.decode(payload);
-            if (message instanceof TransferMessage.Want
-                    || message instanceof TransferMessage.Fetch
-                    || message instanceof TransferMessage.Done) {
-                donor.received(from, message);
-            } else {
-                TransferJoiner receiving = joiner;
-                if (receiving != null) {
-                    receiving.received(from, message);
-                }
+    void received(MemberId from, DirectMessage message) {
+        if (message instanceof DirectMessage.Want
+                || message instanceof DirectMessage.Fetch
+                || message instanceof DirectMessage.Done) {
+            donor.received(from, message);
+        } else {
+            TransferJoiner receiving = joiner;
+            if (receiving != null) {
+                receiving.received(from, message);
             }
-        } catch (GroupException e) {
-            LOG.warn("{}: ignored what {} sent: {}", configuration.self(), from, e.getMessage());
         }
     }
 

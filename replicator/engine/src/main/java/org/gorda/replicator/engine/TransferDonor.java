@@ -58,10 +58,13 @@ final class TransferDonor implements AutoCloseable {
         final Path directory;
         final long began = System.nanoTime();
         volatile boolean discarded;
-        volatile TransferMessage.@Nullable Offer offer;
+        volatile DirectMessage.@Nullable Offer offer;
         volatile @Nullable String failure;
         long heardNanos = began;
         int openFile = -1;
+
+        /** What was read last. */
+        final ByteBuffer part = ByteBuffer.allocateDirect(PART_BYTES_MAX);
 
         @Nullable
         FileChannel open;
@@ -80,7 +83,7 @@ final class TransferDonor implements AutoCloseable {
     private final MemberId self;
     private final Path directory;
     private final Source source;
-    private final BiConsumer<MemberId, TransferMessage> sender;
+    private final BiConsumer<MemberId, DirectMessage> sender;
     private final ThreadPoolExecutor executor;
 
     /** Confined to {@link #executor}. */
@@ -91,7 +94,8 @@ final class TransferDonor implements AutoCloseable {
 
     private int copies;
 
-    TransferDonor(MemberId self, Path directory, Source source, BiConsumer<MemberId, TransferMessage> sender) {
+    /** @param sender has taken all of a message, with its bytes, when it returns */
+    TransferDonor(MemberId self, Path directory, Source source, BiConsumer<MemberId, DirectMessage> sender) {
         this.self = self;
         this.directory = directory;
         this.source = source;
@@ -115,7 +119,7 @@ final class TransferDonor implements AutoCloseable {
     }
 
     /** A joiner has sent this. */
-    void received(MemberId from, TransferMessage message) {
+    void received(MemberId from, DirectMessage message) {
         executor.execute(() -> {
             try {
                 answer(from, message);
@@ -126,21 +130,21 @@ final class TransferDonor implements AutoCloseable {
         });
     }
 
-    private void answer(MemberId from, TransferMessage message) throws IOException {
+    private void answer(MemberId from, DirectMessage message) throws IOException {
         Given now = given;
         if (now != null && now.to.equals(from)) {
             now.heardNanos = System.nanoTime();
         }
-        if (message instanceof TransferMessage.Want want) {
+        if (message instanceof DirectMessage.Want want) {
             sender.accept(from, offer(from, want));
-        } else if (message instanceof TransferMessage.Fetch fetch) {
+        } else if (message instanceof DirectMessage.Fetch fetch) {
             ByteBuffer bytes = read(from, fetch);
             sender.accept(
                     from,
                     bytes == null
-                            ? new TransferMessage.Gone(fetch.transfer())
-                            : new TransferMessage.Part(fetch.transfer(), fetch.file(), fetch.offset(), bytes));
-        } else if (message instanceof TransferMessage.Done done) {
+                            ? new DirectMessage.Gone(fetch.transfer())
+                            : new DirectMessage.Part(fetch.transfer(), fetch.file(), fetch.offset(), bytes));
+        } else if (message instanceof DirectMessage.Done done) {
             if (now != null && isOffered(now, from, done.transfer())) {
                 LOG.info("{}: {} has received the database", self, from);
                 discard();
@@ -149,25 +153,25 @@ final class TransferDonor implements AutoCloseable {
     }
 
     private static boolean isOffered(Given given, MemberId to, long transfer) {
-        TransferMessage.Offer offer = given.offer;
+        DirectMessage.Offer offer = given.offer;
         return offer != null && given.to.equals(to) && offer.transfer() == transfer;
     }
 
-    private TransferMessage offer(MemberId from, TransferMessage.Want want) {
+    private DirectMessage offer(MemberId from, DirectMessage.Want want) {
         Given now = given;
         if (now != null && !now.to.equals(from)) {
-            return new TransferMessage.Wait(false, "it gives its database to " + now.to + " now");
+            return new DirectMessage.Wait(false, "it gives its database to " + now.to + " now");
         }
         if (now != null && now.failure != null) {
             String failure = now.failure;
             discard();
-            return new TransferMessage.Wait(false, failure);
+            return new DirectMessage.Wait(false, failure);
         }
         if (now != null && (now.offer == null || (now.offer.transfer() == want.transfer() || want.transfer() == 0))) {
-            TransferMessage.Offer ready = now.offer;
+            DirectMessage.Offer ready = now.offer;
             if (ready == null) {
                 long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - now.began);
-                return new TransferMessage.Wait(true, "it copies its database, since " + seconds + " s");
+                return new DirectMessage.Wait(true, "it copies its database, since " + seconds + " s");
             }
             if (now.firstHeld >= want.firstHeld()) {
                 return ready;
@@ -176,16 +180,16 @@ final class TransferDonor implements AutoCloseable {
         discard();
         String obstacle = source.obstacle();
         if (obstacle != null) {
-            return new TransferMessage.Wait(false, obstacle);
+            return new DirectMessage.Wait(false, obstacle);
         }
         if (making) {
-            return new TransferMessage.Wait(true, "it still makes a copy that is not wanted any more");
+            return new DirectMessage.Wait(true, "it still makes a copy that is not wanted any more");
         }
         Given next = new Given(from, want.firstHeld(), directory.resolve(Integer.toString(++copies)));
         given = next;
         making = true;
         daemon(() -> make(next), "copy").start();
-        return new TransferMessage.Wait(true, "it copies its database");
+        return new DirectMessage.Wait(true, "it copies its database");
     }
 
     private void make(Given next) {
@@ -193,13 +197,13 @@ final class TransferDonor implements AutoCloseable {
             LOG.info("{}: copies its database for {}", self, next.to);
             Files.createDirectories(next.directory);
             source.write(next.directory, next.firstHeld);
-            List<TransferMessage.FileOffered> files = new ArrayList<>();
+            List<DirectMessage.FileOffered> files = new ArrayList<>();
             for (Path file : FileTree.files(next.directory)) {
                 String name = next.directory.relativize(file).toString().replace('\\', '/');
-                files.add(new TransferMessage.FileOffered(name, Files.size(file), FileTree.checksum(file)));
+                files.add(new DirectMessage.FileOffered(name, Files.size(file), FileTree.checksum(file)));
             }
-            TransferMessage.Offer made =
-                    new TransferMessage.Offer(ThreadLocalRandom.current().nextLong() | 1, files);
+            DirectMessage.Offer made =
+                    new DirectMessage.Offer(ThreadLocalRandom.current().nextLong() | 1, files);
             LOG.info(
                     "{}: the copy for {} is made, {} files of {} MB in {} s",
                     self,
@@ -219,13 +223,13 @@ final class TransferDonor implements AutoCloseable {
         }
     }
 
-    /** Null if it is not there. */
-    private @Nullable ByteBuffer read(MemberId from, TransferMessage.Fetch fetch) throws IOException {
+    /** What is there until the next call; null if it is not there. */
+    private @Nullable ByteBuffer read(MemberId from, DirectMessage.Fetch fetch) throws IOException {
         Given now = given;
         if (now == null || !isOffered(now, from, fetch.transfer())) {
             return null;
         }
-        TransferMessage.Offer offer = java.util.Objects.requireNonNull(now.offer);
+        DirectMessage.Offer offer = java.util.Objects.requireNonNull(now.offer);
         if (fetch.file() < 0
                 || fetch.file() >= offer.files().size()
                 || fetch.offset() < 0
@@ -243,13 +247,13 @@ final class TransferDonor implements AutoCloseable {
             now.open = channel;
             now.openFile = fetch.file();
         }
-        ByteBuffer bytes = ByteBuffer.allocate(fetch.bytes());
-        while (bytes.hasRemaining()) {
-            if (channel.read(bytes, fetch.offset() + bytes.position()) < 0) {
+        ByteBuffer part = now.part.clear().limit(fetch.bytes());
+        while (part.hasRemaining()) {
+            if (channel.read(part, fetch.offset() + part.position()) < 0) {
                 return null;
             }
         }
-        return bytes.flip();
+        return part.flip();
     }
 
     /** Forgets a copy whose joiner has not been heard of for long; to be called now and then. */

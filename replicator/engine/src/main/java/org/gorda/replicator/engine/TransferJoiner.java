@@ -1,10 +1,9 @@
 package org.gorda.replicator.engine;
 
 import java.io.IOException;
-import java.nio.channels.FileChannel;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -24,8 +23,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Receives a database from another replica, because the log does not reach back to what is held here. Asks one member after the other,
- * the leader last, fetches part after part in order, and goes on where it was after a donor's silence, or its own restart. All of it is compared
- * with its checksums before it counts. {@link #run} is for a thread of its own, the rest is thread-safe.
+ * the leader last, fetches part after part in order, and goes on where it was after a donor's silence, or its own restart. Each file is compared
+ * with its checksum before it counts. {@link #run} is for a thread of its own, the rest is thread-safe.
  */
 final class TransferJoiner implements Runnable, AutoCloseable {
 
@@ -44,21 +43,23 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     private static final int SILENT_MAX = 20;
 
     private static final int HARMED_MAX = 3;
-    private static final long TELL_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final long TELL_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long LOG_NANOS = TimeUnit.SECONDS.toNanos(5);
     private static final int INBOX_MAX = 64;
 
-    private record Arrived(MemberId from, TransferMessage message) {}
+    private record Arrived(MemberId from, DirectMessage message) {}
 
     private final MemberId self;
     private final ReceivedDatabase received;
     private final long bytesPerSecond;
     private final Supplier<View> view;
     private final LongSupplier firstHeld;
-    private final BiConsumer<MemberId, TransferMessage> sender;
+    private final BiConsumer<MemberId, DirectMessage> sender;
     private final Consumer<String> progress;
     private final Runnable whenComplete;
     private final Consumer<Exception> whenFailed;
     private final BlockingQueue<Arrived> inbox = new ArrayBlockingQueue<>(INBOX_MAX);
+    private final ByteBuffer buffer = ReceivedFile.buffer();
     private volatile boolean closed;
 
     private long bytesDone;
@@ -66,7 +67,8 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     private long paceNanos;
     private long startedNanos;
     private long startedBytes;
-    private long toldNanos;
+    private long toldNanos = System.nanoTime() - TELL_NANOS;
+    private long loggedNanos = System.nanoTime();
 
     /**
      * @param bytesPerSecond no more is asked for
@@ -80,7 +82,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
             long bytesPerSecond,
             Supplier<View> view,
             LongSupplier firstHeld,
-            BiConsumer<MemberId, TransferMessage> sender,
+            BiConsumer<MemberId, DirectMessage> sender,
             Consumer<String> progress,
             Runnable whenComplete,
             Consumer<Exception> whenFailed) {
@@ -96,7 +98,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     }
 
     /** A donor has sent this. What is too much is lost and asked for again. */
-    void received(MemberId from, TransferMessage message) {
+    void received(MemberId from, DirectMessage message) {
         if (!inbox.offer(new Arrived(from, message))) {
             LOG.debug("{}: a message of {} is dropped", self, from);
         }
@@ -133,16 +135,16 @@ final class TransferJoiner implements Runnable, AutoCloseable {
             if (closed) {
                 return false;
             }
-            TransferMessage.Offer offer = ask(donor);
+            DirectMessage.Offer offer = ask(donor);
             if (offer == null) {
                 continue;
             }
-            TransferMessage.Offer begun = received.offer();
+            DirectMessage.Offer begun = received.offer();
             if (begun == null || begun.transfer() != offer.transfer()) {
                 received.begin(donor, offer);
             }
             if (fetchAll(donor, offer)) {
-                sender.accept(donor, new TransferMessage.Done(offer.transfer()));
+                sender.accept(donor, new DirectMessage.Done(offer.transfer()));
                 return true;
             }
         }
@@ -165,14 +167,14 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     }
 
     /** Null if that member cannot give it now. */
-    private TransferMessage.@Nullable Offer ask(MemberId donor) throws IOException, InterruptedException {
-        TransferMessage.Offer begun = donor.equals(received.donor()) ? received.offer() : null;
+    private DirectMessage.@Nullable Offer ask(MemberId donor) throws IOException, InterruptedException {
+        DirectMessage.Offer begun = donor.equals(received.donor()) ? received.offer() : null;
         for (int silent = 0; silent < UNANSWERED_MAX && !closed; ) {
-            sender.accept(donor, new TransferMessage.Want(begun == null ? 0 : begun.transfer(), firstHeld.getAsLong()));
-            TransferMessage answer = next(donor);
-            if (answer instanceof TransferMessage.Offer offer) {
+            sender.accept(donor, new DirectMessage.Want(begun == null ? 0 : begun.transfer(), firstHeld.getAsLong()));
+            DirectMessage answer = next(donor);
+            if (answer instanceof DirectMessage.Offer offer) {
                 return offer;
-            } else if (answer instanceof TransferMessage.Wait wait) {
+            } else if (answer instanceof DirectMessage.Wait wait) {
                 progress.accept("needs the database from another replica; " + donor + " says: " + wait.why());
                 if (!wait.begun()) {
                     return null;
@@ -188,7 +190,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     }
 
     /** What the donor says next; null if it says nothing for a while. */
-    private @Nullable TransferMessage next(MemberId donor) throws InterruptedException {
+    private @Nullable DirectMessage next(MemberId donor) throws InterruptedException {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ASK_MILLIS);
         while (true) {
             Arrived next = inbox.poll(end - System.nanoTime(), TimeUnit.NANOSECONDS);
@@ -198,24 +200,35 @@ final class TransferJoiner implements Runnable, AutoCloseable {
         }
     }
 
-    private boolean fetchAll(MemberId donor, TransferMessage.Offer offer) throws IOException, InterruptedException {
+    private boolean fetchAll(MemberId donor, DirectMessage.Offer offer) throws IOException, InterruptedException {
         bytesAll = offer.bytes();
         for (int tries = 0; tries < HARMED_MAX; tries++) {
             bytesDone = 0;
             startedBytes = 0;
-            for (TransferMessage.FileOffered file : offer.files()) {
+            for (DirectMessage.FileOffered file : offer.files()) {
                 Path path = received.file(file);
                 startedBytes += Files.exists(path) ? Math.min(Files.size(path), file.bytes()) : 0;
             }
             startedNanos = System.nanoTime();
             paceNanos = startedNanos;
+            int harmed = 0;
             for (int number = 0; number < offer.files().size(); number++) {
-                if (!fetch(donor, offer, number)) {
-                    return false;
+                DirectMessage.FileOffered file = offer.files().get(number);
+                Path path = received.file(file);
+                Files.createDirectories(path.getParent());
+                try (ReceivedFile out = new ReceivedFile(path, file.bytes(), buffer)) {
+                    if (!fetch(donor, offer, number, out)) {
+                        return false;
+                    }
+                    if (out.checksum() != file.checksum()) {
+                        LOG.warn("{} is not what was sent: it is received again", path);
+                        Files.delete(path);
+                        harmed++;
+                    }
                 }
             }
-            progress.accept("compares what it received with its checksums");
-            if (received.complete(offer) == 0) {
+            if (harmed == 0) {
+                received.complete();
                 LOG.info(
                         "{}: has received {} MB from {} in {} s",
                         self,
@@ -229,54 +242,42 @@ final class TransferJoiner implements Runnable, AutoCloseable {
         return false;
     }
 
-    private boolean fetch(MemberId donor, TransferMessage.Offer offer, int number)
+    private boolean fetch(MemberId donor, DirectMessage.Offer offer, int number, ReceivedFile out)
             throws IOException, InterruptedException {
-        TransferMessage.FileOffered file = offer.files().get(number);
-        Path path = received.file(file);
-        Files.createDirectories(path.getParent());
-        try (FileChannel out = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-            if (out.size() > file.bytes()) {
-                out.truncate(0);
+        long bytesOfFile = offer.files().get(number).bytes();
+        bytesDone += out.bytes();
+        long asked = out.bytes();
+        int silent = 0;
+        while (out.bytes() < bytesOfFile) {
+            while (asked < bytesOfFile && asked - out.bytes() < WINDOW_BYTES) {
+                int bytes = (int) Math.min(PART_BYTES, bytesOfFile - asked);
+                pace(bytes);
+                sender.accept(donor, new DirectMessage.Fetch(offer.transfer(), number, asked, bytes));
+                asked += bytes;
             }
-            long have = out.size();
-            bytesDone += have;
-            long asked = have;
-            int silent = 0;
-            while (have < file.bytes()) {
-                while (asked < file.bytes() && asked - have < WINDOW_BYTES) {
-                    int bytes = (int) Math.min(PART_BYTES, file.bytes() - asked);
-                    pace(bytes);
-                    sender.accept(donor, new TransferMessage.Fetch(offer.transfer(), number, asked, bytes));
-                    asked += bytes;
-                }
-                TransferMessage next = next(donor);
-                if (closed || (next instanceof TransferMessage.Gone gone && gone.transfer() == offer.transfer())) {
+            DirectMessage next = next(donor);
+            if (closed || (next instanceof DirectMessage.Gone gone && gone.transfer() == offer.transfer())) {
+                return false;
+            }
+            if (next instanceof DirectMessage.Part part
+                    && part.transfer() == offer.transfer()
+                    && part.file() == number
+                    && part.offset() == out.bytes()
+                    && part.bytes().remaining() <= bytesOfFile - out.bytes()) {
+                bytesDone += part.bytes().remaining();
+                out.append(part.bytes());
+                silent = 0;
+                tell(donor);
+            } else if (next == null) {
+                silent++;
+                if (silent >= SILENT_MAX || !view.get().members().contains(donor)) {
+                    LOG.warn("{}: {} does not go on giving its database", self, donor);
                     return false;
                 }
-                if (next instanceof TransferMessage.Part part
-                        && part.transfer() == offer.transfer()
-                        && part.file() == number
-                        && part.offset() == have
-                        && part.bytes().remaining() <= file.bytes() - have) {
-                    int bytes = part.bytes().remaining();
-                    long at = have;
-                    while (part.bytes().hasRemaining()) {
-                        at += out.write(part.bytes(), at);
-                    }
-                    have += bytes;
-                    bytesDone += bytes;
-                    silent = 0;
-                    tell(donor);
-                } else if (next == null) {
-                    silent++;
-                    if (silent >= SILENT_MAX || !view.get().members().contains(donor)) {
-                        LOG.warn("{}: {} does not go on giving its database", self, donor);
-                        return false;
-                    }
-                    asked = have; // what was asked for is lost, or its answers are
-                }
+                asked = out.bytes(); // what was asked for is lost, or its answers are
             }
         }
+        out.finish();
         return true;
     }
 
@@ -292,6 +293,10 @@ final class TransferJoiner implements Runnable, AutoCloseable {
 
     private void tell(MemberId donor) {
         long now = System.nanoTime();
+        if (now - toldNanos < TELL_NANOS) {
+            return;
+        }
+        toldNanos = now;
         double seconds = Math.max(1e-3, (now - startedNanos) / 1e9);
         double rate = Math.max(1, (bytesDone - startedBytes) / seconds);
         String text = String.format(
@@ -303,8 +308,8 @@ final class TransferJoiner implements Runnable, AutoCloseable {
                 rate / (1 << 20),
                 Math.round((bytesAll - bytesDone) / rate));
         progress.accept(text);
-        if (now - toldNanos > TELL_NANOS) {
-            toldNanos = now;
+        if (now - loggedNanos > LOG_NANOS) {
+            loggedNanos = now;
             LOG.info("{}: {}", self, text);
         }
     }

@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param role {@code primary} or {@code backup}; where every replica takes writes {@code writer}, or {@code reader} while this one does not
  * @param lag how many places in the order are decided and not shown here yet
+ * @param paced in which share of the last ten seconds or so transactions of this replica have waited for one that is behind, 0 to 1
+ * @param pacedFor for which one they wait now; null if they do not
  * @param services where each member tells of itself
  * @param clients the JDBC URL by which the engine's own driver reaches this replica
  */
@@ -33,6 +35,8 @@ public record NodeStatus(
         int inFlight,
         long committedHere,
         long appliedOfOthers,
+        double paced,
+        @Nullable String pacedFor,
         Map<String, Long> refused,
         String protocol,
         String durability,
@@ -71,6 +75,8 @@ public record NodeStatus(
                 now.inFlight(),
                 now.committed(),
                 now.applied(),
+                Math.round(1000 * now.paced()) / 1000.0,
+                now.pacedFor() == null ? null : now.pacedFor().toString(),
                 NodeConflicts.counts(now),
                 protocol,
                 durability,

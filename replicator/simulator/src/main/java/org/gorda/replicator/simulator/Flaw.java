@@ -21,6 +21,8 @@ enum Flaw {
     LEAVES_CHUNKS_OPEN,
     /** Where every replica executes: what is sent to be certified does not say which rows it wrote. */
     CERTIFIES_WITHOUT_KEYS,
+    /** Where every replica executes: what is sent to be certified does not say which rows it has read. */
+    CERTIFIES_WITHOUT_READS,
     /** Where every replica executes: what is sent to be certified does not say that it depends on the schema. */
     CERTIFIES_WITHOUT_SCHEMA,
     /** Where every replica executes: a schema change takes no turn, and asks to be compared only with what is ordered after it was sent. */

@@ -108,6 +108,10 @@ final class SimulatedBank {
             throw new DivergenceException(transfer + " at " + position + " ran on other balances than "
                     + balances[transfer.from()] + " and " + balances[transfer.to()] + ", which are there");
         }
+        if (transfer.read() != Transfer.NONE && balances[transfer.read()] != transfer.readBefore()) {
+            throw new DivergenceException(transfer + " at " + position + " has read another balance than "
+                    + balances[transfer.read()] + ", which is there");
+        }
         if (!present.add(transfer.id())) {
             throw new DivergenceException(transfer.id() + " is applied for a second time at " + position);
         }

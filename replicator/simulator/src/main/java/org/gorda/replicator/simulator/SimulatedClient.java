@@ -17,12 +17,14 @@ final class SimulatedClient {
     private static final long ANSWER_NANOS = 4_000_000_000L;
     private static final long ASK_AGAIN_NANOS = 1_500_000_000L;
     private static final int CHANGES_SCHEMA_OF = 12;
+    private static final int READS_OF = 3;
     private static final double ANSWER_LOST = 0.01;
     private static final double ASKS_ANYWAY = 0.02;
 
     private final SimulatedCluster cluster;
     private final SplittableRandom random;
     private final SplittableRandom schemaRandom;
+    private final SplittableRandom readRandom;
     private final SessionId session;
     private SimulatedHost target;
     private long number;
@@ -37,6 +39,7 @@ final class SimulatedClient {
         this.cluster = cluster;
         this.random = cluster.simulation.random("client " + number);
         this.schemaRandom = cluster.simulation.random("schema " + number);
+        this.readRandom = cluster.simulation.random("reads " + number);
         this.session = new SessionId(random.nextLong(), random.nextLong());
         this.target = cluster.anyHost(random);
     }
@@ -90,6 +93,7 @@ final class SimulatedClient {
                 from,
                 changesSchema ? from : to,
                 changesSchema ? 0 : amount,
+                read(from, to),
                 answer -> reply(() -> {
                     if (question == asked) {
                         answered(id, answer, next);
@@ -100,6 +104,12 @@ final class SimulatedClient {
                 ask(id, next);
             }
         });
+    }
+
+    /** Another account, which is read and must not have changed until the commit; often there is none. */
+    private int read(int from, int to) {
+        int account = readRandom.nextInt(READS_OF * SimulatedBank.ACCOUNTS);
+        return account >= SimulatedBank.ACCOUNTS || account == from || account == to ? Transfer.NONE : account;
     }
 
     /** An answer is on its way, or lost. */

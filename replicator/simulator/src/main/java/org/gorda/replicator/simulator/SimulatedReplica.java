@@ -50,6 +50,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         final int from;
         final int to;
         final long amount;
+        final int read;
         final long epoch;
         final Consumer<Answer> client;
 
@@ -65,11 +66,20 @@ final class SimulatedReplica implements GroupListener, Effects {
         boolean sent;
         boolean answered;
 
-        Local(TransactionId id, int from, int to, long amount, long epoch, long begun, Consumer<Answer> client) {
+        Local(
+                TransactionId id,
+                int from,
+                int to,
+                long amount,
+                int read,
+                long epoch,
+                long begun,
+                Consumer<Answer> client) {
             this.id = id;
             this.from = from;
             this.to = to;
             this.amount = amount;
+            this.read = read;
             this.epoch = epoch;
             this.begun = begun;
             this.client = client;
@@ -79,8 +89,15 @@ final class SimulatedReplica implements GroupListener, Effects {
             return from == to;
         }
 
+        /** Whether it has a lock that the other one needs to change its rows. */
         boolean holds(Transfer other) {
-            return transfer != null && (changesSchema() || other.touches(from) || other.touches(to));
+            return transfer != null
+                    && (changesSchema() || other.touches(from) || other.touches(to) || other.touches(read));
+        }
+
+        /** Whether it has changed what the other one reads. */
+        boolean changes(int account) {
+            return transfer != null && transfer.touches(account);
         }
 
         /** As when a lock on a table or in an index stands for rows that are not the transaction's own. */
@@ -222,14 +239,14 @@ final class SimulatedReplica implements GroupListener, Effects {
     // ------------------------------------------------------------------------------------------- local transactions
 
     /** Runs a transaction and commits it; the client is told once, unless its connection breaks. */
-    void execute(TransactionId id, int from, int to, long amount, Consumer<Answer> client) {
+    void execute(TransactionId id, int from, int to, long amount, int read, Consumer<Answer> client) {
         later(random.nextLong(1_000_000), "begin", () -> {
             boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY && view.isLeader(host.name);
             if (!view.working() || !(executes() || early)) {
                 client.accept(Answer.REFUSED);
                 return;
             }
-            Local begun = new Local(id, from, to, amount, core.epoch(), visibleIndex, client);
+            Local begun = new Local(id, from, to, amount, read, core.epoch(), visibleIndex, client);
             open.put(id, begun);
             if (begun.changesSchema() && cluster.everywhere && cluster.flaw != Flaw.CHANGES_SCHEMA_BESIDE_ROWS) {
                 begun.hasTurn = true;
@@ -286,11 +303,14 @@ final class SimulatedReplica implements GroupListener, Effects {
                 local.to,
                 bank.balance(local.to),
                 local.amount,
-                bank.schema());
+                bank.schema(),
+                local.read,
+                local.read == Transfer.NONE ? 0 : bank.balance(local.read));
         if (local.hasTurn) {
             makeWayFor(transfer);
         }
-        boolean locked = open.values().stream().anyMatch(other -> other.holds(transfer))
+        boolean locked = open.values().stream().anyMatch(other -> other.holds(transfer) || other.changes(local.read))
+                || bank.isBeingApplied(local.read)
                 || bank.isBeingApplied(local.from)
                 || bank.isBeingApplied(local.to);
         if (locked) {
@@ -324,12 +344,13 @@ final class SimulatedReplica implements GroupListener, Effects {
                 || (cluster.flaw == Flaw.CHANGES_SCHEMA_BESIDE_ROWS && local.changesSchema());
         long executed = claims ? group.lastCommitted().index() + 10 : local.hasTurn ? local.begun : visibleIndex;
         boolean withKeys = cluster.everywhere && cluster.flaw != Flaw.CERTIFIES_WITHOUT_KEYS;
+        boolean withReads = withKeys && cluster.flaw != Flaw.CERTIFIES_WITHOUT_READS;
         boolean withSchema = cluster.everywhere && cluster.flaw != Flaw.CERTIFIES_WITHOUT_SCHEMA;
         send(
                 local,
                 epoch,
                 visibleIndex,
-                local.transfer.messages(epoch, local.begun, executed, chunks, withKeys, withSchema),
+                local.transfer.messages(epoch, local.begun, executed, chunks, withKeys, withReads, withSchema),
                 0);
     }
 

@@ -8,10 +8,10 @@ import java.util.List;
 import org.gorda.jgcs.GroupException;
 
 /**
- * What donor and joiner of a database say to each other, outside the order. As bytes: a version, a kind, and the parts in their order.
- * Who sends them is told, and that they are unharmed is made sure, by the group. Immutable.
+ * What replicas say to each other outside the order: donor and joiner of a database, and each of them how far it has come. As bytes: a version,
+ * a kind, and the parts in their order. Who sends them is told, and that they are unharmed is made sure, by the group. Immutable.
  */
-sealed interface TransferMessage {
+sealed interface DirectMessage {
 
     /**
      * The joiner asks for the database.
@@ -19,7 +19,7 @@ sealed interface TransferMessage {
      * @param transfer one that it had begun with this donor and goes on with if it can; 0 if there is none
      * @param firstHeld its log holds what follows this index
      */
-    record Want(long transfer, long firstHeld) implements TransferMessage {}
+    record Want(long transfer, long firstHeld) implements DirectMessage {}
 
     /**
      * The donor cannot offer it yet.
@@ -27,10 +27,10 @@ sealed interface TransferMessage {
      * @param begun whether it will, and waiting is worth while
      * @param why for people
      */
-    record Wait(boolean begun, String why) implements TransferMessage {}
+    record Wait(boolean begun, String why) implements DirectMessage {}
 
     /** The donor has it ready. */
-    record Offer(long transfer, List<FileOffered> files) implements TransferMessage {
+    record Offer(long transfer, List<FileOffered> files) implements DirectMessage {
         public Offer {
             files = List.copyOf(files);
         }
@@ -50,19 +50,22 @@ sealed interface TransferMessage {
     record FileOffered(String name, long bytes, int checksum) {}
 
     /** The joiner asks for a part of a file. */
-    record Fetch(long transfer, int file, long offset, int bytes) implements TransferMessage {}
+    record Fetch(long transfer, int file, long offset, int bytes) implements DirectMessage {}
 
-    record Part(long transfer, int file, long offset, ByteBuffer bytes) implements TransferMessage {}
+    record Part(long transfer, int file, long offset, ByteBuffer bytes) implements DirectMessage {}
 
     /** The donor does not hold that transfer (any more). */
-    record Gone(long transfer) implements TransferMessage {}
+    record Gone(long transfer) implements DirectMessage {}
 
     /** The joiner has all of it. */
-    record Done(long transfer) implements TransferMessage {}
+    record Done(long transfer) implements DirectMessage {}
 
-    byte VERSION = 1;
+    /** The sender shows everything up to a place in the order. */
+    record Shown(long index) implements DirectMessage {}
 
-    static ByteBuffer encode(TransferMessage message) {
+    byte VERSION = 2;
+
+    static ByteBuffer encode(DirectMessage message) {
         if (message instanceof Want want) {
             return begin(1, 16)
                     .putLong(want.transfer())
@@ -106,6 +109,8 @@ sealed interface TransferMessage {
             return begin(6, 8).putLong(gone.transfer()).flip();
         } else if (message instanceof Done done) {
             return begin(7, 8).putLong(done.transfer()).flip();
+        } else if (message instanceof Shown shown) {
+            return begin(8, 8).putLong(shown.index()).flip();
         }
         throw new AssertionError(message);
     }
@@ -119,7 +124,7 @@ sealed interface TransferMessage {
      *
      * @throws GroupException if it is none of these, or of another version
      */
-    static TransferMessage decode(ByteBuffer payload) {
+    static DirectMessage decode(ByteBuffer payload) {
         ByteBuffer in = payload.duplicate();
         try {
             byte version = in.get();
@@ -138,6 +143,7 @@ sealed interface TransferMessage {
                 case 5 -> new Part(in.getLong(), in.getInt(), in.getLong(), in.slice());
                 case 6 -> new Gone(in.getLong());
                 case 7 -> new Done(in.getLong());
+                case 8 -> new Shown(in.getLong());
                 default -> throw malformed("it is of unknown kind " + kind);
             };
         } catch (BufferUnderflowException e) {
@@ -162,6 +168,6 @@ sealed interface TransferMessage {
 
     private static GroupException malformed(String detail) {
         return new GroupException(
-                GroupException.Disposition.CORRECT, "a message about a database's transfer is malformed: " + detail);
+                GroupException.Disposition.CORRECT, "a message beside the order is malformed: " + detail);
     }
 }

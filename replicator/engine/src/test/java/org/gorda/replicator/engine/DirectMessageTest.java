@@ -15,25 +15,26 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What comes from another process is taken for what it is. */
-class TransferMessageTest {
+class DirectMessageTest {
 
-    private static final List<TransferMessage> ALL = List.of(
-            new TransferMessage.Want(7, 4711),
-            new TransferMessage.Wait(true, "es lädt"),
-            new TransferMessage.Offer(
+    private static final List<DirectMessage> ALL = List.of(
+            new DirectMessage.Want(7, 4711),
+            new DirectMessage.Wait(true, "es lädt"),
+            new DirectMessage.Offer(
                     -3,
                     List.of(
-                            new TransferMessage.FileOffered("state/checkpoint", 100, -1),
-                            new TransferMessage.FileOffered("snapshot/seg0/größe", 0, 0))),
-            new TransferMessage.Fetch(7, 3, 1L << 40, 65536),
-            new TransferMessage.Part(7, 3, 5, ByteBuffer.wrap(new byte[] {1, 2, 3})),
-            new TransferMessage.Gone(9),
-            new TransferMessage.Done(9));
+                            new DirectMessage.FileOffered("state/checkpoint", 100, -1),
+                            new DirectMessage.FileOffered("snapshot/seg0/größe", 0, 0))),
+            new DirectMessage.Fetch(7, 3, 1L << 40, 65536),
+            new DirectMessage.Part(7, 3, 5, ByteBuffer.wrap(new byte[] {1, 2, 3})),
+            new DirectMessage.Gone(9),
+            new DirectMessage.Done(9),
+            new DirectMessage.Shown(1L << 50));
 
     @Test
     void whatIsEncodedIsDecoded() {
-        for (TransferMessage message : ALL) {
-            assertThat(TransferMessage.decode(TransferMessage.encode(message))).isEqualTo(message);
+        for (DirectMessage message : ALL) {
+            assertThat(DirectMessage.decode(DirectMessage.encode(message))).isEqualTo(message);
         }
     }
 
@@ -41,14 +42,14 @@ class TransferMessageTest {
     void whatIsCutShortOrDamagedIsRefusedOrIsAnotherMessage() {
         SplittableRandom random = new SplittableRandom(1);
         for (int i = 0; i < 50_000; i++) {
-            TransferMessage message = ALL.get(random.nextInt(ALL.size()));
-            byte[] bytes = TransferMessage.encode(message).array().clone();
+            DirectMessage message = ALL.get(random.nextInt(ALL.size()));
+            byte[] bytes = DirectMessage.encode(message).array().clone();
             int length = random.nextInt(bytes.length + 1);
             for (int flips = random.nextInt(4); flips > 0; flips--) {
                 bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
             }
             try {
-                TransferMessage.decode(ByteBuffer.wrap(bytes, 0, length));
+                DirectMessage.decode(ByteBuffer.wrap(bytes, 0, length));
             } catch (GroupException e) {
                 assertThat(e).hasMessageContaining("malformed");
             }
@@ -59,8 +60,7 @@ class TransferMessageTest {
     void noFileIsWrittenElsewhere(@TempDir Path directory) throws IOException {
         ReceivedDatabase received = new ReceivedDatabase(directory.resolve("replica"));
         for (String name : List.of("../../evil", "/tmp/evil", "a/../../../evil")) {
-            TransferMessage.Offer offer =
-                    new TransferMessage.Offer(1, List.of(new TransferMessage.FileOffered(name, 1, 0)));
+            DirectMessage.Offer offer = new DirectMessage.Offer(1, List.of(new DirectMessage.FileOffered(name, 1, 0)));
             assertThatThrownBy(() -> received.begin(new MemberId("127.0.0.1:1"), offer))
                     .isInstanceOf(IOException.class)
                     .hasMessageContaining(name);

@@ -1,0 +1,66 @@
+package org.gorda.gapi;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a transaction has read that is to be SERIALIZABLE: rows by their primary keys, whether they were there or not, and whole tables for
+ * all else, so that rows that come into a condition are noticed, too. It says too much rather than too little: of many keys it keeps
+ * only the tables. Reused from transaction to transaction. Confined to the transaction's thread.
+ */
+public final class ReadSet {
+
+    /** So many keys are told apart; with more of them, only their tables. */
+    public static final int KEYS_MAX = 4096;
+
+    private record Key(TableShape table, RowKey row) {}
+
+    private final Map<Long, Key> keys = new HashMap<>();
+    private final Map<TableShape, KeyMode> tables = new HashMap<>();
+
+    /** Whether nothing was read. */
+    public boolean isEmpty() {
+        return keys.isEmpty() && tables.isEmpty();
+    }
+
+    /**
+     * A row was looked for by its primary key.
+     *
+     * @param hash of the key, as of a row that is written
+     * @param values of the key, for people
+     */
+    public void key(TableShape table, long hash, List<? extends @Nullable Object> values) {
+        if (tables.containsKey(table) || keys.containsKey(hash)) {
+            return;
+        }
+        keys.put(hash, new Key(table, RowKey.of(table, values)));
+        if (keys.size() > KEYS_MAX) {
+            keys.values().forEach(key -> table(key.table()));
+            keys.clear();
+        }
+    }
+
+    /** Rows were looked for in another way. */
+    public void table(TableShape table) {
+        tables.putIfAbsent(table, KeyMode.READ);
+    }
+
+    /** The client was told of rows of a table that no lock keeps as they are: by a violated constraint. */
+    public void tableWithoutLock(TableShape table) {
+        tables.put(table, KeyMode.READ_UNLOCKED);
+    }
+
+    /** Adds what was read to what was written. */
+    public void addTo(WriteSetWriter out) {
+        keys.forEach((hash, key) -> out.read(key.row(), KeyMode.READ, hash));
+        tables.forEach((table, mode) -> out.read(new RowKey(table.toString(), ""), mode, table.hash()));
+    }
+
+    /** Forgets everything, for the next transaction. */
+    public void clear() {
+        keys.clear();
+        tables.clear();
+    }
+}

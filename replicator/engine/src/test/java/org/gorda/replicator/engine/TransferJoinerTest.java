@@ -1,0 +1,115 @@
+package org.gorda.replicator.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Predicate;
+import java.util.zip.CRC32C;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.View;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A joiner and what it makes of a donor's files. */
+@Timeout(60)
+class TransferJoinerTest {
+
+    private static final MemberId SELF = new MemberId("db1:7800");
+    private static final MemberId DONOR = new MemberId("db2:7800");
+    private static final List<byte[]> FILES = List.of(content(100), content(0), content(2_500_000));
+
+    @TempDir
+    private Path directory;
+
+    private final List<DirectMessage.Fetch> fetched = new ArrayList<>();
+
+    private static byte[] content(int length) {
+        byte[] content = new byte[length];
+        new SplittableRandom(length).nextBytes(content);
+        return content;
+    }
+
+    private static DirectMessage.Offer offer() {
+        List<DirectMessage.FileOffered> offered = new ArrayList<>();
+        for (byte[] file : FILES) {
+            CRC32C crc = new CRC32C();
+            crc.update(file);
+            offered.add(new DirectMessage.FileOffered("snapshot/f" + file.length, file.length, (int) crc.getValue()));
+        }
+        return new DirectMessage.Offer(7, offered);
+    }
+
+    /** A joiner whose donor answers at once, and damages some of the parts; returns whether it has everything. */
+    private boolean receive(Predicate<DirectMessage.Fetch> damages) {
+        AtomicReference<TransferJoiner> joiner = new AtomicReference<>();
+        List<String> ends = new ArrayList<>();
+        joiner.set(new TransferJoiner(
+                SELF,
+                new ReceivedDatabase(directory),
+                1L << 40,
+                () -> new View(List.of(SELF, DONOR), List.of(), Optional.of(DONOR), true),
+                () -> 0,
+                (to, message) -> {
+                    if (message instanceof DirectMessage.Want) {
+                        joiner.get().received(DONOR, offer());
+                    } else if (message instanceof DirectMessage.Fetch fetch) {
+                        fetched.add(fetch);
+                        byte[] part = new byte[fetch.bytes()];
+                        System.arraycopy(FILES.get(fetch.file()), (int) fetch.offset(), part, 0, part.length);
+                        if (damages.test(fetch)) {
+                            part[part.length / 2]++;
+                        }
+                        joiner.get()
+                                .received(
+                                        DONOR,
+                                        new DirectMessage.Part(7, fetch.file(), fetch.offset(), ByteBuffer.wrap(part)));
+                    }
+                },
+                progress -> {},
+                () -> ends.add("complete"),
+                failure -> ends.add("failed " + failure)));
+        joiner.get().run();
+        assertThat(ends).hasSize(1);
+        return ends.get(0).equals("complete");
+    }
+
+    private void assertThatAllIsHere() {
+        for (byte[] file : FILES) {
+            assertThat(directory.resolve("received/content/snapshot/f" + file.length))
+                    .hasBinaryContent(file);
+        }
+        assertThat(new ReceivedDatabase(directory).isToBeInstalled()).isTrue();
+    }
+
+    @Test
+    void aFileThatIsNotWhatWasOfferedIsReceivedAgain() {
+        assertThat(receive(fetch -> fetch.offset() > 0 && fetched.size() < 5)).isTrue();
+        assertThatAllIsHere();
+        assertThat(fetched.stream().filter(fetch -> fetch.file() == 0)).hasSize(1);
+        assertThat(fetched.stream().filter(fetch -> fetch.file() == 2 && fetch.offset() == 0))
+                .hasSize(2);
+    }
+
+    @Test
+    void whatAnEarlierRunReceivedIsComparedToo() throws IOException {
+        ReceivedDatabase received = new ReceivedDatabase(directory);
+        received.begin(DONOR, offer());
+        Path file = received.file(offer().files().get(2));
+        Files.createDirectories(file.getParent());
+        Files.write(file, new byte[1 << 20]);
+        assertThat(receive(fetch -> false)).isTrue();
+        assertThatAllIsHere();
+        assertThat(fetched.stream().filter(fetch -> fetch.file() == 2).mapToLong(DirectMessage.Fetch::offset))
+                .startsWith(1L << 20)
+                .contains(0L);
+    }
+}
