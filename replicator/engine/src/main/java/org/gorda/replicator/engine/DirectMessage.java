@@ -60,8 +60,12 @@ sealed interface DirectMessage {
     /** The joiner has all of it. */
     record Done(long transfer) implements DirectMessage {}
 
-    /** The sender shows everything up to a place in the order. */
-    record Shown(long index) implements DirectMessage {}
+    /**
+     * The sender shows everything up to a place in the order.
+     *
+     * @param keptUp whether it was near the others once and has not been put out since, so that waiting for it is worth while
+     */
+    record Shown(long index, boolean keptUp) implements DirectMessage {}
 
     byte VERSION = 2;
 
@@ -110,7 +114,10 @@ sealed interface DirectMessage {
         } else if (message instanceof Done done) {
             return begin(7, 8).putLong(done.transfer()).flip();
         } else if (message instanceof Shown shown) {
-            return begin(8, 8).putLong(shown.index()).flip();
+            return begin(8, 9)
+                    .putLong(shown.index())
+                    .put((byte) (shown.keptUp() ? 1 : 0))
+                    .flip();
         }
         throw new AssertionError(message);
     }
@@ -143,7 +150,7 @@ sealed interface DirectMessage {
                 case 5 -> new Part(in.getLong(), in.getInt(), in.getLong(), in.slice());
                 case 6 -> new Gone(in.getLong());
                 case 7 -> new Done(in.getLong());
-                case 8 -> new Shown(in.getLong());
+                case 8 -> new Shown(in.getLong(), in.get() != 0);
                 default -> throw malformed("it is of unknown kind " + kind);
             };
         } catch (BufferUnderflowException e) {

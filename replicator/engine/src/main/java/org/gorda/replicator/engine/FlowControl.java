@@ -2,9 +2,9 @@ package org.gorda.replicator.engine;
 
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BiConsumer;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
-import java.util.function.ObjLongConsumer;
 import java.util.function.Supplier;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
@@ -35,7 +35,7 @@ final class FlowControl implements AutoCloseable {
     private final Supplier<View> view;
     private final LongSupplier shown;
     private final BooleanSupplier isOnline;
-    private final ObjLongConsumer<MemberId> sender;
+    private final BiConsumer<MemberId, DirectMessage.Shown> sender;
     private final Runnable onOut;
 
     /** Guarded by itself. */
@@ -62,7 +62,7 @@ final class FlowControl implements AutoCloseable {
             Supplier<View> view,
             LongSupplier shown,
             BooleanSupplier isOnline,
-            ObjLongConsumer<MemberId> sender,
+            BiConsumer<MemberId, DirectMessage.Shown> sender,
             Runnable onOut) {
         this.self = self;
         this.lags = lags;
@@ -80,12 +80,20 @@ final class FlowControl implements AutoCloseable {
     }
 
     /** Another replica has told this. */
-    void heard(MemberId from, long itsShown) {
+    void heard(MemberId from, DirectMessage.Shown message) {
         synchronized (lags) {
             long now = System.nanoTime();
-            lags.heard(self, shown.getAsLong(), now);
-            lags.heard(from, itsShown, now);
+            lookAtSelf(now);
+            lags.heard(from, message.index(), message.keptUp(), now);
             judge(now);
+        }
+    }
+
+    private void lookAtSelf(long now) {
+        if (isOnline.getAsBoolean()) {
+            lags.heard(self, shown.getAsLong(), false, now);
+        } else {
+            lags.forget(self);
         }
     }
 
@@ -108,10 +116,10 @@ final class FlowControl implements AutoCloseable {
     }
 
     private void round() {
+        boolean isOut = update();
         if (isOnline.getAsBoolean()) {
             tell();
         }
-        boolean isOut = update();
         if (isOut && !wasOut) {
             onOut.run();
         }
@@ -119,10 +127,14 @@ final class FlowControl implements AutoCloseable {
     }
 
     private void tell() {
+        boolean keptUp;
+        synchronized (lags) {
+            keptUp = lags.counts(self);
+        }
         for (MemberId member : view.get().members()) {
             if (!member.equals(self)) {
                 try {
-                    sender.accept(member, shown.getAsLong());
+                    sender.accept(member, new DirectMessage.Shown(shown.getAsLong(), keptUp));
                 } catch (GroupException e) {
                     // It is away, or will hear of it the next time.
                 }
@@ -133,7 +145,7 @@ final class FlowControl implements AutoCloseable {
     private boolean update() {
         synchronized (lags) {
             long now = System.nanoTime();
-            lags.heard(self, shown.getAsLong(), now);
+            lookAtSelf(now);
             judge(now);
             boolean isWaiting = waited && delayNanos > 0;
             waited = false;

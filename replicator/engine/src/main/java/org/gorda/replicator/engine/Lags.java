@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * How far each replica lies behind the one that shows most, and how much others wait for it. Who lies behind is waited for: not at all up to half
  * of what is allowed, more and more from there on, and so that it falls no farther behind at the end. But only for a while: who
- * has not come nearer by then is put out, that is, not waited for before it has caught up. Whoever is silent or new is not
+ * has not come nearer by then is put out, that is, not waited for before it has caught up. Whoever is silent or comes back from far is not
  * waited for either. No clock, no threads; confined to its caller.
  */
 final class Lags {
@@ -55,10 +55,19 @@ final class Lags {
         this.patience = patience;
     }
 
-    /** A replica, this one too, shows everything up to a place in the order now. */
-    void heard(MemberId replica, long shown, long nowNanos) {
-        Replica known = replicas.computeIfAbsent(replica, id -> new Replica());
-        if (shown < known.shown) {
+    /**
+     * A replica, this one too, shows everything up to a place in the order now.
+     *
+     * @param keptUp whether it has been near the others since it is ONLINE and was not put out: goes for who is not known here yet, because this one has
+     *     just begun
+     */
+    void heard(MemberId replica, long shown, boolean keptUp, long nowNanos) {
+        Replica known = replicas.get(replica);
+        if (known == null) {
+            known = new Replica();
+            known.counts = keptUp;
+            replicas.put(replica, known);
+        } else if (shown < known.shown) {
             known.counts = false; // it has begun again
         }
         known.shown = shown;
@@ -67,6 +76,11 @@ final class Lags {
             known.lag = Math.max(known.lag, other.shown - shown);
         }
         known.heardNanos = nowNanos;
+    }
+
+    /** Knows nothing of a replica any more. */
+    void forget(MemberId replica) {
+        replicas.remove(replica);
     }
 
     /** To be called often: who is waited for from now on. */
@@ -118,6 +132,12 @@ final class Lags {
     /** How many transactions that one is behind. */
     long lag() {
         return lag;
+    }
+
+    /** Whether a replica is waited for if it falls behind. */
+    boolean counts(MemberId replica) {
+        Replica known = replicas.get(replica);
+        return known != null && known.counts;
     }
 
     /** Whether a replica was waited for in vain and has not caught up since. */

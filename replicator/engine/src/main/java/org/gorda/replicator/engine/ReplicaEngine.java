@@ -227,7 +227,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 () -> view,
                 () -> visibleIndex,
                 () -> state == ReplicaState.ONLINE,
-                (member, shown) -> send(member, new DirectMessage.Shown(shown)),
+                this::send,
                 this::fallBehind);
         this.reopen = reopen;
         this.leases = new GeneratorLeases(this::ask, lastRequest.get(), configuration.commitTimeout());
@@ -1107,7 +1107,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         try {
             DirectMessage message = DirectMessage.decode(payload);
             if (message instanceof DirectMessage.Shown shown) {
-                flow.heard(from, shown.index());
+                flow.heard(from, shown);
             } else {
                 transfer.received(from, message);
             }

@@ -29,7 +29,7 @@ class DirectMessageTest {
             new DirectMessage.Part(7, 3, 5, ByteBuffer.wrap(new byte[] {1, 2, 3})),
             new DirectMessage.Gone(9),
             new DirectMessage.Done(9),
-            new DirectMessage.Shown(1L << 50));
+            new DirectMessage.Shown(1L << 50, true));
 
     @Test
     void whatIsEncodedIsDecoded() {

@@ -23,8 +23,8 @@ class LagsTest {
 
     private Duration delayAfter(Duration since, long a, long b) {
         now += since.toNanos();
-        lags.heard(A, a, now);
-        lags.heard(B, b, now);
+        lags.heard(A, a, false, now);
+        lags.heard(B, b, false, now);
         lags.update(ALL, now);
         return lags.delay();
     }
@@ -90,12 +90,29 @@ class LagsTest {
     }
 
     @Test
+    void whoHasJustBegunWaitsForWhoIsWaitedForAlready() {
+        now += 1;
+        lags.heard(A, 2000, false, now);
+        lags.heard(B, 1000, true, now);
+        lags.update(ALL, now);
+        assertThat(lags.delay()).isEqualTo(Lags.STOP);
+        assertThat(lags.slowest()).isEqualTo(B);
+        delayAfter(PATIENCE.plusMillis(1), 2000, 1000);
+        assertThat(lags.delay()).as("but no longer than others").isZero();
+        lags.heard(B, 1000, true, now);
+        lags.update(ALL, now);
+        assertThat(lags.delay()).as("whatever it says").isZero();
+        lags.forget(B);
+        assertThat(delay(2000, 1000)).as("which says that it is not waited for").isZero();
+    }
+
+    @Test
     void nobodyWaitsForWhoIsNewOrSilentOrGone() {
         assertThat(delay(1_000_000, 7)).as("comes back from far").isZero();
         assertThat(delay(1_000_000, 1_000_000)).isZero();
         assertThat(delay(1_001_000, 1_000_000)).isEqualTo(Lags.STOP);
         now += Lags.SILENCE.toNanos() + 1;
-        lags.heard(A, 1_001_000, now);
+        lags.heard(A, 1_001_000, false, now);
         lags.update(ALL, now);
         assertThat(lags.delay()).as("silent").isZero();
         assertThat(delay(1_001_000, 1_000_000))
