@@ -155,12 +155,24 @@ final class DerbyApplier implements Applier {
         }
     }
 
+    /**
+     * Before any lock in the catalogue: a client's statement that is being compiled holds up the dictionary, and may wait for that lock.
+     */
+    private void beginSchemaChange() throws StandardException {
+        context.getDataDictionary().startWriting(context);
+        schemaChanged = true;
+    }
+
     @Override
     public void settle(Map<Generator, OptionalLong> next) {
+        if (next.isEmpty()) {
+            return;
+        }
         synchronized (connection) {
             try {
                 database.makeWay();
                 DerbyDatabase.within(context, () -> {
+                    beginSchemaChange();
                     GeneratorTable.settle(context, next);
                     return true;
                 });
@@ -226,8 +238,8 @@ final class DerbyApplier implements Applier {
         current = null;
         closeTables();
         tables.clear();
+        beginSchemaChange();
         generators.settle(context);
-        schemaChanged = true;
         try (Statement statement = connection.createStatement()) {
             context.actAs(user, role.isEmpty() ? null : role);
             context.setDefaultSchema(schema(schema, user));
