@@ -12,15 +12,13 @@ import java.util.Map;
  * @param readGrace how long local transactions that only read may stand in the way of an ordered change before they are rolled back
  * @param writeSetBytesMax a transaction that changes more is refused
  * @param spoolDirectory where transactions keep what they have changed once it is too large for memory; belongs to this database
- * @param withKeys whether write sets must carry certification keys
  */
 public record DatabaseConfiguration(
         String location,
         Map<String, String> attributes,
         Duration readGrace,
         long writeSetBytesMax,
-        Path spoolDirectory,
-        boolean withKeys) {
+        Path spoolDirectory) {
 
     public DatabaseConfiguration {
         attributes = Map.copyOf(attributes);

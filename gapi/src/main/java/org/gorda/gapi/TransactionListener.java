@@ -50,6 +50,14 @@ public interface TransactionListener {
     void begin(TransactionContext transaction);
 
     /**
+     * Whether the write set of a transaction must carry certification keys, and what it has read if it is SERIALIZABLE. Asked once, after {@link
+     * #begin}; if the answer changes after that, the transaction is refused.
+     */
+    default boolean wantsKeys() {
+        return false;
+    }
+
+    /**
      * Whether the values of sequences and identity columns come from {@link #leased} and {@link #lease}, and not from the database's own
      * generators. What a transaction creates itself generates its values by itself, until its
      * commit.

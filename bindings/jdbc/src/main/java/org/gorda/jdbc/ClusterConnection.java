@@ -618,9 +618,15 @@ final class ClusterConnection implements InvocationHandler {
     /** Another replica is the primary: ends this connection if it goes to an older one. For any thread. */
     void abandonUnless(NodeInfo primary) {
         NodeInfo mine = node;
-        if (primary.epoch() > mine.epoch() && !primary.node().equals(mine.node())) {
+        boolean otherProtocol = primary.everywhere() != mine.everywhere();
+        if (primary.epoch() > mine.epoch() && (otherProtocol || !primary.node().equals(mine.node()))) {
             breakDown(new SQLNonTransientConnectionException(
-                    "the primary changed from " + mine.node() + " to " + primary.node(), "08006"));
+                    otherProtocol
+                            ? primary.everywhere()
+                                    ? "every replica takes writes now"
+                                    : "only " + primary.node() + " takes writes now"
+                            : "the primary changed from " + mine.node() + " to " + primary.node(),
+                    "08006"));
         }
     }
 

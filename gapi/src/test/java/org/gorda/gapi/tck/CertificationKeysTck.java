@@ -67,6 +67,34 @@ public abstract class CertificationKeysTck extends BindingTck {
         assertThat(schemaKey(meta.takeWriteSets().get(0))).isEqualTo(KeyMode.REMOVED);
     }
 
+    @Test
+    void certificationKeysAreThereOnlyForWhoBeginsWhileTheyAreWanted() throws SQLException {
+        execute("CREATE TABLE K (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER)", "INSERT INTO K VALUES (1, 0), (2, 0)");
+        meta.takeWriteSets();
+        List<Integer> keys = new ArrayList<>();
+        try (Connection connection = connect();
+                PreparedStatement update = connection.prepareStatement("UPDATE K SET V = V + 1 WHERE ID = 1");
+                PreparedStatement read = connection.prepareStatement("SELECT V FROM K WHERE ID = 2")) {
+            connection.setAutoCommit(false);
+            connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+            for (boolean wanted : new boolean[] {true, false, true, false}) {
+                meta.wantsKeys(wanted);
+                try (ResultSet rows = read.executeQuery()) {
+                    assertThat(rows.next()).isTrue();
+                }
+                update.executeUpdate();
+                if (!wanted) {
+                    meta.wantsKeys(true); // the transaction goes on as it has begun
+                }
+                update.executeUpdate();
+                connection.commit();
+                keys.add(meta.takeWriteSets().get(0).keys());
+            }
+        }
+        assertThat(keys.get(0)).isGreaterThan(3);
+        assertThat(keys).containsExactly(keys.get(0), 0, keys.get(0), 0);
+    }
+
     private static KeyMode schemaKey(WriteSet writeSet) {
         return IntStream.range(0, writeSet.keys())
                 .filter(i -> writeSet.keyHash(i) == KeyHasher.SCHEMA)

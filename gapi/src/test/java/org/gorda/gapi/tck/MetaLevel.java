@@ -43,6 +43,7 @@ public final class MetaLevel implements TransactionListener {
     private Duration patience = Duration.ofSeconds(30);
     private Refusal refuseChanges;
     private boolean schemaChangesWin;
+    private boolean wantsKeys = true;
     private Deque<Long> leased;
     private final List<GeneratorState> leasedFor = new ArrayList<>();
     private long index;
@@ -70,6 +71,16 @@ public final class MetaLevel implements TransactionListener {
     @Override
     public synchronized boolean wins(TransactionContext transaction) {
         return schemaChangesWin;
+    }
+
+    /** What those who begin from now on are to carry. */
+    public synchronized void wantsKeys(boolean value) {
+        wantsKeys = value;
+    }
+
+    @Override
+    public synchronized boolean wantsKeys() {
+        return wantsKeys;
     }
 
     /** From now on generators have these values only. */

@@ -19,6 +19,7 @@ import picocli.CommandLine.TypeConversionException;
             StatusCommand.class,
             VerifyCommand.class,
             MemberCommand.class,
+            ProtocolCommand.class,
             RecoverCommand.class,
             ConflictsCommand.class,
             CheckCommand.class,

@@ -65,7 +65,7 @@ final class CapturedRead implements GeneratedMethod {
             int startOperator,
             boolean sameStartStop) {
         return activation.getLanguageConnectionContext() instanceof ReflectedConnection connection
-                        && connection.capturesReads()
+                        && connection.isCapturing()
                 ? new CapturedRead(
                         connection,
                         containerId,

@@ -26,7 +26,6 @@ final class CapturingRowChanger implements RowChanger {
     private final RowChanger derby;
     private final ReflectedConnection connection;
     private final CapturedTable table;
-    private final boolean withKeys;
     private final List<SqlType> types;
 
     /** Where in Derby's partial rows the columns are: by column position from 1, the index from 0, or -1. */
@@ -59,7 +58,6 @@ final class CapturingRowChanger implements RowChanger {
         this.derby = derby;
         this.connection = connection;
         this.table = table;
-        this.withKeys = connection.database().wantsKeys();
         this.types = table.types();
         int columns = types.size();
         indexInRow = new int[columns + 1];
@@ -144,7 +142,7 @@ final class CapturingRowChanger implements RowChanger {
             for (int i = 0; i < types.size(); i++) {
                 connection.values().write(types.get(i), values[i], out);
             }
-            if (withKeys) {
+            if (connection.withKeys()) {
                 for (CapturedTable.Key key : table.uniqueKeys()) {
                     addKey(out, KeyMode.WRITTEN, key, values);
                 }
@@ -167,7 +165,7 @@ final class CapturingRowChanger implements RowChanger {
         try {
             out.delete(table.shape());
             putPrimaryKey(out, values, location);
-            if (withKeys) {
+            if (connection.withKeys()) {
                 for (CapturedTable.Key key : table.uniqueKeys()) {
                     addKey(out, KeyMode.REMOVED, key, values);
                 }
@@ -194,7 +192,7 @@ final class CapturingRowChanger implements RowChanger {
             if (changesKeys) {
                 keysChanged = true;
             }
-            if (withKeys) {
+            if (connection.withKeys()) {
                 addKeysOfUpdate(out, oldValues, newValues, location);
             }
             derby.updateRow(oldRow, newRow, location);

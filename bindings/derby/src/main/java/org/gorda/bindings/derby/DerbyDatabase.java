@@ -183,7 +183,7 @@ final class DerbyDatabase implements ReflectedDatabase {
     }
 
     boolean wantsKeys() {
-        return configuration.withKeys();
+        return listener.wantsKeys();
     }
 
     DataDictionary dictionary() {

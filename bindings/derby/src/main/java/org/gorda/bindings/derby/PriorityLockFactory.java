@@ -186,7 +186,7 @@ public final class PriorityLockFactory implements LockFactory {
                 // Waits for the connection's monitor, and so until the client is not within a call.
                 context.getNestedConnection(true).rollback();
             }
-        } catch (SQLException e) {
+        } catch (SQLException | NullPointerException e) { // Derby's context forgets its connection when that is closed
             LOG.debug("the connection of {} was gone before it was rolled back", connection.user(), e);
         }
     }

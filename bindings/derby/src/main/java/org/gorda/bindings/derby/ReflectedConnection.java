@@ -87,6 +87,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     /** Whether something was read that cannot be told. */
     private boolean readsUntold;
 
+    private boolean withKeys;
+
     private final SessionId session = SessionId.of(UUID.randomUUID());
     private long lastNumber;
     private volatile @Nullable LocalTransaction transaction;
@@ -285,6 +287,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         } catch (RefusedException e) {
             throw new DerbyRefusal(e.refusal());
         }
+        withKeys = database.wantsKeys(); // if that changes from now on, the transaction is refused
         synchronized (this) {
             transaction = open;
         }
@@ -292,9 +295,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         return out;
     }
 
-    /** Whether what is read is to be told when the transaction is committed. */
-    boolean capturesReads() {
-        return isCapturing() && database().wantsKeys();
+    /** Whether the write set of the transaction that has begun is to carry keys. */
+    boolean withKeys() {
+        return withKeys;
     }
 
     /** What is read, to which a statement is about to add. */
@@ -331,7 +334,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     @Override
     public void validateStmtExecution(ConstantAction action) throws StandardException {
         super.validateStmtExecution(action);
-        if (isSerializable() && capturesReads()) {
+        if (isSerializable() && isCapturing()) {
             changing.put(getStatementContext(), action);
         }
         if (isCapturing() && SchemaChanges.isSchemaChange(action)) {
@@ -625,7 +628,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             if (out.isEmpty()) {
                 return null;
             }
-            if (database.wantsKeys()) {
+            if (withKeys) {
                 if (readsUntold) {
                     throw DerbyRefusal.unsupported(
                             "a statement of this SERIALIZABLE transaction has violated a constraint"

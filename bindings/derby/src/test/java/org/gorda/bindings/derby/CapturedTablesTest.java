@@ -33,8 +33,7 @@ class CapturedTablesTest {
                                 Map.of(),
                                 Duration.ofMillis(200),
                                 32 << 20,
-                                directory.resolve("spool"),
-                                true),
+                                directory.resolve("spool")),
                         new MetaLevel());
     }
 

@@ -116,8 +116,7 @@ class CatalogueCheckTest {
                                 Map.of(),
                                 Duration.ofMillis(200),
                                 32 << 20,
-                                directory.resolve("spool"),
-                                true),
+                                directory.resolve("spool")),
                         metaLevel);
         try (Connection connection = database.connect(new Properties());
                 Statement statement = connection.createStatement()) {

@@ -111,8 +111,7 @@ final class DerbyUnderTest implements TckBinding {
                 Map.of(),
                 Duration.ofMillis(200),
                 64 << 20,
-                directory.resolve(name + ".spool"),
-                true);
+                directory.resolve(name + ".spool"));
     }
 
     /** What a killed process leaves is what is in its files: a copy of them, made while nothing is going on. */

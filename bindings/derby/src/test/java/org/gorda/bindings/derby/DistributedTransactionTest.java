@@ -49,8 +49,7 @@ class DistributedTransactionTest {
                                 Map.of(),
                                 Duration.ofMillis(200),
                                 32 << 20,
-                                directory.resolve("spool"),
-                                true),
+                                directory.resolve("spool")),
                         metaLevel);
         execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)");
         execute("INSERT INTO T VALUES (1, 1)");

@@ -31,8 +31,7 @@ class ReplicasDatabaseTest {
                 Map.of(),
                 Duration.ofMillis(200),
                 1 << 20,
-                directory.resolve("spool"),
-                false);
+                directory.resolve("spool"));
     }
 
     /** As Liquibase does when it has ended. Derby would open it again for whoever comes next, and nobody would see what that one does. */

@@ -57,6 +57,16 @@ final class Certifier {
     /** Oldest first. Only for people: not part of a checkpoint. */
     private final ArrayDeque<Certified> winners = new ArrayDeque<>();
 
+    /** Nobody who began before this place in the order is certified any more, so that nothing before it is worth knowing. */
+    void begin(long index) {
+        older = new KeyHistory(index);
+        current = new KeyHistory(index);
+        schemaChanged = index;
+        rowsChanged = index;
+        schemaTurn = index;
+        winners.clear();
+    }
+
     /** Whether all is known that a transaction must be compared with. */
     boolean knows(WriteSet writeSet, long begun, long executed) {
         if (executed < older.start()) {

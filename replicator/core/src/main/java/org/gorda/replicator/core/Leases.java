@@ -53,15 +53,11 @@ final class Leases {
         return new LeasedRange(first, count, state.increment());
     }
 
-    /** Forgets all; what a schema change is to begin with. */
+    /** Forgets all; where generators are to go on when the schema or the protocol changes. */
     Map<Generator, OptionalLong> takeAll() {
         Map<Generator, OptionalLong> all = new LinkedHashMap<>(next);
         next.clear();
         return all;
-    }
-
-    void clear() {
-        next.clear();
     }
 
     static int encodedBytes(Generator generator) {

@@ -5,13 +5,16 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 import org.gorda.gapi.Content;
+import org.gorda.gapi.Generator;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
+import org.gorda.jgcs.Position;
 import org.gorda.jgcs.View;
 import org.jspecify.annotations.Nullable;
 
@@ -19,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * One replica's decisions. A transaction carries the epoch that it began in, which is a place in the order; one whose epoch is not
  * current at its own place is discarded by all. An epoch either belongs to a primary, which alone executes (synchronous
  * primary-backup replication: Budhiraja, Marzullo, Schneider, Toueg 1993), or everywhere: every member executes, and what is ordered
- * is certified, see {@link Certifier}. Which of the two, the group's first epoch decides.
+ * is certified, see {@link Certifier}. Which of the two, the group's first epoch decides, and whoever changes it in the order.
  *
  * <p>A large transaction comes in chunks, of which only the places are kept: they are read again from the
  * log when the transaction is committed, and are of no use once it cannot be, because it was closed or its epoch is over. Pure; confined to one caller at a time.
@@ -139,18 +142,17 @@ public final class ReplicaCore {
             }
             effects.chunk(chunk.id());
         } else if (content instanceof ReplicaMessage.Primary proclaimed) {
-            primary = proclaimed.member();
-            primaryRun = proclaimed.run();
-            everywhere = false;
-            beginEpoch(index);
-            effects.primary(proclaimed.member(), epoch, isPrimaryHere());
-            seekPrimacy();
-        } else if (content instanceof ReplicaMessage.Everywhere) {
+            // Where every member executes, it was sent before that was decided.
             if (!everywhere) {
-                primary = null;
-                everywhere = true;
+                primary = proclaimed.member();
+                primaryRun = proclaimed.run();
                 beginEpoch(index);
-                effects.everywhere(epoch);
+                effects.primary(proclaimed.member(), epoch, isPrimaryHere());
+                seekPrimacy();
+            }
+        } else if (content instanceof ReplicaMessage.ChangeProtocol change) {
+            if (change.epoch() == epoch && change.everywhere() != everywhere) {
+                changeProtocol(change.everywhere(), message.position());
             }
         } else if (content instanceof ReplicaMessage.Close close) {
             // If there are chunks of it, it is not decided, however long ago it asked to be committed.
@@ -158,7 +160,9 @@ public final class ReplicaCore {
             Outcome outcome = outcomes.close(close.id(), open ? index : close.since(), index);
             effects.outcome(close.request(), message.id().member(), close.id(), outcome);
         } else if (content instanceof ReplicaMessage.Verify verify) {
-            effects.verify(verify.request(), message.position());
+            if (verify.epoch() == epoch) {
+                effects.verify(verify.request(), message.position());
+            }
         } else if (content instanceof ReplicaMessage.Lease lease) {
             if (everywhere) {
                 boolean current = lease.seen() >= certifier.schemaChanged();
@@ -178,10 +182,19 @@ public final class ReplicaCore {
         }
     }
 
+    private void changeProtocol(boolean toEverywhere, Position position) {
+        everywhere = toEverywhere;
+        primary = null;
+        Map<Generator, OptionalLong> next = leases.takeAll();
+        beginEpoch(position.index());
+        certifier.begin(position.index());
+        effects.protocolChanged(everywhere, position, next);
+        seekPrimacy();
+    }
+
     private void beginEpoch(long index) {
         epoch = index;
         chunks.clear();
-        leases.clear();
         candidacySent = false;
         renewalSent = false;
     }
@@ -199,6 +212,12 @@ public final class ReplicaCore {
                             + (everywhere ? "every member" : primary) + " (epoch " + epoch + ") before transaction "
                             + commit.id() + " was ordered at " + message.position()
                             + "; it did not happen: run it again");
+        } else if (everywhere && commit.begun() < epoch) {
+            refusal = new Refusal(
+                    Refusal.Cause.PRIMARY_CHANGED,
+                    "transaction " + commit.id() + " began at " + commit.begun()
+                            + ", before every replica took writes (epoch " + epoch
+                            + "); it did not happen: run it again");
         } else if (!Outcomes.covers(commit.executed(), index)) {
             refusal = new Refusal(
                     Refusal.Cause.OVERDUE,
@@ -280,7 +299,10 @@ public final class ReplicaCore {
         if (leads && !everywhere && !isPrimaryHere() && !candidacySent) {
             candidacySent = true;
             boolean first = epoch == 0;
-            effects.send(first && certifies ? new ReplicaMessage.Everywhere() : new ReplicaMessage.Primary(self, run));
+            effects.send(
+                    first && certifies
+                            ? new ReplicaMessage.ChangeProtocol(true, 0)
+                            : new ReplicaMessage.Primary(self, run));
         }
     }
 

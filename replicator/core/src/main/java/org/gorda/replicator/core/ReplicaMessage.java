@@ -49,8 +49,13 @@ public sealed interface ReplicaMessage {
      */
     record Primary(MemberId member, long run) implements ReplicaMessage {}
 
-    /** From here on every member executes, and transactions are certified. The place of this message is the new epoch. */
-    record Everywhere() implements ReplicaMessage {}
+    /**
+     * From here on every member executes and transactions are certified, or one member executes, which is not chosen yet. The place of this
+     * message is the new epoch, unless the protocol was changed since, or a primary.
+     *
+     * @param epoch current where it was sent; 0 from who begins the group
+     */
+    record ChangeProtocol(boolean everywhere, long epoch) implements ReplicaMessage {}
 
     /**
      * A client asks for the outcome of a transaction, and if there is none yet, that there shall be none but aborted.
@@ -60,8 +65,12 @@ public sealed interface ReplicaMessage {
      */
     record Close(TransactionId id, long since, long request) implements ReplicaMessage {}
 
-    /** All replicas are to compare what they hold at this place in the order. */
-    record Verify(long request) implements ReplicaMessage {}
+    /**
+     * All replicas are to compare what they hold at this place in the order.
+     *
+     * @param epoch current where it was asked for, in no other it counts: the primary has others wait for it
+     */
+    record Verify(long request, long epoch) implements ReplicaMessage {}
 
     /** A replica will not fall behind {@code index} in any crash. */
     record Durable(MemberId member, long index) implements ReplicaMessage {}
@@ -114,17 +123,23 @@ public sealed interface ReplicaMessage {
                     .putShort((short) name.length)
                     .put(name)
                     .flip();
-        } else if (message instanceof Everywhere) {
-            return ByteBuffer.allocate(2).put(Kind.EVERYWHERE).put(Kind.VERSION).flip();
+        } else if (message instanceof ChangeProtocol change) {
+            return ByteBuffer.allocate(11)
+                    .put(Kind.CHANGE_PROTOCOL)
+                    .put(Kind.VERSION)
+                    .put((byte) (change.everywhere() ? 1 : 0))
+                    .putLong(change.epoch())
+                    .flip();
         } else if (message instanceof Close close) {
             ByteBuffer out = ByteBuffer.allocate(42).put(Kind.CLOSE).put(Kind.VERSION);
             putTransaction(out, close.id());
             return out.putLong(close.since()).putLong(close.request()).flip();
         } else if (message instanceof Verify verify) {
-            return ByteBuffer.allocate(10)
+            return ByteBuffer.allocate(18)
                     .put(Kind.VERIFY)
                     .put(Kind.VERSION)
                     .putLong(verify.request())
+                    .putLong(verify.epoch())
                     .flip();
         } else if (message instanceof Durable durable) {
             byte[] name = durable.member().name().getBytes(StandardCharsets.UTF_8);
@@ -180,9 +195,9 @@ public sealed interface ReplicaMessage {
                     long run = in.getLong();
                     yield new Primary(member(in), run);
                 }
-                case Kind.EVERYWHERE -> new Everywhere();
+                case Kind.CHANGE_PROTOCOL -> new ChangeProtocol(in.get() != 0, in.getLong());
                 case Kind.CLOSE -> new Close(transaction(in), in.getLong(), in.getLong());
-                case Kind.VERIFY -> new Verify(in.getLong());
+                case Kind.VERIFY -> new Verify(in.getLong(), in.getLong());
                 case Kind.DURABLE -> {
                     long index = in.getLong();
                     yield new Durable(member(in), index);
@@ -217,14 +232,14 @@ public sealed interface ReplicaMessage {
 
     /** Codes on the wire. */
     final class Kind {
-        static final byte VERSION = 4;
+        static final byte VERSION = 5;
         static final byte COMMIT = 1;
         static final byte PRIMARY = 2;
         static final byte CLOSE = 3;
         static final byte VERIFY = 4;
         static final byte DURABLE = 5;
         static final byte CHUNK = 6;
-        static final byte EVERYWHERE = 7;
+        static final byte CHANGE_PROTOCOL = 7;
         static final byte LEASE = 8;
         static final byte SCHEMA_TURN = 9;
 

@@ -159,7 +159,7 @@ class ChunksTest implements Effects {
     public void conflict(TransactionId id, Conflict conflict) {}
 
     @Override
-    public void everywhere(long epoch) {}
+    public void protocolChanged(boolean everywhere, Position epoch, Map<Generator, OptionalLong> next) {}
 
     @Override
     public void discard(TransactionId id, Refusal refusal) {

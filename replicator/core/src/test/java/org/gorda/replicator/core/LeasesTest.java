@@ -65,7 +65,7 @@ class LeasesTest {
     }
 
     private void everywhere() {
-        deliver(SELF, ReplicaMessage.encode(new ReplicaMessage.Everywhere()));
+        deliver(SELF, ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(true, 0)));
     }
 
     private static GeneratorState state(Generator generator, long next, long increment) {

@@ -48,7 +48,7 @@ class MessagesFuzzTest {
         for (ReplicaMessage message : List.of(
                 new ReplicaMessage.Primary(SELF, 5),
                 new ReplicaMessage.Close(TRANSACTION, 6, 7),
-                new ReplicaMessage.Verify(8),
+                new ReplicaMessage.Verify(8, 3),
                 new ReplicaMessage.Durable(SELF, 9),
                 LEASE,
                 new ReplicaMessage.SchemaTurn(TRANSACTION, true))) {
@@ -103,7 +103,7 @@ class MessagesFuzzTest {
         ReplicaCore core = new ReplicaCore(SELF, 5, true, nothing());
         long index = 1;
         for (ByteBuffer message : List.of(
-                ReplicaMessage.encode(new ReplicaMessage.Everywhere()),
+                ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(true, 0)),
                 commit.rewind(),
                 ReplicaMessage.encode(LEASE))) {
             core.delivered(
@@ -176,7 +176,7 @@ class MessagesFuzzTest {
     @Test
     void aDeliveredMessageOfAnyBytesIsValidOrMalformed() {
         List<byte[]> messages = messages();
-        messages.add(array(ReplicaMessage.encode(new ReplicaMessage.Everywhere())));
+        messages.add(array(ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(true, 0))));
         fuzz(messages, ReplicaMessage::decode);
     }
 

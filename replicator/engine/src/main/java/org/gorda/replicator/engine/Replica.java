@@ -9,7 +9,6 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -79,8 +78,7 @@ public final class Replica implements AutoCloseable {
                 configuration.attributes(),
                 configuration.readGrace(),
                 configuration.writeSetBytesMax(),
-                configuration.directory().resolve("spool"),
-                configuration.protocol() == ReplicationProtocol.CERTIFICATION);
+                configuration.directory().resolve("spool"));
         try {
             if (configuration.protocol() == ReplicationProtocol.LOOPBACK) {
                 database = binding.open(described, new LoopbackListener());
@@ -133,9 +131,7 @@ public final class Replica implements AutoCloseable {
     }
 
     private void checkCapabilities() {
-        Set<Capability> missing = EnumSet.noneOf(Capability.class);
-        missing.addAll(configuration.protocol().needs());
-        missing.removeAll(binding.capabilities());
+        Set<Capability> missing = configuration.protocol().missing(binding.capabilities());
         if (!missing.isEmpty()) {
             throw new ReplicaException("protocol " + configuration.protocol() + " needs " + missing
                     + ", which the binding " + binding.name() + " does not have");
@@ -307,6 +303,20 @@ public final class Replica implements AutoCloseable {
      */
     public CompletableFuture<Outcome> outcome(TransactionId id, long since) {
         return engine().close(id, since);
+    }
+
+    /**
+     * Has the group run another protocol from a place in the order on, while it works. Transactions that are under way are refused with 40001, and
+     * clients at a replica that takes no writes any more are to go elsewhere. All replicas keep to it when they are started again, whatever
+     * protocol they are configured for.
+     *
+     * @throws ReplicaException if it cannot be done, or not now
+     */
+    public void changeProtocol(ReplicationProtocol protocol) {
+        if (protocol == ReplicationProtocol.LOOPBACK) {
+            throw new ReplicaException("protocol " + protocol + " has no group: start a replica of its own with it");
+        }
+        engine().changeProtocol(protocol);
     }
 
     /**

@@ -5,15 +5,13 @@ import java.nio.ByteBuffer;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.EnumMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -25,10 +23,8 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -46,7 +42,6 @@ import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.RowKey;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.SuspendedCommit;
-import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionContext;
 import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.TransactionListener;
@@ -81,30 +76,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private static final Logger LOG = LoggerFactory.getLogger(ReplicaEngine.class);
 
-    /** A stretch of others' changes is committed at the latest after so many bytes. */
-    private static final long SEGMENT_BYTES_MAX = 1 << 20;
-
-    private static final int SEGMENT_SETS_MAX = 500;
-    private static final int APPLY_TRIES = 10;
     private static final Duration MAINTENANCE = Duration.ofSeconds(5);
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
+    private static final Duration PROTOCOL_WAIT = Duration.ofSeconds(20);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
-    private static final Duration QUIET_WAIT = Duration.ofSeconds(15);
-    private static final int VERIFICATIONS_KEPT = 16;
-    private static final int AGES_KEPT = 8192;
     private static final StoredPosition NOTHING_STORED = new StoredPosition(0, 0, 0, 0);
 
     /** Others need know seldom how much of the log is not needed any more. */
     private static final long TELL_DURABLE_EVERY = 10_000;
 
     private static final long TELL_DURABLE_EVERY_BYTES = 64L << 20;
-
-    /** What is applied of one transaction, and where generators go on before it, if it changes the schema. */
-    private record Applied(
-            WriteSet writeSet, Position position, Conflict.Winner winner, Map<Generator, OptionalLong> settled) {}
-
-    private record LogMark(long index, long bytes) {}
 
     /** What is known here of a local transaction that has begun. */
     private static final class Begun {
@@ -123,26 +105,19 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final long run = ThreadLocalRandom.current().nextLong();
     private final ReentrantLock order = new ReentrantLock();
 
-    /** For clients that wait: not {@link #order}, which the delivery has while it waits for their locks. Held for an instant only. */
-    private final ReentrantLock waiters = new ReentrantLock();
-
-    private final Condition progress = waiters.newCondition();
+    private final Progress progress = new Progress();
+    private final WriteGate gate = new WriteGate(progress);
     private final ReplicaCore core;
     private final Map<TransactionId, SuspendedCommit> inFlight = new ConcurrentHashMap<>();
     private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
-    private final Map<Long, CompletableFuture<Verification>> verifying = new ConcurrentHashMap<>();
-
-    /** Guarded by itself: who asks does not wait while a large one is being made. */
-    private final Map<Long, Verification> verifications = new LinkedHashMap<>();
-
-    private final List<Applied> segment = new ArrayList<>();
+    private final Verifications verifications = new Verifications();
     private final List<SuspendedCommit> toRelease = new ArrayList<>();
 
-    /** Local transactions among {@link #segment}: the database had rolled them back for others that were ordered before. */
+    /** Local transactions in the segment: the database had rolled them back for others that were ordered before. */
     private final List<SuspendedCommit> replayed = new ArrayList<>();
 
-    private final Deque<LogMark> logMarks = new ArrayDeque<>();
-    private final AtomicInteger openWrites = new AtomicInteger();
+    private final LogMarks logMarks = new LogMarks();
+    private final DeliveryTimes deliveryTimes = new DeliveryTimes();
     private final AtomicLong lastRequest =
             new AtomicLong(ThreadLocalRandom.current().nextLong() >>> 2);
     private final LongAdder committed = new LongAdder();
@@ -163,27 +138,20 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private @Nullable ReflectedDatabase database;
     private @Nullable Applier applier;
+    private @Nullable Segment segment;
     private @Nullable Group group;
     private @Nullable Future<?> maintained;
 
-    /** When what lies at an index was delivered here, for the last indexes, from {@link #firstHere} on. */
-    private final long[] orderedNanos = new long[AGES_KEPT];
-
-    private long firstHere;
     private boolean announced;
+    private @Nullable ReplicationProtocol followed;
 
     /** For the next transaction, which changes the schema. */
     private Map<Generator, OptionalLong> settling = Map.of();
-
-    /** What the applier is at. */
-    private @Nullable Applied applying;
 
     private @Nullable MemberId sender;
     private StoredPosition stored = NOTHING_STORED;
     private boolean storedFound;
     private Position last = Position.START;
-    private long segmentBytes;
-    private long logBytes;
     private long checkpointedIndex;
 
     /** A restart needs the log behind this. */
@@ -210,7 +178,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private volatile long schemaChangedIndex;
 
     private volatile long durableIndex;
-    private volatile boolean gateClosed;
     private volatile @Nullable Throwable failure;
 
     /** @param reopen called once the database was received anew: retires this engine and begins with another */
@@ -253,7 +220,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         stored = opened.storedPosition().orElse(stored);
         storedFound = stored.index() == 0;
         durableIndex = stored.index();
-        applier = opened.applier();
+        Applier own = opened.applier();
+        applier = own;
+        segment = new Segment(configuration.self(), own);
     }
 
     /** Takes part in the group, from where checkpoint and database left off. */
@@ -285,10 +254,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             everywhere = core.isEverywhere();
             executesHere = everywhere;
             if (epoch > 0) {
-                requireProtocol(everywhere);
+                follow(everywhere);
             }
         }
-        firstHere = after.index() + 1;
         opened.control().join(after);
         flow.start();
         long period = MAINTENANCE.toMillis();
@@ -301,6 +269,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private Applier applier() {
         return java.util.Objects.requireNonNull(applier);
+    }
+
+    private Segment segment() {
+        return java.util.Objects.requireNonNull(segment);
     }
 
     private Group group() {
@@ -424,7 +396,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         GroupException gone =
                 new GroupException(GroupException.Disposition.RECONNECT, "this replica does not take part any more");
         closing.values().forEach(waiting -> waiting.completeExceptionally(gone));
-        verifying.values().forEach(waiting -> waiting.completeExceptionally(gone));
+        verifications.giveUp(gone);
     }
 
     /** Who has stopped does nothing any more, whatever another thread is about to tell. */
@@ -490,12 +462,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void begin(TransactionContext transaction) {
-        openWrites.incrementAndGet();
+        if (!gate.enter()) {
+            throw refuse(Refusal.Cause.OVERDUE, "writes are held up by a verification: try again");
+        }
         boolean begun = false;
         try {
-            if (gateClosed) {
-                awaitGate();
-            }
             long current = epoch;
             checkWritable();
             if (everywhere
@@ -510,14 +481,19 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             begun = true;
         } finally {
             if (!begun) {
-                openWrites.decrementAndGet();
+                gate.leave();
             }
         }
     }
 
     @Override
+    public boolean wantsKeys() {
+        return everywhere;
+    }
+
+    @Override
     public boolean leases() {
-        return certifies();
+        return everywhere;
     }
 
     @Override
@@ -541,11 +517,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (!Thread.currentThread().isInterrupted()) {
             count(refused.refusal().cause());
         }
-    }
-
-    private static RefusedException interrupted() {
-        Thread.currentThread().interrupt();
-        return new RefusedException(new Refusal(Refusal.Cause.OVERDUE, "interrupted"));
     }
 
     private void checkWritable() {
@@ -572,47 +543,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                             + (elsewhere == null || elsewhere.equals(configuration.self())
                                     ? "there is no primary yet"
                                     : "the primary is " + elsewhere));
-        }
-    }
-
-    private void awaitGate() {
-        openWrites.decrementAndGet();
-        try {
-            if (!awaitProgress(() -> !gateClosed, System.nanoTime() + QUIET_WAIT.toNanos())) {
-                throw refuse(Refusal.Cause.OVERDUE, "writes are held up by a verification: try again");
-            }
-        } finally {
-            openWrites.incrementAndGet();
-        }
-    }
-
-    /** Waits in a client's thread, keeping an interrupt for later; false if it takes too long. */
-    private boolean awaitProgress(BooleanSupplier done, long deadline) {
-        try {
-            waiters.lockInterruptibly();
-            try {
-                while (!done.getAsBoolean()) {
-                    long left = deadline - System.nanoTime();
-                    if (left <= 0) {
-                        return false;
-                    }
-                    progress.awaitNanos(left);
-                }
-                return true;
-            } finally {
-                waiters.unlock();
-            }
-        } catch (InterruptedException e) {
-            throw interrupted();
-        }
-    }
-
-    private void signalProgress() {
-        waiters.lock();
-        try {
-            progress.signalAll();
-        } finally {
-            waiters.unlock();
         }
     }
 
@@ -764,6 +694,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 order.lock();
                 try {
                     core.renew();
+                    if (core.isEverywhere() && state != ReplicaState.STOPPED && state != ReplicaState.RECEIVING) {
+                        executesHere = true; // every replica takes writes since it was found overdue
+                    }
                 } finally {
                     order.unlock();
                 }
@@ -804,17 +737,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (!order.isHeldByCurrentThread()) {
             return "a schema change of this replica, whose turn it is";
         }
-        Applied change = applying;
+        Segment.Change change = segment().applying();
         if (change == null) {
             return "a reading of all tables, at " + last.index();
         }
         long index = change.position().index();
-        return ConflictText.winner(change.winner(), index, age(index));
+        return ConflictText.winner(change.winner(), index, deliveryTimes.age(index));
     }
 
     @Override
     public void ended(TransactionContext transaction, boolean isCommitted) {
-        openWrites.decrementAndGet();
+        gate.leave();
         if (transaction.attachment() instanceof Begun) {
             schemaUnchanged(transaction);
         }
@@ -850,7 +783,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     "replica " + configuration.self() + " cannot make sure to be up to date: " + group().explanation());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw interrupted();
+            throw Progress.interrupted();
         }
         awaitVisible(position.index(), deadline, Refusal.Cause.NO_MAJORITY);
     }
@@ -862,7 +795,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void awaitVisible(long index, long deadline, Refusal.Cause otherwise) {
-        if (visibleIndex < index && !awaitProgress(() -> visibleIndex >= index, deadline)) {
+        if (visibleIndex < index && !progress.await(() -> visibleIndex >= index, deadline)) {
             throw refuse(
                     otherwise,
                     "replica " + configuration.self() + " is behind: it shows everything up to " + visibleIndex
@@ -885,13 +818,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 return; // what is received will hold it
             }
             checkStored(message.position());
-            logBytes += message.payload().remaining() + 64;
-            if (logMarks.isEmpty() || logBytes - logMarks.getLast().bytes() > 1 << 20) {
-                logMarks.addLast(new LogMark(message.position().index(), logBytes));
-            }
-            if (everywhere) {
-                orderedNanos[(int) (message.position().index() % AGES_KEPT)] = System.nanoTime();
-            }
+            logMarks.delivered(message.position().index(), message.payload().remaining());
+            deliveryTimes.delivered(message.position().index());
             sender = message.id().member();
             core.delivered(message);
             last = message.position();
@@ -969,7 +897,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         executedIndex = Math.max(executedIndex, index);
         if (index > visibleIndex) {
             visibleIndex = index;
-            signalProgress();
+            progress.signal();
         }
     }
 
@@ -1159,16 +1087,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (chunks.length > 0) {
             commitSegment();
         }
-        Applied change = new Applied(
-                decoded, position, new Conflict.Winner(id, java.util.Objects.requireNonNull(sender)), settled);
-        segment.add(change);
-        segmentBytes += decoded.length();
-        applied.increment();
         if (waiting != null) {
             replayed.add(waiting);
         }
-        apply(change);
-        if (segmentBytes > SEGMENT_BYTES_MAX || segment.size() >= SEGMENT_SETS_MAX) {
+        applied.increment();
+        Conflict.Winner winner = new Conflict.Winner(id, java.util.Objects.requireNonNull(sender));
+        segment().apply(new Segment.Change(decoded, position, winner, settled));
+        if (segment().isFull()) {
             commitSegment();
         }
     }
@@ -1206,55 +1131,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return new StoredPosition(position.group().high(), position.group().low(), position.term(), position.index());
     }
 
-    private void apply(Applied change) {
-        try {
-            applyOnce(change);
-        } catch (DivergenceException e) {
-            throw e;
-        } catch (ReflectionException e) {
-            LOG.warn("{}: a change could not be applied at once: {}", configuration.self(), e.getMessage());
-            applySegmentAgain(e);
-        }
-    }
-
-    private void applyOnce(Applied change) {
-        applying = change;
-        try {
-            if (!change.settled().isEmpty()) {
-                applier().settle(change.settled());
-            }
-            applier().apply(change.writeSet());
-        } finally {
-            applying = null;
-        }
-    }
-
-    /** The database has failed in the middle, for instance by a lock that took too long: all of the segment again. */
-    private void applySegmentAgain(ReflectionException first) {
-        ReflectionException last = first;
-        for (int tries = 1; tries < APPLY_TRIES; tries++) {
-            try {
-                applier().rollback();
-                segment.forEach(this::applyOnce);
-                return;
-            } catch (DivergenceException e) {
-                throw e;
-            } catch (ReflectionException e) {
-                last = e;
-            }
-        }
-        throw last;
-    }
-
     private void commitSegment() {
-        if (segment.isEmpty()) {
+        if (segment().isEmpty()) {
             return;
         }
-        Position end = segment.get(segment.size() - 1).position();
+        Position end = segment().end();
         executedIndex = end.index();
-        applier().commit(storedAt(end), false);
-        segment.clear();
-        segmentBytes = 0;
+        segment().commit(storedAt(end));
         visible(end.index());
         if (configuration.durability() == Durability.LOCAL) {
             toRelease.addAll(replayed);
@@ -1292,7 +1175,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         RowKey row = new ConflictText(writeSet).row(conflict.key());
         String how =
                 writeSet.read(conflict.key()) == null ? "came first" : "came first and changed what this one had read";
-        String winner = ConflictText.winner(conflict.winner(), conflict.index(), age(conflict.index()));
+        String winner = ConflictText.winner(conflict.winner(), conflict.index(), deliveryTimes.age(conflict.index()));
         Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, ConflictText.of(row, winner, how));
         if (waiting.abort(refusal)) {
             count(refusal.cause());
@@ -1307,40 +1190,80 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return hotRows.list();
     }
 
-    /** For people; nothing if it was too long ago. */
-    private String age(long index) {
-        return index <= last.index() - AGES_KEPT || index < firstHere
-                ? ""
-                : ", " + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - orderedNanos[(int) (index % AGES_KEPT)])
-                        + " ms ago";
-    }
-
     @Override
-    public void everywhere(long newEpoch) {
-        requireProtocol(true);
+    public void protocolChanged(boolean toEverywhere, Position position, Map<Generator, OptionalLong> next) {
+        long newEpoch = position.index();
+        follow(toEverywhere);
         beginEpoch(
                 null,
                 newEpoch,
-                "every replica takes writes now (epoch " + newEpoch
-                        + "); the transaction did not happen: run it again");
-        everywhere = true;
-        executesHere = true;
-        LOG.info("{}: every replica takes writes, epoch {}", configuration.self(), newEpoch);
+                (toEverywhere ? "every replica takes writes now" : "one replica is to take all writes now") + " (epoch "
+                        + newEpoch + "); the transaction did not happen: run it again");
+        leases.clear();
+        schemaTurns.clear();
+        schemaChangedIndex = newEpoch;
+        if (newEpoch > stored.index()) {
+            settle(toEverywhere, position, next);
+        }
+        // Not before: whoever takes a value of a generator would begin where it was. Not after the place is visible:
+        // whoever begins behind it tells keys.
+        everywhere = toEverywhere;
+        visible(newEpoch);
+        executesHere = toEverywhere;
+        progress.signal();
+        LOG.info(
+                "{}: {}, epoch {}",
+                configuration.self(),
+                toEverywhere ? "every replica takes writes" : "one replica is to take all writes",
+                newEpoch);
     }
 
-    /** All members must decide alike, so that they do as the group does, or nothing. */
-    private void requireProtocol(boolean groupCertifies) {
-        if (groupCertifies != certifies()) {
-            ReplicationProtocol groups =
-                    groupCertifies ? ReplicationProtocol.CERTIFICATION : ReplicationProtocol.PRIMARY_BACKUP;
-            throw new ReplicaException("the group runs protocol " + groups + ", this replica is configured for "
-                    + configuration.protocol() + ": set protocol=" + groups + " and start it again");
+    private void settle(boolean toEverywhere, Position position, Map<Generator, OptionalLong> next) {
+        for (int tries = 1; true; tries++) {
+            try {
+                if (toEverywhere) {
+                    database().takeOver();
+                }
+                applier().settle(next);
+                applier().commit(storedAt(position), false);
+                return;
+            } catch (DivergenceException e) {
+                throw e;
+            } catch (ReflectionException e) {
+                if (tries == Segment.TRIES) {
+                    throw e;
+                }
+                LOG.warn("{}: generators could not be settled at once: {}", configuration.self(), e.getMessage());
+                applier().rollback();
+            }
         }
+    }
+
+    /** All members must decide alike, so that each does as the group does, or nothing. */
+    private void follow(boolean groupCertifies) {
+        ReplicationProtocol groups = protocol(groupCertifies);
+        Set<Capability> missing = groups.missing(database().capabilities());
+        if (!missing.isEmpty()) {
+            throw new ReplicaException("the group runs protocol " + groups + ", which needs " + missing
+                    + ", which this replica's database does not have");
+        }
+        if (groups != configuration.protocol() && groups != followed) {
+            LOG.info(
+                    "{}: the group runs protocol {}; {}, which this replica is configured for, is for a new group",
+                    configuration.self(),
+                    groups,
+                    configuration.protocol());
+        }
+        followed = groups;
+    }
+
+    private static ReplicationProtocol protocol(boolean certifies) {
+        return certifies ? ReplicationProtocol.CERTIFICATION : ReplicationProtocol.PRIMARY_BACKUP;
     }
 
     @Override
     public void primary(MemberId member, long newEpoch, boolean here) {
-        requireProtocol(false);
+        follow(false);
         beginEpoch(
                 member,
                 newEpoch,
@@ -1350,11 +1273,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             database().takeOver();
             executesHere = true;
         }
+        progress.signal();
         LOG.info("{}: {} is the primary, epoch {}", configuration.self(), here ? "this replica" : member, newEpoch);
     }
 
     private void beginEpoch(@Nullable MemberId member, long newEpoch, String told) {
         commitSegment();
+        releaseDurably(); // what is committed is not aborted with the others
         Refusal refusal = new Refusal(Refusal.Cause.PRIMARY_CHANGED, told);
         executesHere = false;
         primary = member;
@@ -1367,6 +1292,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             }
         }
         database().abortAll(refusal);
+        verifications.giveUp(new ReplicaException(told));
     }
 
     @Override
@@ -1383,37 +1309,16 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         commitSegment();
         releaseDurably();
         visible(position.index());
-        CompletableFuture<Verification> waiting = verifying.remove(request);
         try {
-            Verification result = new Verification(request, configuration.self(), position.toString(), checksums());
-            synchronized (verifications) {
-                verifications.put(request, result);
-                if (verifications.size() > VERIFICATIONS_KEPT) {
-                    verifications.remove(verifications.keySet().iterator().next());
-                }
-            }
-            if (waiting != null) {
-                waiting.complete(result);
-            }
+            verifications.made(new Verification(
+                    request,
+                    configuration.self(),
+                    position.toString(),
+                    Verifications.checksums(applier(), database().tables())));
         } catch (SQLException | IOException e) {
             LOG.warn("{}: the tables could not be read for a verification", configuration.self(), e);
-            if (waiting != null) {
-                waiting.completeExceptionally(e);
-            }
+            verifications.failed(request, e);
         }
-    }
-
-    private List<TableChecksum> checksums() throws SQLException, IOException {
-        List<TableChecksum> checksums = new ArrayList<>();
-        try {
-            for (TableShape table : database().tables()) {
-                checksums.add(TableChecksum.of(applier(), table));
-                applier().rollback(); // and lets its lock go: nothing becomes visible before this is over
-            }
-        } finally {
-            applier().rollback();
-        }
-        return checksums;
     }
 
     @Override
@@ -1423,14 +1328,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** Forgets what nobody needs up to an index, but keeps so much. */
     private void releaseLog(long needed, long retainBytes) {
-        LogMark removed = null;
-        while (!logMarks.isEmpty()
-                && logMarks.getFirst().index() <= needed
-                && logBytes - logMarks.getFirst().bytes() > retainBytes) {
-            removed = logMarks.removeFirst();
-        }
-        if (removed != null) {
-            log().release(new Position(last.group(), 0, removed.index()));
+        long removed = logMarks.takeNeedless(needed, retainBytes);
+        if (removed > 0) {
+            log().release(new Position(last.group(), 0, removed));
         }
     }
 
@@ -1470,7 +1370,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 }
                 checkpoint = checkpoint();
                 needed = core.firstNeeded();
-                bytes = logBytes;
+                bytes = logMarks.bytes();
             } finally {
                 order.unlock();
             }
@@ -1502,7 +1402,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** What the core knows, which the database holds already; null if it does not just now. */
     private CheckpointFile.@Nullable Checkpoint checkpoint() {
-        return segment.isEmpty() && storedFound && state != ReplicaState.STOPPED
+        return segment().isEmpty() && storedFound && state != ReplicaState.STOPPED
                 ? new CheckpointFile.Checkpoint(
                         last, database().storedPosition().orElse(NOTHING_STORED), core.checkpoint())
                 : null;
@@ -1543,25 +1443,26 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (!executesHere) {
             throw new ReplicaException("a verification is led by the primary, which is " + primary);
         }
+        long asked;
+        boolean alone;
         order.lock();
         try {
-            if (gateClosed) {
-                throw new ReplicaException("another verification is under way");
-            }
-            gateClosed = !everywhere;
+            asked = epoch;
+            alone = !everywhere;
         } finally {
             order.unlock();
         }
         try {
-            if (!everywhere) {
-                awaitQuiet();
+            if (alone) {
+                gate.close();
             }
-            long request = lastRequest.incrementAndGet();
-            CompletableFuture<Verification> result = new CompletableFuture<>();
-            verifying.put(request, result);
-            return ask(new ReplicaMessage.Verify(request), result)
-                    .whenComplete((found, failed) -> verifying.remove(request))
-                    .get(wait.toMillis(), TimeUnit.MILLISECONDS);
+            try {
+                return verify(asked, wait);
+            } finally {
+                if (alone) {
+                    gate.open();
+                }
+            }
         } catch (ExecutionException e) {
             throw new ReplicaException("the verification failed: " + e.getCause(), e);
         } catch (TimeoutException e) {
@@ -1569,30 +1470,61 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new ReplicaException("interrupted during the verification", e);
-        } finally {
-            gateClosed = false;
-            signalProgress();
         }
     }
 
-    private void awaitQuiet() throws InterruptedException {
-        long end = System.nanoTime() + QUIET_WAIT.toNanos();
-        while (openWrites.get() > 0) {
-            if (System.nanoTime() > end) {
-                throw new ReplicaException(openWrites.get() + " transactions that write have not ended within "
-                        + QUIET_WAIT.toSeconds() + " s: a verification needs a moment without them");
-            }
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
-            if (Thread.interrupted()) {
-                throw new InterruptedException();
-            }
+    private Verification verify(long asked, Duration wait)
+            throws InterruptedException, ExecutionException, TimeoutException {
+        long request = lastRequest.incrementAndGet();
+        CompletableFuture<Verification> made = verifications.await(request);
+        if (asked != epoch) { // nobody tells that the message does not count any more
+            made.completeExceptionally(new ReplicaException("the primary or the protocol has changed"));
         }
+        return ask(new ReplicaMessage.Verify(request, asked), made)
+                .whenComplete((found, failed) -> verifications.forget(request))
+                .get(wait.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     /** What this replica found for a verification, empty if it has not got there. */
     Optional<Verification> verification(long request) {
-        synchronized (verifications) {
-            return Optional.ofNullable(verifications.get(request));
+        return verifications.find(request);
+    }
+
+    /**
+     * Has the group run another protocol, and waits until this replica does.
+     *
+     * @throws ReplicaException if it cannot, or if that is not ordered in time: then it may be yet
+     */
+    void changeProtocol(ReplicationProtocol wanted) {
+        boolean toEverywhere = wanted == ReplicationProtocol.CERTIFICATION;
+        Set<Capability> missing = wanted.missing(database().capabilities());
+        if (!missing.isEmpty()) {
+            throw new ReplicaException(
+                    "protocol " + wanted + " needs " + missing + ", which this replica's database does not have");
+        }
+        BooleanSupplier runs = () -> everywhere == toEverywhere && (toEverywhere ? executesHere : primary != null);
+        long deadline = System.nanoTime() + PROTOCOL_WAIT.toNanos();
+        while (!runs.getAsBoolean()) {
+            long current = epoch;
+            if (!view.working()) {
+                throw new ReplicaException("the protocol was not changed, because replica " + configuration.self()
+                        + " cannot reach a majority of its group: " + group().explanation());
+            }
+            try {
+                if (everywhere != toEverywhere) {
+                    group().data()
+                            .multicast(
+                                    ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(toEverywhere, current)),
+                                    SEND_WAIT);
+                }
+            } catch (GroupException e) {
+                throw new ReplicaException("the protocol was not changed: " + e.getMessage(), e);
+            }
+            if (!progress.await(() -> epoch != current || runs.getAsBoolean(), deadline)) {
+                throw new ReplicaException("the change of protocol was not ordered within "
+                        + PROTOCOL_WAIT.toSeconds() + " s, but may be yet: "
+                        + group().explanation());
+            }
         }
     }
 

@@ -87,7 +87,7 @@ public final class ReplicaRecovery implements AutoCloseable {
             String bindingName, String location, Map<String, String> attributes, Path directory) {
         DatabaseBinding binding = Replica.binding(bindingName);
         DatabaseConfiguration database = new DatabaseConfiguration(
-                location, attributes, Duration.ofSeconds(1), 1L << 30, directory.resolve("spool"), false);
+                location, attributes, Duration.ofSeconds(1), 1L << 30, directory.resolve("spool"));
         if (!Files.exists(Path.of(location))) {
             return null; // opening would create it
         }

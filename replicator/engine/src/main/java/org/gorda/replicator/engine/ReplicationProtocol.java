@@ -1,5 +1,6 @@
 package org.gorda.replicator.engine;
 
+import java.util.EnumSet;
 import java.util.Set;
 import org.gorda.gapi.Capability;
 
@@ -18,13 +19,29 @@ public enum ReplicationProtocol {
         this.key = key;
     }
 
+    /**
+     * By the name it is configured by.
+     *
+     * @throws ReplicaException if there is none of that name, naming those that there are
+     */
+    public static ReplicationProtocol named(String key) {
+        return Setting.one("protocol", key, values(), ReplicationProtocol::key);
+    }
+
     /** The name it is configured by. */
     public String key() {
         return key;
     }
 
-    /** What a binding must be able to do. */
-    Set<Capability> needs() {
+    /** What a binding must be able to do and cannot. */
+    Set<Capability> missing(Set<Capability> available) {
+        Set<Capability> missing = EnumSet.noneOf(Capability.class);
+        missing.addAll(needs());
+        missing.removeAll(available);
+        return missing;
+    }
+
+    private Set<Capability> needs() {
         return switch (this) {
             case PRIMARY_BACKUP ->
                 Set.of(

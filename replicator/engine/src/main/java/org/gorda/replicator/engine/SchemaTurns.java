@@ -127,6 +127,12 @@ final class SchemaTurns {
         lastMoved = index;
     }
 
+    /** Everybody whose turn it was is refused, and whoever waits for one. */
+    synchronized void clear() {
+        turns.clear();
+        maybe = false;
+    }
+
     /** Whose turn it is; null if it is nobody's. */
     private @Nullable TransactionId current() {
         return maybe ? first() : null;

@@ -92,10 +92,9 @@ public enum Setting {
             "protocol",
             names(ReplicationProtocol.values(), ReplicationProtocol::key),
             "primary-backup",
-            "how the replica replicates",
+            "how a new group replicates; one that exists keeps to its own, see `gorda protocol`",
             Use.REPLICAS,
-            (builder, text) ->
-                    builder.protocol(one("protocol", text, ReplicationProtocol.values(), ReplicationProtocol::key))),
+            (builder, text) -> builder.protocol(ReplicationProtocol.named(text))),
     DURABILITY(
             "durability",
             names(Durability.values(), Durability::key),
@@ -326,7 +325,7 @@ public enum Setting {
         return Arrays.stream(values).map(name).collect(Collectors.joining("|"));
     }
 
-    private static <T> T one(String key, String text, T[] values, Function<T, String> name) {
+    static <T> T one(String key, String text, T[] values, Function<T, String> name) {
         return Arrays.stream(values)
                 .filter(value -> name.apply(value).equals(text))
                 .findFirst()

@@ -165,6 +165,7 @@ class CertificationTest {
         for (Future<Boolean> one : running) {
             assertThat(one.get(90, TimeUnit.SECONDS)).isTrue();
         }
+        awaitEverywhere();
         assertThat(number(1, "SELECT N FROM T")).isEqualTo(400);
         assertThat(cluster.replica(1).status().refused()).isEmpty();
         cluster.assertIdentical();
@@ -735,6 +736,7 @@ class CertificationTest {
         for (Future<Boolean> one : running) {
             assertThat(one.get(90, TimeUnit.SECONDS)).isTrue();
         }
+        awaitEverywhere();
         assertThat(number(1, "SELECT COUNT(*) FROM T WHERE N = 60")).isEqualTo(12);
         cluster.assertIdentical();
     }
@@ -798,16 +800,6 @@ class CertificationTest {
             execute(round, "INSERT INTO T VALUES (" + (round + 1) + ", 0)");
         }
         cluster.assertIdentical();
-    }
-
-    @Test
-    void aReplicaConfiguredForAnotherProtocolDoesNotTakePart() {
-        int last = cluster.size() - 1;
-        cluster.replica(last).close();
-        cluster.start(last, builder -> builder.protocol(ReplicationProtocol.PRIMARY_BACKUP));
-        assertThatThrownBy(() -> cluster.replica(last).awaitPrimary(Duration.ofSeconds(30)))
-                .hasMessageContaining("the group runs protocol certification")
-                .hasMessageContaining("set protocol=certification");
     }
 
     /** What applies others' changes keeps open what it knows of a table: its columns, and the indexes that it must keep. */

@@ -103,8 +103,8 @@ class ReceivedDatabaseTest {
     void aDatabaseIsHereAndAnotherOneIsReceived() throws IOException {
         replica = directory.resolve("bank.gorda");
         database = directory.resolve("bank");
-        configuration = new DatabaseConfiguration(
-                database.toString(), Map.of(), Duration.ZERO, 1, replica.resolve("spool"), false);
+        configuration =
+                new DatabaseConfiguration(database.toString(), Map.of(), Duration.ZERO, 1, replica.resolve("spool"));
         Files.createDirectories(database);
         Files.writeString(database.resolve("old"), "old");
 

@@ -4,9 +4,11 @@ import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
 import java.io.IOException;
 import java.net.URI;
+import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -52,6 +54,25 @@ public final class NodeClient {
      */
     public Membership change(String at, String change, String member) {
         return known(ask("POST", at, "/member?" + change + "=" + member, CHANGE_TIMEOUT, Membership.class), at);
+    }
+
+    /**
+     * Has a group run another protocol.
+     *
+     * @param at the service address of any of its replicas
+     * @param protocol by its name
+     * @return that replica afterwards
+     * @throws ReplicaException if it cannot be done, or not now
+     */
+    public NodeStatus changeProtocol(String at, String protocol) {
+        return known(
+                ask(
+                        "POST",
+                        at,
+                        "/protocol?to=" + URLEncoder.encode(protocol, StandardCharsets.UTF_8),
+                        CHANGE_TIMEOUT,
+                        NodeStatus.class),
+                at);
     }
 
     /**

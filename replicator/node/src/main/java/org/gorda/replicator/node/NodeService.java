@@ -25,6 +25,7 @@ import org.gorda.jgcs.View;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaStatus;
+import org.gorda.replicator.engine.ReplicationProtocol;
 import org.gorda.replicator.engine.Verification;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -40,6 +41,7 @@ import org.slf4j.LoggerFactory;
  *   <li>{@code POST /outcome?transaction=ID&since=INDEX}: COMMITTED, ABORTED or FORGOTTEN; to ask decides
  *   <li>{@code POST /verify}: has all replicas note what they hold, at the primary only; a {@link ReplicaContent} as JSON
  *   <li>{@code POST /member?add=HOST:PORT} or {@code remove=}: changes who belongs to the group; who does then, as JSON
+ *   <li>{@code POST /protocol?to=NAME}: has the group run another protocol; a {@link NodeStatus} as JSON
  *   <li>{@code GET /verification?request=N}: what this replica noted, 404 if it has not got there
  * </ul>
  *
@@ -111,6 +113,10 @@ final class NodeService implements AutoCloseable {
         on("POST", "/verify", (node, query) -> Response.json(ReplicaContent.of(node.verify(VERIFY_WAIT))));
         on("GET", "/verification", NodeService::verification);
         on("POST", "/member", NodeService::member);
+        on("POST", "/protocol", (node, query) -> {
+            node.changeProtocol(ReplicationProtocol.named(needed(query, "to")));
+            return Response.json(status(node));
+        });
         server.start();
     }
 
@@ -200,7 +206,7 @@ final class NodeService implements AutoCloseable {
     private NodeStatus status(Replica node) {
         return NodeStatus.of(
                 configuration,
-                node.configuration().protocol().key(),
+                node.configuration().protocol(),
                 node.configuration().durability().key(),
                 node.status(),
                 clients);

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaStatus;
+import org.gorda.replicator.engine.ReplicationProtocol;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param lag how many places in the order are decided and not shown here yet
  * @param paced in which share of the last ten seconds or so transactions of this replica have waited for one that is behind, 0 to 1
  * @param pacedFor for which one they wait now; null if they do not
+ * @param protocol the group's; what this replica is configured for while there is none
  * @param services where each member tells of itself
  * @param clients the JDBC URL by which the engine's own driver reaches this replica
  */
@@ -51,13 +53,25 @@ public record NodeStatus(
         return now.executesHere() ? "primary" : "backup";
     }
 
+    /** The group's, once it has one. */
+    private static ReplicationProtocol protocol(ReplicationProtocol configured, ReplicaStatus now) {
+        if (now.epoch() == 0) {
+            return configured;
+        }
+        return now.everywhere() ? ReplicationProtocol.CERTIFICATION : ReplicationProtocol.PRIMARY_BACKUP;
+    }
+
     /** Whether the replica takes writes. */
     public boolean executes() {
         return working && (role.equals("primary") || role.equals("writer"));
     }
 
     static NodeStatus of(
-            NodeConfiguration node, String protocol, String durability, ReplicaStatus now, String clients) {
+            NodeConfiguration node,
+            ReplicationProtocol configured,
+            String durability,
+            ReplicaStatus now,
+            String clients) {
         return new NodeStatus(
                 now.self().toString(),
                 now.state().toString(),
@@ -78,7 +92,7 @@ public record NodeStatus(
                 Math.round(1000 * now.paced()) / 1000.0,
                 now.pacedFor() == null ? null : now.pacedFor().toString(),
                 NodeConflicts.counts(now),
-                protocol,
+                protocol(configured, now).key(),
                 durability,
                 node.databaseName(),
                 services(node, now),

@@ -29,10 +29,12 @@ final class Faults {
     }
 
     private static final long BETWEEN_NANOS_MAX = 1_800_000_000L;
+    private static final long BETWEEN_PROTOCOLS_NANOS_MAX = 4_000_000_000L;
 
     private final SimulatedCluster cluster;
     private final SimulatedNetwork network;
     private final SplittableRandom random;
+    private final SplittableRandom protocolRandom;
 
     private boolean membershipChanging;
     int partitions;
@@ -43,6 +45,7 @@ final class Faults {
         this.cluster = cluster;
         this.network = cluster.protocol.network();
         this.random = cluster.simulation.random("faults");
+        this.protocolRandom = cluster.simulation.random("protocols");
     }
 
     void start() {
@@ -55,6 +58,22 @@ final class Faults {
                     random.nextBoolean() ? 400_000_000L : 20_000_000_000L);
         }
         next();
+        if (cluster.changesProtocol) {
+            nextProtocol();
+        }
+    }
+
+    /** No fault: somebody has the group change its protocol. */
+    private void nextProtocol() {
+        cluster.simulation.schedule(protocolRandom.nextLong(BETWEEN_PROTOCOLS_NANOS_MAX), "protocol", () -> {
+            SimulatedReplica asked = cluster.anyHost(protocolRandom).replica;
+            if (cluster.chaos) {
+                if (asked != null) {
+                    asked.changeProtocol();
+                }
+                nextProtocol();
+            }
+        });
     }
 
     /** Heals everything. */
@@ -105,7 +124,7 @@ final class Faults {
         }
         for (MemberId name : cluster.members()) {
             SimulatedHost host = cluster.host(name);
-            if (host.replica != null && host.replica.executes()) {
+            if (host.replica != null && host.replica.core().isPrimaryHere() && host.replica.executes()) {
                 host.crash(() -> {});
             }
         }

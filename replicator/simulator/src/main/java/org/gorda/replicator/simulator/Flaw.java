@@ -32,5 +32,7 @@ enum Flaw {
     /** Where every replica executes: a transaction that gave way to another's change is taken for aborted, although it was sent. */
     TAKES_GIVING_WAY_FOR_ABORTED,
     /** Where every replica executes: what gave way and is certified is made again beside transactions that hold its rows by now. */
-    REPLAYS_WITHOUT_PRIORITY
+    REPLAYS_WITHOUT_PRIORITY,
+    /** Whether a transaction says what it has read and written goes by the protocol that the group began with, not by that of now. */
+    CAPTURES_FOR_THE_FIRST_PROTOCOL
 }

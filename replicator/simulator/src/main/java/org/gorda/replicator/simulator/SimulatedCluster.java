@@ -3,7 +3,9 @@ package org.gorda.replicator.simulator;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.SortedSet;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
@@ -34,8 +36,11 @@ final class SimulatedCluster {
     final List<SimulatedClient> clients = new ArrayList<>();
     final List<MemberId> formed = new ArrayList<>();
 
-    /** Whether every replica executes, or a primary. */
+    /** Whether every replica executes at first, or a primary. */
     final boolean everywhere;
+
+    /** Whether that changes now and then. */
+    final boolean changesProtocol;
 
     /** Whether clients change the schema now and then. */
     final boolean changesSchema;
@@ -53,6 +58,9 @@ final class SimulatedCluster {
     int transfers;
     int inDoubt;
 
+    /** Their places in the order. */
+    final Set<Long> protocolChanges = new HashSet<>();
+
     private final SortedSet<MemberId> members = new TreeSet<>();
 
     SimulatedCluster(long seed, Flaw flaw, boolean everywhere) {
@@ -62,6 +70,7 @@ final class SimulatedCluster {
         this.flaw = flaw;
         this.everywhere = everywhere;
         this.changesSchema = seed % 3 == 0;
+        this.changesProtocol = seed % 5 == 0;
         SplittableRandom random = simulation.random("cluster");
         flushesBeforeAnswer = random.nextInt(4) == 0;
         durability = random.nextInt(3) == 0 ? Service.Durability.SYNCED : Service.Durability.WRITTEN;
@@ -200,6 +209,7 @@ final class SimulatedCluster {
 
     boolean isSettled() {
         int executing = 0;
+        int everywhereBy = 0;
         for (MemberId name : members) {
             SimulatedReplica replica = host(name).replica;
             if (replica == null
@@ -212,8 +222,9 @@ final class SimulatedCluster {
                 return false;
             }
             executing += replica.executes() ? 1 : 0;
+            everywhereBy += replica.core().isEverywhere() ? 1 : 0;
         }
-        return executing == (everywhere ? members.size() : 1)
+        return executing == (everywhereBy > 0 ? members.size() : 1)
                 && clients.stream().allMatch(SimulatedClient::isSure);
     }
 

@@ -228,7 +228,7 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     /** Whether clients can write here. */
     boolean executes() {
-        return cluster.everywhere ? core.isEverywhere() && online : primaryHere;
+        return core.isEverywhere() ? online : primaryHere;
     }
 
     /** Whether everything is done that was asked of this replica. */
@@ -248,7 +248,7 @@ final class SimulatedReplica implements GroupListener, Effects {
             }
             Local begun = new Local(id, from, to, amount, read, core.epoch(), visibleIndex, client);
             open.put(id, begun);
-            if (begun.changesSchema() && cluster.everywhere && cluster.flaw != Flaw.CHANGES_SCHEMA_BESIDE_ROWS) {
+            if (begun.changesSchema() && core.isEverywhere() && cluster.flaw != Flaw.CHANGES_SCHEMA_BESIDE_ROWS) {
                 begun.hasTurn = true;
                 renewTurn(begun);
                 awaitTurn(begun, cluster.simulation.now() + TURN_WAIT_NANOS);
@@ -325,7 +325,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (local.answered || local.transfer == null) {
             return;
         }
-        boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY && !cluster.everywhere;
+        boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY && !core.isEverywhere();
         if (early && !primaryHere && view.isLeader(host.name)) {
             later(RETRY_NANOS, "not yet primary", () -> committing(local));
             return;
@@ -343,9 +343,11 @@ final class SimulatedReplica implements GroupListener, Effects {
         boolean claims = cluster.flaw == Flaw.CLAIMS_TO_HAVE_EXECUTED_ALL
                 || (cluster.flaw == Flaw.CHANGES_SCHEMA_BESIDE_ROWS && local.changesSchema());
         long executed = claims ? group.lastCommitted().index() + 10 : local.hasTurn ? local.begun : visibleIndex;
-        boolean withKeys = cluster.everywhere && cluster.flaw != Flaw.CERTIFIES_WITHOUT_KEYS;
+        boolean certified =
+                cluster.flaw == Flaw.CAPTURES_FOR_THE_FIRST_PROTOCOL ? cluster.everywhere : core.isEverywhere();
+        boolean withKeys = certified && cluster.flaw != Flaw.CERTIFIES_WITHOUT_KEYS;
         boolean withReads = withKeys && cluster.flaw != Flaw.CERTIFIES_WITHOUT_READS;
-        boolean withSchema = cluster.everywhere && cluster.flaw != Flaw.CERTIFIES_WITHOUT_SCHEMA;
+        boolean withSchema = certified && cluster.flaw != Flaw.CERTIFIES_WITHOUT_SCHEMA;
         send(
                 local,
                 epoch,
@@ -403,7 +405,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (local.answered || toRelease.contains(local)) {
             return;
         }
-        if (!cluster.everywhere && cluster.flaw != Flaw.GIVES_UP_WITHOUT_NEW_EPOCH) {
+        if (!core.isEverywhere() && cluster.flaw != Flaw.GIVES_UP_WITHOUT_NEW_EPOCH) {
             primaryHere = false;
             core.renew();
         }
@@ -558,7 +560,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     /** What is ordered never loses to what is not. */
     private void makeWayFor(Transfer transfer) {
         for (Local local : List.copyOf(open.values())) {
-            boolean inTheWay = local.holds(transfer) || (cluster.everywhere && local.holdsMoreThanRowsOf(transfer));
+            boolean inTheWay = local.holds(transfer) || (core.isEverywhere() && local.holdsMoreThanRowsOf(transfer));
             if (inTheWay && cluster.flaw != Flaw.EXECUTES_BEFORE_OWN_ENTRY) {
                 giveWay(local);
             }
@@ -566,7 +568,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     }
 
     private void giveWay(Local local) {
-        if (!cluster.everywhere) {
+        if (!core.isEverywhere()) {
             answer(local, local.sent ? Answer.UNKNOWN : Answer.ABORTED);
         } else if (!local.sent || cluster.flaw == Flaw.TAKES_GIVING_WAY_FOR_ABORTED) {
             answer(local, Answer.ABORTED);
@@ -615,9 +617,17 @@ final class SimulatedReplica implements GroupListener, Effects {
         discarded(id);
     }
 
+    /** Somebody wants the group to run the other protocol, whatever becomes of that. */
+    void changeProtocol() {
+        trySend(new ReplicaMessage.ChangeProtocol(!core.isEverywhere(), core.epoch()));
+    }
+
     @Override
-    public void everywhere(long epoch) {
-        beginEpoch(epoch);
+    public void protocolChanged(boolean everywhere, Position epoch, Map<Generator, OptionalLong> next) {
+        beginEpoch(epoch.index());
+        turns.clear();
+        visibleIndex = Math.max(visibleIndex, epoch.index());
+        cluster.protocolChanges.add(epoch.index());
     }
 
     @Override

@@ -13,6 +13,7 @@ import java.time.Duration;
  * @param aborted transactions whose clients were told that they did not happen
  * @param inDoubt transactions whose clients had to ask another time for the outcome
  * @param schemaChanges transactions that changed the schema and were committed
+ * @param protocolChanges how often the group changed its protocol
  * @param epochs how often a primary was proclaimed
  * @param crashes how often a replica's process was killed or failed
  * @param partitions how often links were cut
@@ -30,6 +31,7 @@ public record SimulationResult(
         int aborted,
         int inDoubt,
         int schemaChanges,
+        int protocolChanges,
         int epochs,
         int crashes,
         int partitions,

@@ -107,6 +107,7 @@ public final class SimulationRun {
                 witness.answered(false),
                 cluster.inDoubt,
                 witness.schemaChanges(),
+                cluster.protocolChanges.size(),
                 witness.epochs(),
                 cluster.crashes,
                 faults.partitions,

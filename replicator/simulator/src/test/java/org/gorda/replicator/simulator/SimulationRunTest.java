@@ -20,14 +20,17 @@ class SimulationRunTest {
         long acknowledged = 0;
         int crashes = 0;
         int schemaChanges = 0;
+        int protocolChanges = 0;
         for (long seed = first; seed < first + count; seed++) {
             SimulationResult result = SimulationRun.run(seed);
             acknowledged += result.acknowledged();
             crashes += result.crashes();
+            protocolChanges += result.protocolChanges();
             schemaChanges += SimulationRun.isEverywhere(seed) ? result.schemaChanges() : 0;
         }
         assertThat(acknowledged).as("something must have happened").isGreaterThan(count * 50);
         assertThat(schemaChanges).as("and been changed").isGreaterThan((int) count / 2);
+        assertThat(protocolChanges).as("of the protocol, too").isGreaterThan((int) count / 2);
         assertThat(crashes).as("something must have gone wrong").isGreaterThan((int) count);
     }
 

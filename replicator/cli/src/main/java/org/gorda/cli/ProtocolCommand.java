@@ -1,0 +1,41 @@
+package org.gorda.cli;
+
+import java.util.concurrent.Callable;
+import org.gorda.replicator.node.NodeClient;
+import org.gorda.replicator.node.NodeStatus;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+@Command(
+        name = "protocol",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Has a group run another protocol, while it works.",
+            "Transactions that are under way are refused with 40001. The replicas keep to it when they are started again."
+        })
+final class ProtocolCommand implements Callable<Integer> {
+
+    @Mixin
+    private Output output = new Output();
+
+    @Parameters(paramLabel = "PROTOCOL", description = "primary-backup or certification.")
+    private String protocol = "";
+
+    @Option(
+            names = "--at",
+            required = true,
+            paramLabel = "HOST:PORT",
+            description = "The service address of any replica of the group.")
+    private String at = "";
+
+    @Override
+    public Integer call() {
+        NodeStatus now = new NodeClient().changeProtocol(at, protocol);
+        output.line("protocol  " + now.protocol() + ", since " + now.epoch());
+        output.line(now.primary() == null ? "writes    at every replica" : "primary   " + now.primary());
+        output.result(now);
+        return 0;
+    }
+}

@@ -1,0 +1,122 @@
+package org.gorda.replicator.engine;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import org.gorda.gapi.Applier;
+import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.WriteSet;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Position;
+import org.gorda.replicator.core.Conflict;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A run of ordered changes that are applied and not committed yet: one transaction of the local database. Guarded by the order's lock. */
+final class Segment {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Segment.class);
+
+    /** It is committed at the latest after so many bytes. */
+    private static final long BYTES_MAX = 1 << 20;
+
+    private static final int CHANGES_MAX = 500;
+
+    /** How often it is applied if the database fails. */
+    static final int TRIES = 10;
+
+    /**
+     * One transaction's.
+     *
+     * @param settled where generators go on before it, if it changes the schema
+     */
+    record Change(WriteSet writeSet, Position position, Conflict.Winner winner, Map<Generator, OptionalLong> settled) {}
+
+    private final MemberId self;
+    private final Applier applier;
+    private final List<Change> changes = new ArrayList<>();
+    private long bytes;
+    private @Nullable Change applying;
+
+    Segment(MemberId self, Applier applier) {
+        this.self = self;
+        this.applier = applier;
+    }
+
+    boolean isEmpty() {
+        return changes.isEmpty();
+    }
+
+    boolean isFull() {
+        return bytes > BYTES_MAX || changes.size() >= CHANGES_MAX;
+    }
+
+    /** What is being applied just now. */
+    @Nullable
+    Change applying() {
+        return applying;
+    }
+
+    /** The place of the last change. */
+    Position end() {
+        return changes.get(changes.size() - 1).position();
+    }
+
+    /**
+     * Applies one change more.
+     *
+     * @throws DivergenceException if the database does not hold what the change expects
+     * @throws ReflectionException if the database fails, also when all of the segment is tried again
+     */
+    void apply(Change change) {
+        changes.add(change);
+        bytes += change.writeSet().length();
+        try {
+            applyOnce(change);
+        } catch (DivergenceException e) {
+            throw e;
+        } catch (ReflectionException e) {
+            LOG.warn("{}: a change could not be applied at once: {}", self, e.getMessage());
+            applyAgain(e);
+        }
+    }
+
+    private void applyOnce(Change change) {
+        applying = change;
+        try {
+            applier.settle(change.settled());
+            applier.apply(change.writeSet());
+        } finally {
+            applying = null;
+        }
+    }
+
+    /** The database has failed in the middle, for instance by a lock that took too long: all of the segment again. */
+    private void applyAgain(ReflectionException first) {
+        ReflectionException last = first;
+        for (int tries = 1; tries < TRIES; tries++) {
+            try {
+                applier.rollback();
+                changes.forEach(this::applyOnce);
+                return;
+            } catch (DivergenceException e) {
+                throw e;
+            } catch (ReflectionException e) {
+                last = e;
+            }
+        }
+        throw last;
+    }
+
+    /** Commits all of it at the place of its last change, and is empty. */
+    void commit(StoredPosition position) {
+        applier.commit(position, false);
+        changes.clear();
+        bytes = 0;
+    }
+}
