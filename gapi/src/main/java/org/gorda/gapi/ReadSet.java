@@ -1,8 +1,10 @@
 package org.gorda.gapi;
 
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,6 +21,8 @@ public final class ReadSet {
 
     private final Map<Long, Key> keys = new HashMap<>();
     private final Map<TableShape, KeyMode> tables = new HashMap<>();
+    private final Set<TableShape> inserted = new HashSet<>();
+    private @Nullable TableShape lastInserted;
 
     /** Whether nothing was read. */
     public boolean isEmpty() {
@@ -52,15 +56,33 @@ public final class ReadSet {
         tables.put(table, KeyMode.READ_UNLOCKED);
     }
 
+    /**
+     * A row is inserted into a table. What is read of that table, before or after, counts as read without locks: the lock that keeps rows away which
+     * would come into a range is one on the row before them, and the transaction's own new row is not locked so.
+     */
+    @SuppressWarnings("ReferenceEquality") // for each row; two equal ones are only added twice
+    public void inserted(TableShape table) {
+        if (table != lastInserted) {
+            lastInserted = table;
+            inserted.add(table);
+        }
+    }
+
     /** Adds what was read to what was written. */
     public void addTo(WriteSetWriter out) {
-        keys.forEach((hash, key) -> out.read(key.row(), KeyMode.READ, hash));
-        tables.forEach((table, mode) -> out.read(new RowKey(table.toString(), ""), mode, table.hash()));
+        keys.forEach((hash, key) -> out.read(key.row(), mode(key.table(), KeyMode.READ), hash));
+        tables.forEach((table, mode) -> out.read(new RowKey(table.toString(), ""), mode(table, mode), table.hash()));
+    }
+
+    private KeyMode mode(TableShape table, KeyMode mode) {
+        return inserted.contains(table) ? KeyMode.READ_UNLOCKED : mode;
     }
 
     /** Forgets everything, for the next transaction. */
     public void clear() {
         keys.clear();
         tables.clear();
+        inserted.clear();
+        lastInserted = null;
     }
 }

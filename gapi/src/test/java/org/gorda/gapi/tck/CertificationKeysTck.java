@@ -95,6 +95,33 @@ public abstract class CertificationKeysTck extends BindingTck {
         assertThat(keys).containsExactly(keys.get(0), 0, keys.get(0), 0);
     }
 
+    @Test
+    void whatIsReadOfATableThatRowsWereInsertedIntoIsComparedFromTheBegin() throws SQLException {
+        execute(
+                "CREATE TABLE A (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER)",
+                "CREATE TABLE B (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER)",
+                "INSERT INTO B VALUES (1, 0)");
+        meta.takeWriteSets();
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+            for (boolean inserts : new boolean[] {true, false}) {
+                for (String query : List.of("SELECT COUNT(*) FROM A WHERE V = 5", "SELECT V FROM B WHERE ID = 1")) {
+                    try (ResultSet rows = statement.executeQuery(query)) {
+                        assertThat(rows.next()).isTrue();
+                    }
+                }
+                statement.executeUpdate(inserts ? "INSERT INTO A VALUES (7, 5)" : "UPDATE A SET V = 6 WHERE ID = 7");
+                connection.commit();
+                WriteSet writeSet = meta.takeWriteSets().get(0);
+                assertThat(IntStream.range(0, writeSet.keys()).mapToObj(writeSet::keyMode))
+                        .filteredOn(mode -> mode == KeyMode.READ || mode == KeyMode.READ_UNLOCKED)
+                        .containsExactlyInAnyOrder(inserts ? KeyMode.READ_UNLOCKED : KeyMode.READ, KeyMode.READ);
+            }
+        }
+    }
+
     private static KeyMode schemaKey(WriteSet writeSet) {
         return IntStream.range(0, writeSet.keys())
                 .filter(i -> writeSet.keyHash(i) == KeyHasher.SCHEMA)

@@ -245,12 +245,17 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     /** Makes way for a change to rows of a table: begins the transaction if it is the first. */
     WriteSetWriter beginChange(CapturedTable table) throws StandardException {
         requireNone(table.keyObstacle(), table);
-        return beginInsert(table);
+        requireNone(table.obstacle(), table);
+        if (!isSerializable()) {
+            reads.inserted(table.shape()); // only its updates lock new places in indexes, too
+        }
+        return beginChange();
     }
 
     /** As {@link #beginChange(CapturedTable)}; but nobody needs a key to find a new row. */
     WriteSetWriter beginInsert(CapturedTable table) throws StandardException {
         requireNone(table.obstacle(), table);
+        reads.inserted(table.shape());
         return beginChange();
     }
 

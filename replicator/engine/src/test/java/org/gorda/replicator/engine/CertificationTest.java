@@ -674,6 +674,28 @@ class CertificationTest {
         cluster.assertIdentical();
     }
 
+    /** No lock keeps others' rows away that come next to one's own. */
+    @Test
+    void whatComesNextToASerializableTransactionsOwnRowsIsNoticed() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE BOOKINGS (ID INTEGER NOT NULL PRIMARY KEY, ROOM INTEGER NOT NULL)",
+                "CREATE INDEX ROOMS ON BOOKINGS (ROOM)",
+                "INSERT INTO BOOKINGS VALUES (1, 1), (2, 1)");
+        awaitEverywhere();
+        try (Connection connection = cluster.connect(0)) {
+            connection.setAutoCommit(false);
+            book(connection, 3, 1);
+            assertThat(transaction(1, (other, statement) -> book(other, 4, 1))).isTrue();
+            awaitEverywhere();
+            assertThatThrownBy(connection::commit)
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+        }
+        assertThat(number(0, "SELECT COUNT(*) FROM BOOKINGS")).isEqualTo(3);
+        cluster.assertIdentical();
+    }
+
     /** Two of them at least are on duty in each pair; looked for by their keys. */
     private static void goOffDuty(Connection connection, int doctor) throws SQLException {
         connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
