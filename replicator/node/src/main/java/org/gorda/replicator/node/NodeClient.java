@@ -69,7 +69,9 @@ public final class NodeClient {
                 ask(
                         "POST",
                         at,
-                        "/protocol?to=" + URLEncoder.encode(protocol, StandardCharsets.UTF_8),
+                        "/protocol?to="
+                                + URLEncoder.encode(protocol, StandardCharsets.UTF_8)
+                                        .replace("+", "%20"),
                         CHANGE_TIMEOUT,
                         NodeStatus.class),
                 at);
