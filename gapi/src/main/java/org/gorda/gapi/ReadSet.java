@@ -24,11 +24,6 @@ public final class ReadSet {
     private final Set<TableShape> inserted = new HashSet<>();
     private @Nullable TableShape lastInserted;
 
-    /** Whether nothing was read. */
-    public boolean isEmpty() {
-        return keys.isEmpty() && tables.isEmpty();
-    }
-
     /**
      * A row was looked for by its primary key.
      *
@@ -57,7 +52,7 @@ public final class ReadSet {
     }
 
     /**
-     * A row is inserted into a table. What is read of that table, before or after, counts as read without locks: the lock that keeps rows away which
+     * A SERIALIZABLE transaction inserts a row into a table. What is read of that table, before or after, counts as read without locks: the lock that keeps rows away which
      * would come into a range is one on the row before them, and the transaction's own new row is not locked so.
      */
     @SuppressWarnings("ReferenceEquality") // for each row; two equal ones are only added twice
@@ -68,14 +63,20 @@ public final class ReadSet {
         }
     }
 
-    /** Adds what was read to what was written. */
-    public void addTo(WriteSetWriter out) {
-        keys.forEach((hash, key) -> out.read(key.row(), mode(key.table(), KeyMode.READ), hash));
-        tables.forEach((table, mode) -> out.read(new RowKey(table.toString(), ""), mode(table, mode), table.hash()));
+    /**
+     * Adds what was read to what was written.
+     *
+     * @param isSerializable whether all of the transaction was, and not only single statements: else its updates, too, may leave a range open, and
+     *     all that was read counts as read without locks
+     */
+    public void addTo(WriteSetWriter out, boolean isSerializable) {
+        keys.forEach((hash, key) -> out.read(key.row(), mode(key.table(), KeyMode.READ, isSerializable), hash));
+        tables.forEach((table, mode) ->
+                out.read(new RowKey(table.toString(), ""), mode(table, mode, isSerializable), table.hash()));
     }
 
-    private KeyMode mode(TableShape table, KeyMode mode) {
-        return inserted.contains(table) ? KeyMode.READ_UNLOCKED : mode;
+    private KeyMode mode(TableShape table, KeyMode mode, boolean isSerializable) {
+        return isSerializable && !inserted.contains(table) ? mode : KeyMode.READ_UNLOCKED;
     }
 
     /** Forgets everything, for the next transaction. */

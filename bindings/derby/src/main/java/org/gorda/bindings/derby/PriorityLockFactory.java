@@ -1,6 +1,7 @@
 package org.gorda.bindings.derby;
 
 import java.io.Serializable;
+import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -184,10 +185,18 @@ public final class PriorityLockFactory implements LockFactory {
                     (ConnectionContext) connection.getContextManager().getContext(ConnectionContext.CONTEXT_ID);
             if (context != null) {
                 // Waits for the connection's monitor, and so until the client is not within a call.
-                context.getNestedConnection(true).rollback();
+                nested(context).rollback();
             }
-        } catch (SQLException | NullPointerException e) { // Derby's context forgets its connection when that is closed
+        } catch (SQLException e) {
             LOG.debug("the connection of {} was gone before it was rolled back", connection.user(), e);
+        }
+    }
+
+    private static Connection nested(ConnectionContext context) throws SQLException {
+        try {
+            return context.getNestedConnection(true);
+        } catch (NullPointerException e) { // Derby's context forgets its connection when that is closed
+            throw new SQLException("the connection is closed", "08003", e);
         }
     }
 

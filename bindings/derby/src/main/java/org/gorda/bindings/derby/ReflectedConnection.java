@@ -246,16 +246,15 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     WriteSetWriter beginChange(CapturedTable table) throws StandardException {
         requireNone(table.keyObstacle(), table);
         requireNone(table.obstacle(), table);
-        if (!isSerializable()) {
-            reads.inserted(table.shape()); // only its updates lock new places in indexes, too
-        }
         return beginChange();
     }
 
     /** As {@link #beginChange(CapturedTable)}; but nobody needs a key to find a new row. */
     WriteSetWriter beginInsert(CapturedTable table) throws StandardException {
         requireNone(table.obstacle(), table);
-        reads.inserted(table.shape());
+        if (isSerializable()) {
+            reads.inserted(table.shape());
+        }
         return beginChange();
     }
 
@@ -639,7 +638,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
                             "a statement of this SERIALIZABLE transaction has violated a constraint"
                                     + " of tables that cannot be told: roll back, and use INSERT, UPDATE or DELETE instead of it");
                 }
-                reads.addTo(out);
+                reads.addTo(out, isSerializable());
                 out.keysOfTables();
                 out.key(out.changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
             }
