@@ -25,12 +25,8 @@ final class ConflictsCommand implements Callable<Integer> {
     @Mixin
     private Output output = new Output();
 
-    @Option(
-            names = "--at",
-            required = true,
-            paramLabel = "HOST:PORT",
-            description = "The service address of any replica.")
-    private String at = "";
+    @Mixin
+    private AnyReplica replica = new AnyReplica();
 
     @Option(
             names = "--rows",
@@ -48,7 +44,7 @@ final class ConflictsCommand implements Callable<Integer> {
         NodeClient client = new NodeClient();
         Map<String, NodeConflicts> replicas = new TreeMap<>();
         Map<String, String> missing = new TreeMap<>();
-        client.status(at).services().forEach((member, service) -> {
+        client.status(replica.service()).services().forEach((member, service) -> {
             try {
                 NodeConflicts found = client.conflicts(service);
                 replicas.put(member, found);

@@ -3,7 +3,6 @@ package org.gorda.cli;
 import org.gorda.replicator.node.NodeClient;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 @Command(
@@ -39,15 +38,11 @@ final class MemberCommand {
         @Mixin
         private Output output = new Output();
 
-        @Option(
-                names = "--at",
-                required = true,
-                paramLabel = "HOST:PORT",
-                description = "The service address of any replica of the group.")
-        private String at = "";
+        @Mixin
+        private AnyReplica replica = new AnyReplica();
 
         int apply(String change, String member) {
-            NodeClient.Membership now = new NodeClient().change(at, change, member);
+            NodeClient.Membership now = new NodeClient().change(replica.service(), change, member);
             output.line("members   " + String.join(", ", now.members()));
             if (!now.learners().isEmpty()) {
                 output.line("learners  " + String.join(", ", now.learners()));

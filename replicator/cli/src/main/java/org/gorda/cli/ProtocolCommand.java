@@ -5,7 +5,6 @@ import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 @Command(
@@ -23,16 +22,12 @@ final class ProtocolCommand implements Callable<Integer> {
     @Parameters(paramLabel = "PROTOCOL", description = "primary-backup or certification.")
     private String protocol = "";
 
-    @Option(
-            names = "--at",
-            required = true,
-            paramLabel = "HOST:PORT",
-            description = "The service address of any replica of the group.")
-    private String at = "";
+    @Mixin
+    private AnyReplica replica = new AnyReplica();
 
     @Override
     public Integer call() {
-        NodeStatus now = new NodeClient().changeProtocol(at, protocol);
+        NodeStatus now = new NodeClient().changeProtocol(replica.service(), protocol);
         output.line("protocol  " + now.protocol() + ", since " + now.epoch());
         output.line(now.primary() == null ? "writes    at every replica" : "primary   " + now.primary());
         output.result(now);

@@ -9,7 +9,6 @@ import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
 
 @Command(
         name = "status",
@@ -24,12 +23,8 @@ final class StatusCommand implements Callable<Integer> {
     @Mixin
     private Output output = new Output();
 
-    @Option(
-            names = "--at",
-            required = true,
-            paramLabel = "HOST:PORT",
-            description = "The service address of any replica.")
-    private String at = "";
+    @Mixin
+    private AnyReplica replica = new AnyReplica();
 
     /** What the command ends with. */
     private record Report(boolean healthy, Map<String, NodeStatus> replicas, Map<String, String> missing) {}
@@ -42,7 +37,7 @@ final class StatusCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         NodeClient client = new NodeClient();
-        NodeStatus any = client.status(at);
+        NodeStatus any = client.status(replica.service());
         Map<String, NodeStatus> replicas = new TreeMap<>();
         Map<String, String> missing = new TreeMap<>();
         output.line(String.format(

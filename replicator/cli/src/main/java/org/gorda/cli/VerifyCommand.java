@@ -24,19 +24,15 @@ final class VerifyCommand implements Callable<Integer> {
     @Mixin
     private Output output = new Output();
 
-    @Option(
-            names = "--at",
-            required = true,
-            paramLabel = "HOST:PORT",
-            description = "The service address of any replica.")
-    private String at = "";
+    @Mixin
+    private AnyReplica replica = new AnyReplica();
 
     @Option(names = "--wait", description = "How long to wait for the slowest replica.", defaultValue = "1m")
     private Duration wait = Duration.ZERO;
 
     @Override
     public Integer call() {
-        NodeClient.Comparison comparison = new NodeClient().verify(at, wait);
+        NodeClient.Comparison comparison = new NodeClient().verify(replica.service(), wait);
         for (ReplicaContent content : comparison.replicas()) {
             output.line(content.replica() + " at " + content.position());
             for (ReplicaContent.Table table : content.tables()) {
