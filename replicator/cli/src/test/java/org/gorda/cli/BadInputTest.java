@@ -3,9 +3,6 @@ package org.gorda.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,6 +21,7 @@ import java.util.stream.IntStream;
 import org.awaitility.Awaitility;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
+import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -60,11 +58,9 @@ final class BadInputTest {
         return ids;
     }
 
-    /** Addresses of this machine with nobody there. */
-    private static String address() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return "127.0.0.1:" + socket.getLocalPort();
-        }
+    /** Addresses of this machine with nobody there, nor at the two ports behind, which are a replica's unless told otherwise. */
+    private static String address() {
+        return "127.0.0.1:" + LoopbackPorts.free(3).get(0);
     }
 
     /** Starts a replica that must end by itself, with one line. */
