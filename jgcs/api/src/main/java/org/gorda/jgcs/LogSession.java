@@ -9,8 +9,15 @@ public interface LogSession {
     /** The position before the oldest entry held here; what follows it can be read. */
     Position firstHeld();
 
-    /** The newest position known here to be decided. */
+    /** The newest position known here to be decided: a majority has it. */
     Position lastCommitted();
+
+    /**
+     * Whether this member, while it leads, delivers what its own log holds as durably as the group's configuration demands, without waiting for a
+     * majority. Such a delivery is not uniform (an optimistic one: Pedone, Schiper 1998): if this member ends to lead before a majority has it, others may be ordered in its place, of
+     * which {@link GroupListener#onGap} tells, here or after a restart. Off at first; nothing is taken back when it is turned off.
+     */
+    void deliverAhead(boolean ahead);
 
     /**
      * Reads decided messages in order.
@@ -22,7 +29,7 @@ public interface LogSession {
     List<Message> read(Position after, int bytesMax);
 
     /**
-     * Reads one decided message again.
+     * Reads one message again that is decided, or was delivered here.
      *
      * @param index its place
      * @throws GroupException if the log holds no message there, or does not hold it any more

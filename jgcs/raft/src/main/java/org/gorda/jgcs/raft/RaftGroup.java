@@ -88,7 +88,6 @@ final class RaftGroup
 
     private volatile View view = new View(List.of(), List.of(), Optional.empty(), false);
     private volatile boolean viewTold = true;
-    private volatile long decidedIndex;
     private volatile long releasedIndex;
     private volatile boolean delivererWaits;
     private volatile String explanation = "starting";
@@ -379,7 +378,7 @@ final class RaftGroup
                 boolean delivered = deliverNext();
                 if (!told && !delivered) {
                     delivererWaits = true;
-                    if (stopped == null && viewTold && !delivery.hasWork(decidedIndex)) {
+                    if (stopped == null && viewTold && !delivery.hasWork()) {
                         LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(1));
                     }
                     delivererWaits = false;
@@ -400,10 +399,10 @@ final class RaftGroup
     }
 
     private boolean deliverNext() {
-        if (!delivery.hasWork(decidedIndex)) {
+        if (!delivery.hasWork()) {
             return false;
         }
-        switch (delivery.deliver(() -> decidedIndex, listener)) {
+        switch (delivery.deliver(listener)) {
             case MOVED -> reactor.execute(member::passedOver);
             case ROOM -> reactor.execute(() -> {});
             case NOTHING -> {}
@@ -484,7 +483,24 @@ final class RaftGroup
 
     @Override
     public void committed(long index) {
-        decidedIndex = index;
+        delivery.decided(index);
+        wakeDeliverer();
+    }
+
+    @Override
+    public void held(long index) {
+        delivery.held(index);
+        wakeDeliverer();
+    }
+
+    @Override
+    public long deliveredIndex() {
+        return delivery.deliveredIndex();
+    }
+
+    @Override
+    public void truncated() {
+        delivery.truncated();
         wakeDeliverer();
     }
 
@@ -586,7 +602,7 @@ final class RaftGroup
 
     @Override
     public Position lastCommitted() {
-        long index = decidedIndex;
+        long index = delivery.decidedIndex();
         List<Entry> last = storage.read(index, index, 0);
         return last.isEmpty()
                 ? firstHeld()
@@ -595,12 +611,18 @@ final class RaftGroup
 
     @Override
     public List<Message> read(Position after, int bytesMax) {
-        return delivery.read(after, decidedIndex, bytesMax);
+        return delivery.read(after, bytesMax);
     }
 
     @Override
     public Message at(long index) {
-        return delivery.at(index, decidedIndex);
+        return delivery.at(index);
+    }
+
+    @Override
+    public void deliverAhead(boolean ahead) {
+        delivery.goAhead(ahead);
+        wakeDeliverer();
     }
 
     @Override
@@ -617,7 +639,8 @@ final class RaftGroup
     /** Cuts the log at the start of a file, so that nothing is copied; what the checkpoint must know is read from the log. */
     private void compact() {
         Checkpoint before = storage.checkpoint();
-        long target = storage.compactable(Math.min(releasedIndex, Math.min(delivery.deliveredIndex(), decidedIndex)));
+        long target = storage.compactable(
+                Math.min(releasedIndex, Math.min(delivery.deliveredIndex(), delivery.decidedIndex())));
         if (target <= before.index()) {
             return;
         }

@@ -67,7 +67,6 @@ public final class SimulatedGroup
     private boolean started;
     private boolean inside;
     private boolean flushDue;
-    private long decidedIndex;
     private boolean deliveryDue;
     private boolean stalled;
     private boolean viewDue;
@@ -188,6 +187,7 @@ public final class SimulatedGroup
         return outbox.isEmpty();
     }
 
+    @Override
     public long deliveredIndex() {
         return delivery.deliveredIndex();
     }
@@ -367,17 +367,24 @@ public final class SimulatedGroup
 
     @Override
     public Position lastCommitted() {
-        return new Position(member.group(), Math.max(0, member.core().termAt(decidedIndex)), decidedIndex);
+        long index = delivery.decidedIndex();
+        return new Position(member.group(), Math.max(0, member.core().termAt(index)), index);
     }
 
     @Override
     public List<Message> read(Position after, int bytesMax) {
-        return delivery.read(after, decidedIndex, bytesMax);
+        return delivery.read(after, bytesMax);
     }
 
     @Override
     public Message at(long index) {
-        return delivery.at(index, decidedIndex);
+        return delivery.at(index);
+    }
+
+    @Override
+    public void deliverAhead(boolean ahead) {
+        delivery.goAhead(ahead);
+        scheduleDelivery();
     }
 
     @Override
@@ -388,7 +395,8 @@ public final class SimulatedGroup
 
     private void compact() {
         Checkpoint before = storage.checkpoint();
-        long target = storage.compactable(Math.min(releasedIndex, Math.min(delivery.deliveredIndex(), decidedIndex)));
+        long target = storage.compactable(
+                Math.min(releasedIndex, Math.min(delivery.deliveredIndex(), delivery.decidedIndex())));
         if (stopped != null || target <= before.index()) {
             return;
         }
@@ -456,7 +464,19 @@ public final class SimulatedGroup
 
     @Override
     public void committed(long index) {
-        decidedIndex = index;
+        delivery.decided(index);
+        scheduleDelivery();
+    }
+
+    @Override
+    public void held(long index) {
+        delivery.held(index);
+        scheduleDelivery();
+    }
+
+    @Override
+    public void truncated() {
+        delivery.truncated();
         scheduleDelivery();
     }
 
@@ -487,8 +507,8 @@ public final class SimulatedGroup
                 viewDue = false;
                 listener.onView(view);
             }
-            if (delivery.hasWork(decidedIndex)) {
-                if (delivery.deliver(() -> decidedIndex, listener) == Delivery.Outcome.MOVED) {
+            if (delivery.hasWork()) {
+                if (delivery.deliver(listener) == Delivery.Outcome.MOVED) {
                     member.passedOver();
                 }
                 scheduleDelivery();

@@ -3,7 +3,9 @@ package org.gorda.jgcs.simulated;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,7 +27,8 @@ import org.gorda.jgcs.raft.core.Standing;
 /**
  * One seeded run of a group under random faults, with a user that keeps what it is given. What must hold: members deliver the same
  * message at the same position; in order; each once and in the order of its sender; what a sender saw delivered survives; and once
- * the faults end, everybody has everything.
+ * the faults end, everybody has everything. In every third run members deliver ahead of a majority while they lead: what they are given so
+ * may be lost if they are told so, and counts once it is decided.
  */
 final class RandomFaults {
 
@@ -41,11 +44,15 @@ final class RandomFaults {
     /** What was delivered at each index, by whoever was first. */
     private final TreeMap<Long, Message> history = new TreeMap<>();
 
+    private final boolean ahead;
     private boolean chaos = true;
     private int sent;
+    private int deliveredAhead;
+    private int lostAhead;
 
     RandomFaults(long seed) {
         simulation = new Simulation(seed);
+        ahead = seed % 3 == 0;
         random = simulation.random("faults");
         protocol = new SimulatedProtocol(simulation);
         durability = random.nextInt(3) == 0 ? Service.Durability.SYNCED : Service.Durability.WRITTEN;
@@ -90,6 +97,16 @@ final class RandomFaults {
 
     int messages() {
         return history.size();
+    }
+
+    /** How many messages were delivered before they were decided. */
+    int deliveredAhead() {
+        return deliveredAhead;
+    }
+
+    /** How often a member lost such ones. */
+    int lostAhead() {
+        return lostAhead;
     }
 
     private void nextFault() {
@@ -181,6 +198,9 @@ final class RandomFaults {
             if (user == forgetful) {
                 continue;
             }
+            if (user.group.stopped().isPresent()) {
+                return false;
+            }
             RaftCore core = user.group.core();
             Configuration decided = core.configurationAt(core.commitIndex());
             boolean counts = users.keySet().stream().allMatch(name -> {
@@ -191,7 +211,7 @@ final class RandomFaults {
                                 && member.admission()
                                         == protocol.disk(name).mount(false).admission());
             });
-            if (!counts || user.group.stopped().isPresent() || core.standing() != Standing.CERTAIN) {
+            if (!counts || core.standing() != Standing.CERTAIN) {
                 return false;
             }
         }
@@ -202,11 +222,13 @@ final class RandomFaults {
         if (chaos) {
             return false;
         }
+        users.values().forEach(User::confirm);
         long last = history.isEmpty() ? 0 : history.lastKey();
         for (User user : users.values()) {
             if (user.group.stopped().isPresent()
                     || !user.group.isConfirmed()
                     || user.lastIndex() < last
+                    || !user.unconfirmed.isEmpty()
                     || user.group.core().standing() != Standing.CERTAIN
                     || !user.group.core().configuration().isVoter(user.name)) {
                 return false;
@@ -221,6 +243,8 @@ final class RandomFaults {
             List<Message> got = user.kept;
             if (got.size() != expected.size()) {
                 simulation.broken(user.name + " has " + got.size() + " of " + expected.size() + " messages");
+            } else if (!ids(got).equals(ids(expected))) {
+                simulation.broken(user.name + " has other messages than the history");
             }
             Map<MemberId, MessageId> last = new HashMap<>();
             for (Message message : got) {
@@ -236,11 +260,19 @@ final class RandomFaults {
         }
     }
 
+    private static List<MessageId> ids(List<Message> messages) {
+        return messages.stream().map(Message::id).toList();
+    }
+
     /** The user of one member: sends, and keeps what is delivered over restarts, but may lose the end of it. */
     private final class User implements GroupListener {
         final MemberId name;
         SimulatedGroup group;
         List<Message> kept = new ArrayList<>();
+
+        /** Delivered, and not known to be decided. */
+        final Deque<Message> unconfirmed = new ArrayDeque<>();
+
         private long released;
         private boolean restarting;
 
@@ -259,6 +291,7 @@ final class RandomFaults {
         }
 
         void start() {
+            group.deliverAhead(ahead);
             group.join(
                     kept.isEmpty() ? start(released) : kept.get(kept.size() - 1).position());
         }
@@ -280,6 +313,7 @@ final class RandomFaults {
                 while (lost-- > 0 && lastIndex() > released) {
                     kept.remove(kept.size() - 1);
                 }
+                unconfirmed.removeIf(message -> message.position().index() > lastIndex());
                 group = open();
                 start();
             });
@@ -325,6 +359,50 @@ final class RandomFaults {
             if (index <= lastIndex()) {
                 simulation.broken(name + " gets " + index + " after " + lastIndex());
             }
+            confirm();
+            kept.add(message);
+            if (index > group.lastCommitted().index()) {
+                deliveredAhead++;
+                unconfirmed.addLast(message);
+            } else {
+                decided(message);
+            }
+            if (random.nextInt(200) == 0) {
+                long some = kept.get(random.nextInt(kept.size())).position().index();
+                if (history.containsKey(some)) {
+                    released = Math.max(released, some);
+                    group.release(history.get(released).position());
+                }
+            }
+        }
+
+        /** What was delivered ahead and is decided now, counts. */
+        private void confirm() {
+            while (!unconfirmed.isEmpty()
+                    && unconfirmed.getFirst().position().index()
+                            <= group.lastCommitted().index()) {
+                Message message = unconfirmed.removeFirst();
+                if (message.position().index() <= group.firstHeld().index()) {
+                    continue; // others have delivered it
+                }
+                if (!isInTheLog(message)) {
+                    unconfirmed.clear(); // about to be told of the gap
+                    return;
+                }
+                decided(message);
+            }
+        }
+
+        private boolean isInTheLog(Message message) {
+            try {
+                return group.at(message.position().index()).position().equals(message.position());
+            } catch (GroupException e) {
+                return false; // no message there
+            }
+        }
+
+        private void decided(Message message) {
+            long index = message.position().index();
             Message first = history.putIfAbsent(index, message);
             if (first != null
                     && (!first.position().equals(message.position())
@@ -335,18 +413,12 @@ final class RandomFaults {
             if (first == null && !history.lastKey().equals(index)) {
                 simulation.broken(name + " gets " + message.id() + " at " + index + ", which others passed over");
             }
-            kept.add(message);
-            if (random.nextInt(200) == 0) {
-                released = Math.max(
-                        released,
-                        kept.get(random.nextInt(kept.size())).position().index());
-                group.release(history.get(released).position());
-            }
         }
 
         @Override
         public void onCaughtUp(Position upTo) {
             simulation.note("caught up");
+            confirm();
         }
 
         @Override
@@ -359,7 +431,13 @@ final class RandomFaults {
             // Stands for state transfer: another member's user has everything up to there.
             kept = new ArrayList<>(history.headMap(firstHeld.index(), true).values());
             released = Math.max(released, lastIndex());
-            group.join(firstHeld);
+            unconfirmed.clear();
+            if (ahead) {
+                lostAhead++;
+                restart(() -> {}); // what it had sent may be lost, so that its next messages would not follow
+            } else {
+                group.join(firstHeld);
+            }
         }
 
         @Override

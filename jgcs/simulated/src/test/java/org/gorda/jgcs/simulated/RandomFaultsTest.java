@@ -13,14 +13,22 @@ class RandomFaultsTest {
         long first = one == null ? 1 : one;
         long count = one == null ? Long.getLong("gorda.seeds", 200) : 1;
         int messages = 0;
+        int ahead = 0;
+        int lost = 0;
         for (long seed = first; seed < first + count; seed++) {
             RandomFaults run = new RandomFaults(seed);
             assertThat(run.run())
                     .as("seed %d; run it alone by ./mvnw -pl jgcs/simulated -am test -Dgorda.seed=%d", seed, seed)
                     .isEmpty();
             messages += run.messages();
+            ahead += run.deliveredAhead();
+            lost += run.lostAhead();
         }
+        System.out.printf("%d messages, %d delivered ahead, %d times such ones lost%n", messages, ahead, lost);
         assertThat(messages).as("something must have happened").isGreaterThan((int) count * 100);
+        assertThat(count < 100 || (ahead > 0 && lost > 0))
+                .as("%d delivered ahead, %d times lost", ahead, lost)
+                .isTrue();
     }
 
     @Test

@@ -184,6 +184,14 @@ public final class RaftCore {
         return terms.lastIndex();
     }
 
+    /**
+     * Everything up to here is on this member's disk as the durability demands, and will be decided unless another member leads before a majority
+     * has it. 0 while this member does not lead, or cannot yet.
+     */
+    public long heldIndex() {
+        return role == Role.LEADER && commitIndex >= termStartIndex ? storedIndex : 0;
+    }
+
     /** The term of an entry, or -1 if the log does not hold it. */
     public long termAt(long index) {
         return terms.at(index);

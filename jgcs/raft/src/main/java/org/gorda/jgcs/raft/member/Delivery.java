@@ -3,7 +3,7 @@ package org.gorda.jgcs.raft.member;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.LongSupplier;
+import java.util.concurrent.atomic.AtomicLong;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.GroupListener;
@@ -12,12 +12,16 @@ import org.gorda.jgcs.MessageId;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.raft.core.Checkpoint;
 import org.gorda.jgcs.raft.core.Entry;
+import org.gorda.jgcs.raft.core.RaftCore;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Hands decided entries to the listener as messages, in order, from any position the log holds: the log is the queue between
- * ordering and its user, so that a slow user costs no memory. {@link #deliver} is confined to one thread, all else is
- * thread-safe.
+ * ordering and its user, so that a slow user costs no memory. {@link #deliver} and {@link #hasWork} are confined to one thread, all else
+ * is thread-safe.
+ *
+ * <p>Told to go ahead, it also delivers what is {@linkplain RaftCore#heldIndex held} and not decided. If another leader's entries take the place
+ * of those, it tells of a gap.
  */
 public final class Delivery {
 
@@ -38,6 +42,18 @@ public final class Delivery {
     private volatile @Nullable Position joinAfter;
     private volatile boolean delivers;
     private volatile long deliveredIndex;
+    private volatile long decidedIndex;
+    private volatile long heldIndex;
+    private volatile boolean goesAhead;
+    private final AtomicLong truncations = new AtomicLong();
+
+    /** The term of the entry at {@link #deliveredIndex}; of use only if that {@link #isAhead}. */
+    private long deliveredTerm;
+
+    /** Whether something that was not decided then was delivered, and it is not known to be decided now. */
+    private boolean isAhead;
+
+    private long truncationsSeen;
 
     public Delivery(Storage storage, Member member, Outbox outbox) {
         this.storage = storage;
@@ -50,39 +66,71 @@ public final class Delivery {
         joinAfter = after;
     }
 
+    /** Everything up to here is decided. */
+    public void decided(long index) {
+        decidedIndex = index;
+    }
+
+    public long decidedIndex() {
+        return decidedIndex;
+    }
+
+    /** {@link RaftCore#heldIndex} has changed. */
+    public void held(long index) {
+        heldIndex = index;
+    }
+
+    /** The end of the log, or all of it, was removed, and nothing came in its place yet. */
+    public void truncated() {
+        heldIndex = 0;
+        truncations.incrementAndGet();
+    }
+
+    /** As {@link org.gorda.jgcs.LogSession#deliverAhead} says. */
+    public void goAhead(boolean ahead) {
+        goesAhead = ahead;
+    }
+
+    private long deliverableIndex() {
+        return goesAhead ? Math.max(decidedIndex, heldIndex) : decidedIndex;
+    }
+
     /** Everything up to here was delivered or, not being a message, passed over. */
     public long deliveredIndex() {
         return deliveredIndex;
     }
 
     /** Whether {@link #deliver} would do anything. */
-    public boolean hasWork(long decidedIndex) {
+    public boolean hasWork() {
         Position after = joinAfter;
-        return after == null
-                ? delivers && deliveredIndex < decidedIndex
-                : after.index() <= decidedIndex || isLost(after, decidedIndex);
+        if (after != null) {
+            long decided = decidedIndex;
+            return after.index() <= decided || isLost(after, decided);
+        }
+        return delivers && (deliveredIndex < deliverableIndex() || (isAhead && truncations.get() != truncationsSeen));
     }
 
     /**
      * Whether a position beyond what is decided can never become part of it: terms do not go back, so what was decided in an
      * earlier term than the newest decided entry would lie before it. Otherwise this member may only be behind.
      */
-    private boolean isLost(Position after, long decidedIndex) {
-        List<Entry> newest = storage.read(decidedIndex, decidedIndex, 0);
+    private boolean isLost(Position after, long decided) {
+        List<Entry> newest = storage.read(decided, decided, 0);
         return !newest.isEmpty() && newest.get(0).term() > after.term();
     }
 
     /**
      * Delivers the next stretch, or tells of a gap.
      *
-     * @param decidedIndex may rise meanwhile
      * @return what the member must hear of
      */
-    public Outcome deliver(LongSupplier decidedIndex, GroupListener listener) {
-        long decided = decidedIndex.getAsLong();
+    public Outcome deliver(GroupListener listener) {
+        long decided = decidedIndex; // before the truncations, after which it was decided
+        long truncated = truncations.get();
         Position after = joinAfter;
         if (after != null && (after.index() <= decided || isLost(after, decided))) {
             joinAfter = null;
+            isAhead = false;
             String obstacle = obstacle(after);
             delivers = obstacle == null;
             if (obstacle != null) {
@@ -92,16 +140,31 @@ public final class Delivery {
             }
             return Outcome.MOVED;
         }
-        if (!delivers || deliveredIndex >= decided) {
+        if (delivers && isAhead) {
+            String obstacle = truncated == truncationsSeen
+                    ? null
+                    : obstacle(new Position(member.group(), deliveredTerm, deliveredIndex));
+            truncationsSeen = truncated;
+            isAhead = obstacle == null && deliveredIndex > decided;
+            if (obstacle != null) {
+                return gap(listener, obstacle);
+            }
+        }
+        long deliverable = deliverableIndex();
+        if (!delivers || deliveredIndex >= deliverable) {
             return Outcome.NOTHING;
         }
-        List<Entry> entries = storage.read(deliveredIndex + 1, decided, STRETCH_BYTES);
+        List<Entry> entries = storage.read(deliveredIndex + 1, deliverable, STRETCH_BYTES);
         if (entries.isEmpty()) {
-            delivers = false;
-            listener.onGap(firstHeld(), "the log no longer holds what follows " + deliveredIndex);
-            return Outcome.MOVED;
+            return deliveredIndex >= decidedIndex
+                    ? Outcome.NOTHING // just truncated
+                    : gap(listener, "the log no longer holds what follows " + deliveredIndex);
         }
         Entry last = entries.get(entries.size() - 1);
+        if (!isAhead && last.index() > decided) {
+            isAhead = true;
+            truncationsSeen = truncated;
+        }
         long own = 0;
         for (Message message : messages(entries)) {
             listener.onMessage(message);
@@ -109,14 +172,21 @@ public final class Delivery {
                 own = message.id().sequence();
             }
         }
+        deliveredTerm = last.term();
         deliveredIndex = last.index();
-        if (last.index() >= decidedIndex.getAsLong()) {
+        if (last.index() >= deliverableIndex()) {
             listener.onCaughtUp(new Position(member.group(), last.term(), last.index()));
         }
         if (own > 0) {
             outbox.delivered(own);
         }
         return own > 0 ? Outcome.ROOM : Outcome.NOTHING;
+    }
+
+    private Outcome gap(GroupListener listener, String reason) {
+        delivers = false;
+        listener.onGap(firstHeld(), reason);
+        return Outcome.MOVED;
     }
 
     private List<Message> messages(List<Entry> entries) {
@@ -137,21 +207,22 @@ public final class Delivery {
      *
      * @throws GroupException if the log does not hold what was asked for
      */
-    public List<Message> read(Position after, long decidedIndex, int bytesMax) {
-        if (after.index() >= decidedIndex) {
+    public List<Message> read(Position after, int bytesMax) {
+        long decided = decidedIndex;
+        if (after.index() >= decided) {
             return List.of();
         }
         String obstacle = obstacle(after);
         long next = after.index() + 1;
         while (obstacle == null) {
-            List<Entry> entries = storage.read(next, decidedIndex, bytesMax);
+            List<Entry> entries = storage.read(next, decided, bytesMax);
             if (entries.isEmpty()) {
                 obstacle = "the log no longer holds what follows " + (next - 1);
                 break;
             }
             List<Message> messages = messages(entries);
             next = entries.get(entries.size() - 1).index() + 1;
-            if (!messages.isEmpty() || next > decidedIndex) {
+            if (!messages.isEmpty() || next > decided) {
                 return messages;
             }
         }
@@ -163,8 +234,9 @@ public final class Delivery {
      *
      * @throws GroupException if the log does not hold it
      */
-    public Message at(long index, long decidedIndex) {
-        List<Entry> found = index > decidedIndex ? List.of() : storage.read(index, index, 0);
+    public Message at(long index) {
+        long readable = Math.max(decidedIndex, deliveredIndex);
+        List<Entry> found = index > readable ? List.of() : storage.read(index, index, 0);
         List<Message> messages = messages(found);
         if (messages.isEmpty()) {
             throw new GroupException(

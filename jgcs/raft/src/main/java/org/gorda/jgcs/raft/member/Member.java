@@ -49,6 +49,15 @@ public final class Member implements Effects {
         /** Everything up to {@code index} is decided and stored here. */
         void committed(long index);
 
+        /** {@link RaftCore#heldIndex} has changed. */
+        void held(long index);
+
+        /** Everything up to here was delivered to this member's user, decided or not. */
+        long deliveredIndex();
+
+        /** The end of the log was removed, or all of it. Called before anything comes in its place. */
+        void truncated();
+
         /** The view may have changed. */
         void viewChanged();
 
@@ -80,6 +89,9 @@ public final class Member implements Effects {
     private record Batch(long lastIndex, long bytes) {}
 
     private record Asker(MemberId member, long number) {}
+
+    /** Who asks from where on a read sees all, which is not before {@code shown}. */
+    private record Reader(Asker asker, long shown) {}
 
     private record Gathered(Entry.Kind kind, MemberId member, long incarnation, long sequence, ByteBuffer payload) {}
 
@@ -121,9 +133,10 @@ public final class Member implements Effects {
     private long gatheredBytes;
     private final Deque<Waiting> waiting = new ArrayDeque<>();
     private final Set<MemberId> toTell = new LinkedHashSet<>();
-    private final Map<Long, Asker> reads = new HashMap<>();
+    private final Map<Long, Reader> reads = new HashMap<>();
     private final TreeMap<Long, Asker> changes = new TreeMap<>();
     private long lastRead;
+    private long toldHeld;
 
     public Member(
             GroupConfiguration configuration, Storage storage, Outbox outbox, LongUnaryOperator random, Host host) {
@@ -317,6 +330,10 @@ public final class Member implements Effects {
         bringOwnMessages();
         proposeGathered();
         settleStorage();
+        if (core.heldIndex() != toldHeld) {
+            toldHeld = core.heldIndex();
+            host.held(toldHeld);
+        }
     }
 
     // ------------------------------------------------------------------------------------- this member's own messages
@@ -359,8 +376,8 @@ public final class Member implements Effects {
         long last = lastTaken(self).sequence();
         while (undecidedBytes < UNDECIDED_BYTES_MAX && gatheredBytes < BATCH_BYTES) {
             List<Outbox.Pending> next = outbox.after(last, BATCH_BYTES);
-            if (next.isEmpty()) {
-                return;
+            if (next.isEmpty() || next.get(0).sequence() > last + 1) {
+                return; // nothing to send; or what came between was delivered ahead, and is lost
             }
             for (Outbox.Pending message : next) {
                 gather(Entry.Kind.MESSAGE, self, incarnation, message.sequence(), message.payload());
@@ -528,7 +545,7 @@ public final class Member implements Effects {
             return;
         }
         if (question == Question.READ) {
-            reads.put(++lastRead, asker);
+            reads.put(++lastRead, new Reader(asker, host.deliveredIndex()));
             core.read(now, lastRead);
             return;
         }
@@ -617,6 +634,7 @@ public final class Member implements Effects {
     @Override
     public void truncate(long fromIndex) {
         storage.truncate(fromIndex);
+        host.truncated();
         incarnations.truncate(fromIndex);
         while (!undecided.isEmpty() && undecided.getLast().lastIndex() >= fromIndex) {
             undecidedBytes -= undecided.removeLast().bytes();
@@ -626,6 +644,7 @@ public final class Member implements Effects {
     @Override
     public void install(Checkpoint checkpoint) {
         storage.install(checkpoint);
+        host.truncated();
         incarnations.reset(checkpoint.state());
         undecided.clear();
         undecidedBytes = 0;
@@ -690,14 +709,17 @@ public final class Member implements Effects {
 
     @Override
     public void readable(long request, long index) {
-        Asker asker = reads.remove(request);
-        if (asker != null) {
-            answer(asker, index);
+        Reader reader = reads.remove(request);
+        if (reader != null) {
+            answer(reader.asker(), Math.max(index, reader.shown()));
         }
     }
 
     @Override
     public void unreadable(long request) {
-        readable(request, -1);
+        Reader reader = reads.remove(request);
+        if (reader != null) {
+            answer(reader.asker(), -1);
+        }
     }
 }
