@@ -35,7 +35,10 @@ final class DemoCommand implements Callable<Integer> {
     @Option(names = "--kill", description = "Whom: ${COMPLETION-CANDIDATES}.", defaultValue = "PRIMARY")
     private Demo.Kill kill = Demo.Kill.PRIMARY;
 
-    @Option(names = "--protocol", description = "How to replicate.", defaultValue = "primary-backup")
+    @Option(
+            names = "--protocol",
+            description = "primary-backup, certification or asynchronous.",
+            defaultValue = "primary-backup")
     private String protocol = "";
 
     @Option(names = "--durability", description = "local, group or group-disk.", defaultValue = "group")

@@ -19,7 +19,7 @@ final class ProtocolCommand implements Callable<Integer> {
     @Mixin
     private Output output = new Output();
 
-    @Parameters(paramLabel = "PROTOCOL", description = "primary-backup or certification.")
+    @Parameters(paramLabel = "PROTOCOL", description = "primary-backup, certification or asynchronous.")
     private String protocol = "";
 
     @Mixin

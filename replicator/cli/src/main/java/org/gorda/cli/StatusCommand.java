@@ -31,7 +31,10 @@ final class StatusCommand implements Callable<Integer> {
 
     private static String why(NodeStatus status) {
         String slower = status.pacedFor();
-        return slower == null ? status.explanation() : status.explanation() + "; waits for " + slower;
+        String seconds = status.undecided() == 0
+                ? ""
+                : String.format(Locale.ROOT, ", the oldest for %.1f s", status.undecidedSeconds());
+        return status.explanation() + seconds + (slower == null ? "" : "; waits for " + slower);
     }
 
     @Override
@@ -41,15 +44,15 @@ final class StatusCommand implements Callable<Integer> {
         Map<String, NodeStatus> replicas = new TreeMap<>();
         Map<String, String> missing = new TreeMap<>();
         output.line(String.format(
-                "%-21s %-12s %-8s %6s %10s %10s %6s %6s  %s",
-                "REPLICA", "STATE", "ROLE", "EPOCH", "APPLIED", "ORDERED", "LAG", "PACED", "WHY"));
+                "%-21s %-12s %-8s %6s %10s %10s %6s %7s %6s  %s",
+                "REPLICA", "STATE", "ROLE", "EPOCH", "APPLIED", "ORDERED", "LAG", "SECONDS", "PACED", "WHY"));
         any.services().forEach((member, service) -> {
             try {
                 NodeStatus status = client.status(service);
                 replicas.put(member, status);
                 output.line(String.format(
                         Locale.ROOT,
-                        "%-21s %-12s %-8s %6d %10d %10d %6d %5.0f%%  %s",
+                        "%-21s %-12s %-8s %6d %10d %10d %6d %7.1f %5.0f%%  %s",
                         member,
                         status.state(),
                         status.role(),
@@ -57,6 +60,7 @@ final class StatusCommand implements Callable<Integer> {
                         status.applied(),
                         status.ordered(),
                         status.lag(),
+                        status.lagSeconds(),
                         100 * status.paced(),
                         why(status)));
             } catch (ReplicaException e) {

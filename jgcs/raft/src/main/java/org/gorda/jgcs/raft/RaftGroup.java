@@ -499,8 +499,8 @@ final class RaftGroup
     }
 
     @Override
-    public void truncated() {
-        delivery.truncated();
+    public void truncated(long fromIndex) {
+        delivery.truncated(fromIndex);
         wakeDeliverer();
     }
 
@@ -623,6 +623,7 @@ final class RaftGroup
     public void deliverAhead(boolean ahead) {
         delivery.goAhead(ahead);
         wakeDeliverer();
+        member.goAhead(ahead);
     }
 
     @Override

@@ -384,6 +384,7 @@ public final class SimulatedGroup
     @Override
     public void deliverAhead(boolean ahead) {
         delivery.goAhead(ahead);
+        member.goAhead(ahead);
         scheduleDelivery();
     }
 
@@ -475,8 +476,8 @@ public final class SimulatedGroup
     }
 
     @Override
-    public void truncated() {
-        delivery.truncated();
+    public void truncated(long fromIndex) {
+        delivery.truncated(fromIndex);
         scheduleDelivery();
     }
 

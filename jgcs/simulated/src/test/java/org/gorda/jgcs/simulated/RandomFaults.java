@@ -381,15 +381,15 @@ final class RandomFaults {
             while (!unconfirmed.isEmpty()
                     && unconfirmed.getFirst().position().index()
                             <= group.lastCommitted().index()) {
-                Message message = unconfirmed.removeFirst();
-                if (message.position().index() <= group.firstHeld().index()) {
-                    continue; // others have delivered it
+                Message message = unconfirmed.getFirst();
+                boolean known = message.position().index() <= group.firstHeld().index();
+                if (!known && !isInTheLog(message)) {
+                    return; // about to be told of the gap
                 }
-                if (!isInTheLog(message)) {
-                    unconfirmed.clear(); // about to be told of the gap
-                    return;
+                unconfirmed.removeFirst();
+                if (!known) {
+                    decided(message);
                 }
-                decided(message);
             }
         }
 

@@ -36,12 +36,12 @@ public interface Effects {
     void primary(MemberId member, long epoch, boolean here);
 
     /**
-     * From this place in the order on every member executes, and what they send is certified; or nobody does until there is a primary. Nothing
+     * From this place in the order on the group runs another protocol. Every member executes; or nobody does until there is a primary. Nothing
      * executed before can be committed.
      *
      * @param next where generators are to go on, of which values were leased until now; empty if they have none left
      */
-    void protocolChanged(boolean everywhere, Position epoch, Map<Generator, OptionalLong> next);
+    void protocolChanged(ReplicationProtocol protocol, Position epoch, Map<Generator, OptionalLong> next);
 
     /** The outcome asked for by {@code request}, which this or another replica has sent. */
     void outcome(long request, MemberId asker, TransactionId id, Outcome outcome);

@@ -21,22 +21,23 @@ import org.jspecify.annotations.Nullable;
 /**
  * One replica's decisions. A transaction carries the epoch that it began in, which is a place in the order; one whose epoch is not
  * current at its own place is discarded by all. An epoch either belongs to a primary, which alone executes (synchronous
- * primary-backup replication: Budhiraja, Marzullo, Schneider, Toueg 1993), or everywhere: every member executes, and what is ordered
- * is certified, see {@link Certifier}. Which of the two, the group's first epoch decides, and whoever changes it in the order.
+ * primary-backup replication: Budhiraja, Marzullo, Schneider, Toueg 1993; asynchronous if its place in the order is taken for certain before a majority
+ * has it, which is the shell's matter), or everywhere: every member executes, and what is ordered
+ * is certified, see {@link Certifier}. Which {@link ReplicationProtocol}, the group's first epoch decides, and whoever changes it in the order.
  *
  * <p>A large transaction comes in chunks, of which only the places are kept: they are read again from the
  * log when the transaction is committed, and are of no use once it cannot be, because it was closed or its epoch is over. Pure; confined to one caller at a time.
  */
 public final class ReplicaCore {
 
-    private static final byte STATE_VERSION = 5;
+    private static final byte STATE_VERSION = 6;
 
     /** A transaction may take so many places in the order from one of its chunks to the next, where every member executes. */
     private static final long CHUNKS_KEPT = 1_000_000;
 
     private final MemberId self;
     private final long run;
-    private final boolean certifies;
+    private final ReplicationProtocol configured;
     private final Effects effects;
     private final Outcomes outcomes = new Outcomes();
     private final Chunks chunks = new Chunks();
@@ -46,6 +47,7 @@ public final class ReplicaCore {
 
     private @Nullable MemberId primary;
     private long primaryRun;
+    private ReplicationProtocol protocol = ReplicationProtocol.PRIMARY_BACKUP;
     private boolean everywhere;
     private long epoch;
     private long lastIndex;
@@ -58,12 +60,12 @@ public final class ReplicaCore {
 
     /**
      * @param run tells this run of the replica from its earlier ones
-     * @param certifies whether a group that has no epoch yet is to execute everywhere, or have a primary
+     * @param configured what a group that has no epoch yet is to run
      */
-    public ReplicaCore(MemberId self, long run, boolean certifies, Effects effects) {
+    public ReplicaCore(MemberId self, long run, ReplicationProtocol configured, Effects effects) {
         this.self = self;
         this.run = run;
-        this.certifies = certifies;
+        this.configured = configured;
         this.effects = effects;
     }
 
@@ -77,6 +79,11 @@ public final class ReplicaCore {
     /** The place in the order at which the primary became it; 0 if there is none. */
     public long epoch() {
         return epoch;
+    }
+
+    /** What the group runs, once it has an epoch. */
+    public ReplicationProtocol protocol() {
+        return protocol;
     }
 
     /** Whether every member executes. */
@@ -151,8 +158,8 @@ public final class ReplicaCore {
                 seekPrimacy();
             }
         } else if (content instanceof ReplicaMessage.ChangeProtocol change) {
-            if (change.epoch() == epoch && change.everywhere() != everywhere) {
-                changeProtocol(change.everywhere(), message.position());
+            if (change.epoch() == epoch && change.protocol() != protocol) {
+                changeProtocol(change.protocol(), message.position());
             }
         } else if (content instanceof ReplicaMessage.Close close) {
             // If there are chunks of it, it is not decided, however long ago it asked to be committed.
@@ -182,13 +189,14 @@ public final class ReplicaCore {
         }
     }
 
-    private void changeProtocol(boolean toEverywhere, Position position) {
-        everywhere = toEverywhere;
+    private void changeProtocol(ReplicationProtocol next, Position position) {
+        protocol = next;
+        everywhere = next.isEverywhere();
         primary = null;
-        Map<Generator, OptionalLong> next = leases.takeAll();
+        Map<Generator, OptionalLong> leased = leases.takeAll();
         beginEpoch(position.index());
         certifier.begin(position.index());
-        effects.protocolChanged(everywhere, position, next);
+        effects.protocolChanged(next, position, leased);
         seekPrimacy();
     }
 
@@ -300,8 +308,8 @@ public final class ReplicaCore {
             candidacySent = true;
             boolean first = epoch == 0;
             effects.send(
-                    first && certifies
-                            ? new ReplicaMessage.ChangeProtocol(true, 0)
+                    first && configured != protocol
+                            ? new ReplicaMessage.ChangeProtocol(configured, 0)
                             : new ReplicaMessage.Primary(self, run));
         }
     }
@@ -337,7 +345,7 @@ public final class ReplicaCore {
         }
         ByteBuffer state = ByteBuffer.allocate(size);
         state.put(STATE_VERSION).putLong(lastIndex).putLong(epoch).putLong(primaryRun);
-        state.put((byte) (everywhere ? 1 : 0));
+        state.put(ReplicaMessage.Kind.code(protocol));
         state.putShort((short) name.length).put(name);
         state.putInt(durable.size());
         for (Map.Entry<MemberId, Long> entry : durable.entrySet()) {
@@ -370,7 +378,8 @@ public final class ReplicaCore {
             lastIndex = in.getLong();
             epoch = in.getLong();
             primaryRun = in.getLong();
-            everywhere = in.get() != 0;
+            protocol = ReplicaMessage.Kind.protocol(in.get());
+            everywhere = protocol.isEverywhere();
             String name = text(in);
             primary = name.isEmpty() ? null : new MemberId(name);
             durable.clear();

@@ -50,12 +50,13 @@ public sealed interface ReplicaMessage {
     record Primary(MemberId member, long run) implements ReplicaMessage {}
 
     /**
-     * From here on every member executes and transactions are certified, or one member executes, which is not chosen yet. The place of this
+     * From here on the group runs another protocol; if one member executes in it, that is not chosen yet. The place of this
      * message is the new epoch, unless the protocol was changed since, or a primary.
      *
+     * @param protocol of a group, so not {@link ReplicationProtocol#LOOPBACK}
      * @param epoch current where it was sent; 0 from who begins the group
      */
-    record ChangeProtocol(boolean everywhere, long epoch) implements ReplicaMessage {}
+    record ChangeProtocol(ReplicationProtocol protocol, long epoch) implements ReplicaMessage {}
 
     /**
      * A client asks for the outcome of a transaction, and if there is none yet, that there shall be none but aborted.
@@ -127,7 +128,7 @@ public sealed interface ReplicaMessage {
             return ByteBuffer.allocate(11)
                     .put(Kind.CHANGE_PROTOCOL)
                     .put(Kind.VERSION)
-                    .put((byte) (change.everywhere() ? 1 : 0))
+                    .put(Kind.code(change.protocol()))
                     .putLong(change.epoch())
                     .flip();
         } else if (message instanceof Close close) {
@@ -195,7 +196,7 @@ public sealed interface ReplicaMessage {
                     long run = in.getLong();
                     yield new Primary(member(in), run);
                 }
-                case Kind.CHANGE_PROTOCOL -> new ChangeProtocol(in.get() != 0, in.getLong());
+                case Kind.CHANGE_PROTOCOL -> new ChangeProtocol(Kind.protocol(in.get()), in.getLong());
                 case Kind.CLOSE -> new Close(transaction(in), in.getLong(), in.getLong());
                 case Kind.VERIFY -> new Verify(in.getLong(), in.getLong());
                 case Kind.DURABLE -> {
@@ -232,7 +233,7 @@ public sealed interface ReplicaMessage {
 
     /** Codes on the wire. */
     final class Kind {
-        static final byte VERSION = 5;
+        static final byte VERSION = 6;
         static final byte COMMIT = 1;
         static final byte PRIMARY = 2;
         static final byte CLOSE = 3;
@@ -244,5 +245,23 @@ public sealed interface ReplicaMessage {
         static final byte SCHEMA_TURN = 9;
 
         private Kind() {}
+
+        static byte code(ReplicationProtocol protocol) {
+            return switch (protocol) {
+                case PRIMARY_BACKUP -> 0;
+                case CERTIFICATION -> 1;
+                case ASYNCHRONOUS -> 2;
+                case LOOPBACK -> throw new IllegalArgumentException(protocol + " is not a group's");
+            };
+        }
+
+        static ReplicationProtocol protocol(byte code) {
+            return switch (code) {
+                case 0 -> ReplicationProtocol.PRIMARY_BACKUP;
+                case 1 -> ReplicationProtocol.CERTIFICATION;
+                case 2 -> ReplicationProtocol.ASYNCHRONOUS;
+                default -> throw new MalformedMessageException("an unknown protocol " + code);
+            };
+        }
     }
 }

@@ -42,7 +42,8 @@ class ChangeProtocolTest {
                     switch (method.getName()) {
                         case "primary" -> done.add("primary " + arguments[0]);
                         case "protocolChanged" ->
-                            done.add((arguments[0].equals(true) ? "everywhere " : "one ") + arguments[2]);
+                            done.add((((ReplicationProtocol) arguments[0]).isEverywhere() ? "everywhere " : "one ")
+                                    + arguments[2]);
                         case "commit" -> done.add("commit");
                         case "verify" -> done.add("verify " + arguments[0]);
                         case "conflict" -> done.add("conflict");
@@ -53,7 +54,7 @@ class ChangeProtocolTest {
                     }
                     return null;
                 });
-        return new ReplicaCore(SELF, 1, false, effects);
+        return new ReplicaCore(SELF, 1, ReplicationProtocol.PRIMARY_BACKUP, effects);
     }
 
     private void restart() {
@@ -68,7 +69,11 @@ class ChangeProtocolTest {
     }
 
     private void change(boolean everywhere, long epoch) {
-        deliver(ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(everywhere, epoch)));
+        change(everywhere ? ReplicationProtocol.CERTIFICATION : ReplicationProtocol.PRIMARY_BACKUP, epoch);
+    }
+
+    private void change(ReplicationProtocol protocol, long epoch) {
+        deliver(ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(protocol, epoch)));
     }
 
     private void proclaim(MemberId member) {

@@ -28,7 +28,7 @@ class ChunksTest implements Effects {
     private static final TransactionId SECOND = new TransactionId(new SessionId(2, 2), 1);
 
     private final List<String> done = new ArrayList<>();
-    private ReplicaCore core = new ReplicaCore(OTHER, 1, false, this);
+    private ReplicaCore core = new ReplicaCore(OTHER, 1, ReplicationProtocol.PRIMARY_BACKUP, this);
     private long index;
     private Outcome outcome;
 
@@ -59,7 +59,7 @@ class ChunksTest implements Effects {
 
     private void restart() {
         ByteBuffer state = core.checkpoint();
-        core = new ReplicaCore(OTHER, 2, false, this);
+        core = new ReplicaCore(OTHER, 2, ReplicationProtocol.PRIMARY_BACKUP, this);
         core.restore(state);
     }
 
@@ -159,7 +159,7 @@ class ChunksTest implements Effects {
     public void conflict(TransactionId id, Conflict conflict) {}
 
     @Override
-    public void protocolChanged(boolean everywhere, Position epoch, Map<Generator, OptionalLong> next) {}
+    public void protocolChanged(ReplicationProtocol protocol, Position epoch, Map<Generator, OptionalLong> next) {}
 
     @Override
     public void discard(TransactionId id, Refusal refusal) {

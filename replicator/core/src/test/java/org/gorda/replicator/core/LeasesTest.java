@@ -52,7 +52,7 @@ class LeasesTest {
                     }
                     return null;
                 });
-        return new ReplicaCore(SELF, 1, true, effects);
+        return new ReplicaCore(SELF, 1, ReplicationProtocol.CERTIFICATION, effects);
     }
 
     private static String text(LeasedRange range) {
@@ -65,7 +65,7 @@ class LeasesTest {
     }
 
     private void everywhere() {
-        deliver(SELF, ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(true, 0)));
+        deliver(SELF, ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(ReplicationProtocol.CERTIFICATION, 0)));
     }
 
     private static GeneratorState state(Generator generator, long next, long increment) {

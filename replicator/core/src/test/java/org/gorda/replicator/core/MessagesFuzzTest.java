@@ -78,7 +78,7 @@ class MessagesFuzzTest {
 
     /** The state after some messages of each kind. */
     private static byte[] checkpoint() {
-        ReplicaCore core = new ReplicaCore(SELF, 5, false, nothing());
+        ReplicaCore core = new ReplicaCore(SELF, 5, ReplicationProtocol.PRIMARY_BACKUP, nothing());
         long index = 10;
         for (byte[] message : messages()) {
             core.delivered(new Message(
@@ -100,10 +100,10 @@ class MessagesFuzzTest {
         }
         ByteBuffer commit = out.finish().precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
         ReplicaMessage.putWriteSetHeader(commit, TRANSACTION, 1, 1, 1, 0);
-        ReplicaCore core = new ReplicaCore(SELF, 5, true, nothing());
+        ReplicaCore core = new ReplicaCore(SELF, 5, ReplicationProtocol.CERTIFICATION, nothing());
         long index = 1;
         for (ByteBuffer message : List.of(
-                ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(true, 0)),
+                ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(ReplicationProtocol.CERTIFICATION, 0)),
                 commit.rewind(),
                 ReplicaMessage.encode(LEASE))) {
             core.delivered(
@@ -111,7 +111,11 @@ class MessagesFuzzTest {
             index++;
         }
         byte[] state = array(core.checkpoint());
-        assertThat(state).hasSizeGreaterThan(array(new ReplicaCore(SELF, 5, true, nothing()).checkpoint()).length + 60);
+        assertThat(state)
+                .hasSizeGreaterThan(
+                        array(new ReplicaCore(SELF, 5, ReplicationProtocol.CERTIFICATION, nothing()).checkpoint())
+                                        .length
+                                + 60);
         return state;
     }
 
@@ -176,7 +180,8 @@ class MessagesFuzzTest {
     @Test
     void aDeliveredMessageOfAnyBytesIsValidOrMalformed() {
         List<byte[]> messages = messages();
-        messages.add(array(ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(true, 0))));
+        messages.add(
+                array(ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(ReplicationProtocol.CERTIFICATION, 0))));
         fuzz(messages, ReplicaMessage::decode);
     }
 
@@ -184,7 +189,7 @@ class MessagesFuzzTest {
     void aRestoredCheckpointOfAnyBytesIsValidOrMalformed() {
         fuzz(
                 List.of(checkpoint(), certifyingCheckpoint()),
-                state -> new ReplicaCore(SELF, 5, false, nothing()).restore(state));
+                state -> new ReplicaCore(SELF, 5, ReplicationProtocol.PRIMARY_BACKUP, nothing()).restore(state));
     }
 
     @Test

@@ -36,6 +36,7 @@ final class FlowControl implements AutoCloseable {
     private final LongSupplier shown;
     private final BooleanSupplier isOnline;
     private final BiConsumer<MemberId, DirectMessage.Shown> sender;
+    private final Runnable onRound;
     private final Runnable onOut;
 
     /** Guarded by itself. */
@@ -54,6 +55,7 @@ final class FlowControl implements AutoCloseable {
      * @param shown up to where this replica shows everything
      * @param isOnline whether it is worth waiting for; otherwise nobody is told
      * @param sender tells one of the others
+     * @param onRound ten times a second or so
      * @param onOut the others wait no longer for this replica
      */
     FlowControl(
@@ -63,6 +65,7 @@ final class FlowControl implements AutoCloseable {
             LongSupplier shown,
             BooleanSupplier isOnline,
             BiConsumer<MemberId, DirectMessage.Shown> sender,
+            Runnable onRound,
             Runnable onOut) {
         this.self = self;
         this.lags = lags;
@@ -70,6 +73,7 @@ final class FlowControl implements AutoCloseable {
         this.shown = shown;
         this.isOnline = isOnline;
         this.sender = sender;
+        this.onRound = onRound;
         this.onOut = onOut;
         this.teller = new Thread(this::run, "gorda-flow-" + self);
         teller.setDaemon(true);
@@ -116,6 +120,7 @@ final class FlowControl implements AutoCloseable {
     }
 
     private void round() {
+        onRound.run();
         boolean isOut = update();
         if (isOnline.getAsBoolean()) {
             tell();

@@ -38,6 +38,7 @@ import org.gorda.jgcs.Protocol;
 import org.gorda.jgcs.Service;
 import org.gorda.jgcs.View;
 import org.gorda.replicator.core.Outcome;
+import org.gorda.replicator.core.ReplicationProtocol;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -215,12 +216,15 @@ public final class Replica implements AutoCloseable {
                     closed ? ReplicaState.STOPPED : ReplicaState.ONLINE,
                     "loopback: nothing is replicated",
                     configuration.self(),
-                    false,
+                    configuration.protocol(),
                     true,
                     0,
                     true,
                     List.of(configuration.self()),
                     List.of(),
+                    0,
+                    0,
+                    0,
                     0,
                     0,
                     0,

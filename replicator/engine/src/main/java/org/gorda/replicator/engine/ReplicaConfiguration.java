@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.gorda.jgcs.MemberId;
+import org.gorda.replicator.core.ReplicationProtocol;
 
 /**
  * How a replica is set up. Immutable; made by {@link Replica.Builder}.

@@ -62,6 +62,7 @@ import org.gorda.replicator.core.LeasedRange;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
 import org.gorda.replicator.core.ReplicaMessage;
+import org.gorda.replicator.core.ReplicationProtocol;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -118,6 +119,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private final LogMarks logMarks = new LogMarks();
     private final DeliveryTimes deliveryTimes = new DeliveryTimes();
+    private final Backlog toShow = new Backlog();
+    private final Backlog toDecide = new Backlog();
     private final AtomicLong lastRequest =
             new AtomicLong(ThreadLocalRandom.current().nextLong() >>> 2);
     private final LongAdder committed = new LongAdder();
@@ -143,7 +146,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private @Nullable Future<?> maintained;
 
     private boolean announced;
-    private @Nullable ReplicationProtocol followed;
+    /** The group's, once it has one. */
+    private volatile @Nullable ReplicationProtocol followed;
+
+    /** Whether the database may hold what this replica, or the one that it was received from, committed before a majority had it. */
+    private boolean mayBeAhead;
 
     /** For the next transaction, which changes the schema. */
     private Map<Generator, OptionalLong> settling = Map.of();
@@ -184,7 +191,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     ReplicaEngine(ReplicaConfiguration configuration, Runnable reopen) {
         this.configuration = configuration;
         this.checkpoints = new CheckpointFile(configuration.directory());
-        this.core = new ReplicaCore(configuration.self(), run, certifies(), this);
+        this.core = new ReplicaCore(configuration.self(), run, configuration.protocol(), this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
         this.schemaTurns = new SchemaTurns(this::trySend, configuration.commitTimeout());
         this.transfer = new StateTransfer(configuration, this);
@@ -195,6 +202,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 () -> visibleIndex,
                 () -> state == ReplicaState.ONLINE,
                 this::send,
+                this::look,
                 this::fallBehind);
         this.reopen = reopen;
         this.leases = new GeneratorLeases(this::ask, lastRequest.get(), configuration.commitTimeout());
@@ -206,10 +214,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             thread.setDaemon(true);
             return thread;
         });
-    }
-
-    private boolean certifies() {
-        return configuration.protocol() == ReplicationProtocol.CERTIFICATION;
     }
 
     // ----------------------------------------------------------------------------------------------- start and stop
@@ -254,7 +258,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             everywhere = core.isEverywhere();
             executesHere = everywhere;
             if (epoch > 0) {
-                follow(everywhere);
+                checkFollows(core.protocol());
+                followed = core.protocol();
             }
         }
         opened.control().join(after);
@@ -826,7 +831,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         } catch (DivergenceException e) {
             fail("it has diverged: " + e.getMessage(), e);
             throw e;
-        } catch (MissingPartException e) {
+        } catch (MustReceiveException e) {
             beginReceiving(String.valueOf(e.getMessage()));
         } catch (RuntimeException e) {
             fail("what was ordered at " + message.position() + " could not be processed: " + e.getMessage(), e);
@@ -847,9 +852,30 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 && identity.high() == stored.groupHigh()
                 && identity.low() == stored.groupLow();
         if (!found) {
+            if (isAheadOnly(identity, position.term(), stored)) {
+                throw new MustReceiveException(lostTail(stored));
+            }
             throw notPartOfHistory("the group has " + position + " there");
         }
         storedFound = true;
+    }
+
+    /**
+     * Whether a position that is not part of the group's history is one that an asynchronous primary reached before a majority did, which it
+     * was told to risk; anything else is for a person to look at.
+     *
+     * @param term of the group's history
+     */
+    private boolean isAheadOnly(GroupId identity, long term, StoredPosition position) {
+        return mayBeAhead
+                && identity.high() == position.groupHigh()
+                && identity.low() == position.groupLow()
+                && Recovery.mayShareTimeline(position.term(), term);
+    }
+
+    private static String lostTail(StoredPosition position) {
+        return "the end of what it holds, up to " + position
+                + ", is lost: an asynchronous primary has committed it, and no majority had it when another primary began";
     }
 
     private ReplicaException notPartOfHistory(String detail) {
@@ -868,6 +894,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             commitSegment();
             releaseDurably();
             if (!storedFound && upTo.term() > stored.term() && upTo.index() < stored.index()) {
+                if (isAheadOnly(upTo.group(), upTo.term(), stored)) {
+                    beginReceiving(lostTail(stored));
+                    return;
+                }
                 ReplicaException lost = notPartOfHistory("it ends at " + upTo);
                 fail(String.valueOf(lost.getMessage()), lost);
                 return;
@@ -938,11 +968,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
     }
 
-    /** A transaction's parts that came before are not in the log here. */
-    private static final class MissingPartException extends RuntimeException {
+    /** What this replica holds cannot be gone on with; another one's database can. */
+    private static final class MustReceiveException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
-        MissingPartException(String message) {
+        MustReceiveException(String message) {
             super(message);
         }
     }
@@ -958,6 +988,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         StoredPosition holds = database().storedPosition().orElse(NOTHING_STORED);
         boolean sameGroup = holds.groupHigh() == firstHeld.group().high()
                 && holds.groupLow() == firstHeld.group().low();
+        if (isAheadOnly(firstHeld.group(), log().lastCommitted().term(), holds)
+                && (last.index() >= firstHeld.index() || holds.term() > firstHeld.term())) {
+            beginReceiving(lostTail(holds) + " (" + reason + ")");
+            return;
+        }
         if (last.index() >= firstHeld.index() || (holds.index() > 0 && !sameGroup)) {
             throw notPartOfHistory(reason);
         }
@@ -975,6 +1010,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void beginReceiving(String reason) {
+        log().deliverAhead(false);
         receiving("needs the database from another replica, because " + reason);
         refuseAll(new Refusal(
                 Refusal.Cause.STOPPED,
@@ -1080,7 +1116,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
         if (chunks.length > 0 && chunks[0] <= log().firstHeld().index()) {
             // As a learner it did not count when the others released it.
-            throw new MissingPartException("a part of transaction " + id + " lies at " + chunks[0]);
+            throw new MustReceiveException("a part of transaction " + id + " lies at " + chunks[0]);
         }
         Content preceding = chunks.length == 0 ? Content.EMPTY : new LogContent(log(), chunks);
         WriteSet decoded = WriteSet.decode(writeSet, preceding);
@@ -1191,31 +1227,32 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     @Override
-    public void protocolChanged(boolean toEverywhere, Position position, Map<Generator, OptionalLong> next) {
+    public void protocolChanged(ReplicationProtocol next, Position position, Map<Generator, OptionalLong> leased) {
         long newEpoch = position.index();
-        follow(toEverywhere);
-        beginEpoch(
-                null,
-                newEpoch,
-                (toEverywhere ? "every replica takes writes now" : "one replica is to take all writes now") + " (epoch "
-                        + newEpoch + "); the transaction did not happen: run it again");
+        boolean toEverywhere = next.isEverywhere();
+        String told = switch (next) {
+            case CERTIFICATION -> "every replica takes writes now";
+            case PRIMARY_BACKUP -> "one replica is to take all writes now";
+            case ASYNCHRONOUS -> "one replica is to take all writes now, and does not wait for the others";
+            case LOOPBACK -> throw new IllegalArgumentException(next + " is not a group's");
+        };
+        log().deliverAhead(false);
+        checkFollows(next);
+        beginEpoch(null, newEpoch, told + " (epoch " + newEpoch + "); the transaction did not happen: run it again");
         leases.clear();
         schemaTurns.clear();
         schemaChangedIndex = newEpoch;
         if (newEpoch > stored.index()) {
-            settle(toEverywhere, position, next);
+            settle(toEverywhere, position, leased);
         }
         // Not before: whoever takes a value of a generator would begin where it was. Not after the place is visible:
         // whoever begins behind it tells keys.
+        followed = next;
         everywhere = toEverywhere;
         visible(newEpoch);
         executesHere = toEverywhere;
         progress.signal();
-        LOG.info(
-                "{}: {}, epoch {}",
-                configuration.self(),
-                toEverywhere ? "every replica takes writes" : "one replica is to take all writes",
-                newEpoch);
+        LOG.info("{}: {}, epoch {}", configuration.self(), told, newEpoch);
     }
 
     private void settle(boolean toEverywhere, Position position, Map<Generator, OptionalLong> next) {
@@ -1240,8 +1277,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     /** All members must decide alike, so that each does as the group does, or nothing. */
-    private void follow(boolean groupCertifies) {
-        ReplicationProtocol groups = protocol(groupCertifies);
+    private void checkFollows(ReplicationProtocol groups) {
         Set<Capability> missing = groups.missing(database().capabilities());
         if (!missing.isEmpty()) {
             throw new ReplicaException("the group runs protocol " + groups + ", which needs " + missing
@@ -1254,16 +1290,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     groups,
                     configuration.protocol());
         }
-        followed = groups;
-    }
-
-    private static ReplicationProtocol protocol(boolean certifies) {
-        return certifies ? ReplicationProtocol.CERTIFICATION : ReplicationProtocol.PRIMARY_BACKUP;
+        mayBeAhead |= groups == ReplicationProtocol.ASYNCHRONOUS;
     }
 
     @Override
     public void primary(MemberId member, long newEpoch, boolean here) {
-        follow(false);
+        checkFollows(core.protocol());
         beginEpoch(
                 member,
                 newEpoch,
@@ -1273,6 +1305,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             database().takeOver();
             executesHere = true;
         }
+        followed = core.protocol();
+        log().deliverAhead(here && followed == ReplicationProtocol.ASYNCHRONOUS);
         progress.signal();
         LOG.info("{}: {} is the primary, epoch {}", configuration.self(), here ? "this replica" : member, newEpoch);
     }
@@ -1374,7 +1408,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             } finally {
                 order.unlock();
             }
-            if (checkpoint == null) {
+            if (checkpoint == null || !awaitDecided(checkpoint.position())) {
                 return;
             }
             // After the checkpoint was taken: what the database then holds on disk is at least as new.
@@ -1398,6 +1432,18 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         } catch (RuntimeException e) {
             fail("the database or the checkpoint could not be forced to disk: " + e.getMessage(), e);
         }
+    }
+
+    /** Where the database is ahead of what is decided, what it held is of use for a restart, here or elsewhere, only once that is. */
+    boolean awaitDecided(Position position) {
+        long deadline = System.nanoTime() + configuration.electionTimeout().toNanos();
+        while (log().lastCommitted().index() < position.index()) {
+            if (System.nanoTime() - deadline > 0 || maintenance.isShutdown()) {
+                return false;
+            }
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
+        }
+        return !mayBeAhead || log().at(position.index()).position().equals(position);
     }
 
     /** What the core knows, which the database holds already; null if it does not just now. */
@@ -1496,13 +1542,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
      * @throws ReplicaException if it cannot, or if that is not ordered in time: then it may be yet
      */
     void changeProtocol(ReplicationProtocol wanted) {
-        boolean toEverywhere = wanted == ReplicationProtocol.CERTIFICATION;
         Set<Capability> missing = wanted.missing(database().capabilities());
         if (!missing.isEmpty()) {
             throw new ReplicaException(
                     "protocol " + wanted + " needs " + missing + ", which this replica's database does not have");
         }
-        BooleanSupplier runs = () -> everywhere == toEverywhere && (toEverywhere ? executesHere : primary != null);
+        BooleanSupplier runs = () -> followed == wanted && (wanted.isEverywhere() ? executesHere : primary != null);
         long deadline = System.nanoTime() + PROTOCOL_WAIT.toNanos();
         while (!runs.getAsBoolean()) {
             long current = epoch;
@@ -1511,10 +1556,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                         + " cannot reach a majority of its group: " + group().explanation());
             }
             try {
-                if (everywhere != toEverywhere) {
+                if (followed != wanted) {
                     group().data()
                             .multicast(
-                                    ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(toEverywhere, current)),
+                                    ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(wanted, current)),
                                     SEND_WAIT);
                 }
             } catch (GroupException e) {
@@ -1538,6 +1583,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
     }
 
+    private void look() {
+        long now = System.nanoTime();
+        long decided = log().lastCommitted().index();
+        toShow.look(decided, visibleIndex, now);
+        toDecide.look(visibleIndex, decided, now);
+    }
+
+    private static double seconds(long nanos) {
+        return Math.round(nanos / 1e8) / 10.0;
+    }
+
     Group joinedGroup() {
         return group();
     }
@@ -1557,7 +1613,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
         if (joined != null && state == ReplicaState.ONLINE) {
             long behind = log().lastCommitted().index() - visibleIndex;
-            return behind <= 0 ? "shows everything that is ordered" : behind + " places in the order behind";
+            return behind == 0
+                    ? "shows everything that is ordered"
+                    : behind > 0
+                            ? behind + " places in the order behind"
+                            : "shows everything that is ordered, and " + -behind + " places that no majority has yet";
         }
         return explanation;
     }
@@ -1571,20 +1631,27 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         });
         View now = view;
         Group joined = group;
+        ReplicationProtocol groups = followed;
+        long nanos = System.nanoTime();
+        long visible = visibleIndex; // before what is decided, which it may not be ahead of otherwise
+        long decided = joined == null ? 0 : log().lastCommitted().index();
         return new ReplicaStatus(
                 configuration.self(),
                 state,
                 explanation(now),
                 primary,
-                everywhere,
+                groups == null ? configuration.protocol() : groups,
                 executesHere && (!everywhere || state == ReplicaState.ONLINE),
                 epoch,
                 now.working(),
                 now.members(),
                 now.learners(),
-                joined == null ? 0 : log().lastCommitted().index(),
-                visibleIndex,
+                decided,
+                visible,
                 durableIndex,
+                seconds(toShow.nanos(visible, nanos)),
+                Math.max(0, visible - decided),
+                seconds(toDecide.nanos(decided, nanos)),
                 inFlight.size(),
                 committed.sum(),
                 applied.sum(),

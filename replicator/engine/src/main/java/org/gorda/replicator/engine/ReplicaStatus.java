@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Map;
 import org.gorda.gapi.Refusal;
 import org.gorda.jgcs.MemberId;
+import org.gorda.replicator.core.ReplicationProtocol;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param explanation why it is in this state, for people
  * @param primary who executes, if one does and that is decided here
- * @param everywhere whether every replica executes
+ * @param protocol the group's; the one that is configured here as long as the group has none
  * @param executesHere whether this one executes
  * @param epoch the place in the order from which on that is so
  * @param working whether the replica is in touch with a majority
@@ -20,6 +21,10 @@ import org.jspecify.annotations.Nullable;
  * @param orderedIndex the newest place in the order that is decided here
  * @param appliedIndex up to where the database shows everything
  * @param durableIndex up to where the database would come back after a crash
+ * @param lagSeconds for how long something has been decided here that the database does not show, to a tenth of a second or so
+ * @param undecided how many places in the order the database shows here that no majority has yet, and that are lost with this replica: an
+ *     asynchronous primary's
+ * @param undecidedSeconds for how long there has been such a one
  * @param inFlight commits that wait to be ordered
  * @param committed local transactions committed since the start
  * @param applied transactions of others applied since the start
@@ -32,7 +37,7 @@ public record ReplicaStatus(
         ReplicaState state,
         String explanation,
         @Nullable MemberId primary,
-        boolean everywhere,
+        ReplicationProtocol protocol,
         boolean executesHere,
         long epoch,
         boolean working,
@@ -41,9 +46,18 @@ public record ReplicaStatus(
         long orderedIndex,
         long appliedIndex,
         long durableIndex,
+        double lagSeconds,
+        long undecided,
+        double undecidedSeconds,
         int inFlight,
         long committed,
         long applied,
         double paced,
         @Nullable MemberId pacedFor,
-        Map<Refusal.Cause, Long> refused) {}
+        Map<Refusal.Cause, Long> refused) {
+
+    /** Whether every replica executes. */
+    public boolean everywhere() {
+        return epoch > 0 && protocol.isEverywhere();
+    }
+}

@@ -13,6 +13,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.gorda.replicator.core.ReplicationProtocol;
 
 /**
  * All settings as text, each declared once: for URLs, properties, files, the environment and the command line, which {@link Settings}
@@ -94,7 +95,7 @@ public enum Setting {
             "primary-backup",
             "how a new group replicates; one that exists keeps to its own, see `gorda protocol`",
             Use.REPLICAS,
-            (builder, text) -> builder.protocol(ReplicationProtocol.named(text))),
+            (builder, text) -> builder.protocol(protocol(text))),
     DURABILITY(
             "durability",
             names(Durability.values(), Durability::key),
@@ -331,6 +332,15 @@ public enum Setting {
                 .findFirst()
                 .orElseThrow(() ->
                         new ReplicaException(key + " is '" + text + "' but must be one of " + names(values, name)));
+    }
+
+    /**
+     * A protocol by the name it is configured by.
+     *
+     * @throws ReplicaException if there is none of that name, naming those that there are
+     */
+    public static ReplicationProtocol protocol(String text) {
+        return one("protocol", text, ReplicationProtocol.values(), ReplicationProtocol::key);
     }
 
     private static boolean strong(String text) {

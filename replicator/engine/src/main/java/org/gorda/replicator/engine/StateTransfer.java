@@ -100,6 +100,9 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
             throw new IOException("it is not up to date, or a large transaction that began before " + firstHeld
                     + " is still being sent");
         }
+        if (!engine.awaitDecided(checkpoint.position())) {
+            throw new IOException("no majority has what it holds yet");
+        }
         new CheckpointFile(Files.createDirectories(directory.resolve(ReceivedDatabase.STATE))).save(checkpoint);
         engine.database().snapshot(directory.resolve(ReceivedDatabase.SNAPSHOT));
     }

@@ -23,6 +23,7 @@ import org.awaitility.Awaitility;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.core.Outcome;
+import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;

@@ -25,7 +25,7 @@ import org.gorda.jgcs.View;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaStatus;
-import org.gorda.replicator.engine.ReplicationProtocol;
+import org.gorda.replicator.engine.Setting;
 import org.gorda.replicator.engine.Verification;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -114,7 +114,7 @@ final class NodeService implements AutoCloseable {
         on("GET", "/verification", NodeService::verification);
         on("POST", "/member", NodeService::member);
         on("POST", "/protocol", (node, query) -> {
-            node.changeProtocol(ReplicationProtocol.named(needed(query, "to")));
+            node.changeProtocol(Setting.protocol(needed(query, "to")));
             return Response.json(status(node));
         });
         server.start();
@@ -204,12 +204,7 @@ final class NodeService implements AutoCloseable {
     }
 
     private NodeStatus status(Replica node) {
-        return NodeStatus.of(
-                configuration,
-                node.configuration().protocol(),
-                node.configuration().durability().key(),
-                node.status(),
-                clients);
+        return NodeStatus.of(configuration, node.configuration().durability().key(), node.status(), clients);
     }
 
     private String topology(Replica node) throws IOException {

@@ -6,7 +6,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaStatus;
-import org.gorda.replicator.engine.ReplicationProtocol;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,6 +13,10 @@ import org.jspecify.annotations.Nullable;
  *
  * @param role {@code primary} or {@code backup}; where every replica takes writes {@code writer}, or {@code reader} while this one does not
  * @param lag how many places in the order are decided and not shown here yet
+ * @param lagSeconds for how long there has been such a one, to a tenth of a second or so
+ * @param undecided how many places the database shows here that no majority has yet, so that they are lost with this replica: an
+ *     asynchronous primary's
+ * @param undecidedSeconds for how long there has been such a one
  * @param paced in which share of the last ten seconds or so transactions of this replica have waited for one that is behind, 0 to 1
  * @param pacedFor for which one they wait now; null if they do not
  * @param protocol the group's; what this replica is configured for while there is none
@@ -34,6 +37,9 @@ public record NodeStatus(
         long applied,
         long durable,
         long lag,
+        double lagSeconds,
+        long undecided,
+        double undecidedSeconds,
         int inFlight,
         long committedHere,
         long appliedOfOthers,
@@ -53,25 +59,12 @@ public record NodeStatus(
         return now.executesHere() ? "primary" : "backup";
     }
 
-    /** The group's, once it has one. */
-    private static ReplicationProtocol protocol(ReplicationProtocol configured, ReplicaStatus now) {
-        if (now.epoch() == 0) {
-            return configured;
-        }
-        return now.everywhere() ? ReplicationProtocol.CERTIFICATION : ReplicationProtocol.PRIMARY_BACKUP;
-    }
-
     /** Whether the replica takes writes. */
     public boolean executes() {
         return working && (role.equals("primary") || role.equals("writer"));
     }
 
-    static NodeStatus of(
-            NodeConfiguration node,
-            ReplicationProtocol configured,
-            String durability,
-            ReplicaStatus now,
-            String clients) {
+    static NodeStatus of(NodeConfiguration node, String durability, ReplicaStatus now, String clients) {
         return new NodeStatus(
                 now.self().toString(),
                 now.state().toString(),
@@ -86,13 +79,16 @@ public record NodeStatus(
                 now.appliedIndex(),
                 now.durableIndex(),
                 Math.max(0, now.orderedIndex() - now.appliedIndex()),
+                now.lagSeconds(),
+                now.undecided(),
+                now.undecidedSeconds(),
                 now.inFlight(),
                 now.committed(),
                 now.applied(),
                 Math.round(1000 * now.paced()) / 1000.0,
                 now.pacedFor() == null ? null : now.pacedFor().toString(),
                 NodeConflicts.counts(now),
-                protocol(configured, now).key(),
+                now.protocol().key(),
                 durability,
                 node.databaseName(),
                 services(node, now),

@@ -8,6 +8,7 @@ import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Service;
 import org.gorda.jgcs.View;
 import org.gorda.jgcs.simulated.SimulatedNetwork;
+import org.gorda.replicator.core.ReplicationProtocol;
 
 /** Everything that goes wrong, as the seed decides, but never more than the group promises to survive. Confined to one thread. */
 final class Faults {
@@ -29,6 +30,8 @@ final class Faults {
     }
 
     private static final long BETWEEN_NANOS_MAX = 1_800_000_000L;
+    private static final List<ReplicationProtocol> GROUPS = List.of(
+            ReplicationProtocol.PRIMARY_BACKUP, ReplicationProtocol.CERTIFICATION, ReplicationProtocol.ASYNCHRONOUS);
     private static final long BETWEEN_PROTOCOLS_NANOS_MAX = 4_000_000_000L;
 
     private final SimulatedCluster cluster;
@@ -69,7 +72,7 @@ final class Faults {
             SimulatedReplica asked = cluster.anyHost(protocolRandom).replica;
             if (cluster.chaos) {
                 if (asked != null) {
-                    asked.changeProtocol();
+                    asked.changeProtocol(GROUPS.get(protocolRandom.nextInt(GROUPS.size())));
                 }
                 nextProtocol();
             }
@@ -118,7 +121,7 @@ final class Faults {
     }
 
     private void crashPrimary() {
-        if (cluster.everywhere) {
+        if (cluster.begins.isEverywhere()) {
             cluster.anyHost(random).crash(() -> {});
             return;
         }

@@ -34,5 +34,9 @@ enum Flaw {
     /** Where every replica executes: what gave way and is certified is made again beside transactions that hold its rows by now. */
     REPLAYS_WITHOUT_PRIORITY,
     /** Whether a transaction says what it has read and written goes by the protocol that the group began with, not by that of now. */
-    CAPTURES_FOR_THE_FIRST_PROTOCOL
+    CAPTURES_FOR_THE_FIRST_PROTOCOL,
+    /** A primary goes ahead of the majority whatever the protocol. */
+    DELIVERS_AHEAD_FOR_ALL,
+    /** An asynchronous primary's checkpoint counts for its next start although a majority never had what it is made of. */
+    CHECKPOINTS_WHAT_IS_NOT_DECIDED
 }

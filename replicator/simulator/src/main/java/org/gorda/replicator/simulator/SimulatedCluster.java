@@ -20,6 +20,7 @@ import org.gorda.jgcs.raft.core.Standing;
 import org.gorda.jgcs.simulated.SimulatedGroup;
 import org.gorda.jgcs.simulated.SimulatedProtocol;
 import org.gorda.jgcs.simulated.Simulation;
+import org.gorda.replicator.core.ReplicationProtocol;
 import org.jspecify.annotations.Nullable;
 
 /** All machines and clients of a run, and how the run is configured, which the seed decides. Confined to one thread. */
@@ -36,8 +37,8 @@ final class SimulatedCluster {
     final List<SimulatedClient> clients = new ArrayList<>();
     final List<MemberId> formed = new ArrayList<>();
 
-    /** Whether every replica executes at first, or a primary. */
-    final boolean everywhere;
+    /** The group's protocol at first. */
+    final ReplicationProtocol begins;
 
     /** Whether that changes now and then. */
     final boolean changesProtocol;
@@ -63,12 +64,12 @@ final class SimulatedCluster {
 
     private final SortedSet<MemberId> members = new TreeSet<>();
 
-    SimulatedCluster(long seed, Flaw flaw, boolean everywhere) {
+    SimulatedCluster(long seed, Flaw flaw, ReplicationProtocol begins) {
         this.simulation = new Simulation(seed);
         this.protocol = new SimulatedProtocol(simulation);
         this.witness = new Witness(simulation);
         this.flaw = flaw;
-        this.everywhere = everywhere;
+        this.begins = begins;
         this.changesSchema = seed % 3 == 0;
         this.changesProtocol = seed % 5 == 0;
         SplittableRandom random = simulation.random("cluster");
@@ -210,6 +211,7 @@ final class SimulatedCluster {
     boolean isSettled() {
         int executing = 0;
         int everywhereBy = 0;
+        hosts.values().stream().filter(host -> host.replica != null).forEach(host -> host.replica.tellDecided());
         for (MemberId name : members) {
             SimulatedReplica replica = host(name).replica;
             if (replica == null

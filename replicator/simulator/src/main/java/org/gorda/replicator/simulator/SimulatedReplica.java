@@ -2,7 +2,9 @@ package org.gorda.replicator.simulator;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,6 +29,7 @@ import org.gorda.replicator.core.LeasedRange;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
 import org.gorda.replicator.core.ReplicaMessage;
+import org.gorda.replicator.core.ReplicationProtocol;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -106,6 +109,8 @@ final class SimulatedReplica implements GroupListener, Effects {
         }
     }
 
+    private record Ahead(Position position, Runnable telling) {}
+
     private static final int SEGMENT_SETS_MAX = 5;
     private static final long MAINTENANCE_NANOS = 700_000_000L;
     private static final long STATEMENT_NANOS_MAX = 4_000_000L;
@@ -138,6 +143,12 @@ final class SimulatedReplica implements GroupListener, Effects {
     private boolean online;
     private boolean announced;
 
+    /** Whether the database may hold what was committed before a majority had it. */
+    private boolean mayBeAhead;
+
+    /** What the witness is told once it is decided, with the place of the message that it follows from. */
+    private final Deque<Ahead> ahead = new ArrayDeque<>();
+
     /** What comes next cannot be understood any more. */
     private boolean lacking;
 
@@ -153,7 +164,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         this.cluster = cluster;
         this.host = host;
         this.random = cluster.simulation.random("replica " + host.name + cluster.simulation.now());
-        this.core = new ReplicaCore(host.name, random.nextLong(), cluster.everywhere, this);
+        this.core = new ReplicaCore(host.name, random.nextLong(), cluster.begins, this);
         this.lastRequest = random.nextLong() >>> 2;
         this.bank = host.bank;
         this.stored = bank.stored();
@@ -178,6 +189,7 @@ final class SimulatedReplica implements GroupListener, Effects {
             restartIndex = neededBehind(after.index());
             last = after;
             visibleIndex = after.index();
+            mayBeAhead = core.protocol() == ReplicationProtocol.ASYNCHRONOUS;
         }
         group.join(after);
         later(MAINTENANCE_NANOS, "maintain", this::maintainAgain);
@@ -200,6 +212,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     }
 
     void kill() {
+        tellDecided();
         dead = true;
         group.kill();
         List<Local> waiting = new ArrayList<>(open.values());
@@ -233,7 +246,7 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     /** Whether everything is done that was asked of this replica. */
     boolean isQuiet() {
-        return open.isEmpty() && bank.uncommitted() == 0 && core.openTransactions() == 0;
+        return open.isEmpty() && ahead.isEmpty() && bank.uncommitted() == 0 && core.openTransactions() == 0;
     }
 
     // ------------------------------------------------------------------------------------------- local transactions
@@ -343,8 +356,9 @@ final class SimulatedReplica implements GroupListener, Effects {
         boolean claims = cluster.flaw == Flaw.CLAIMS_TO_HAVE_EXECUTED_ALL
                 || (cluster.flaw == Flaw.CHANGES_SCHEMA_BESIDE_ROWS && local.changesSchema());
         long executed = claims ? group.lastCommitted().index() + 10 : local.hasTurn ? local.begun : visibleIndex;
-        boolean certified =
-                cluster.flaw == Flaw.CAPTURES_FOR_THE_FIRST_PROTOCOL ? cluster.everywhere : core.isEverywhere();
+        boolean certified = cluster.flaw == Flaw.CAPTURES_FOR_THE_FIRST_PROTOCOL
+                ? cluster.begins.isEverywhere()
+                : core.isEverywhere();
         boolean withKeys = certified && cluster.flaw != Flaw.CERTIFIES_WITHOUT_KEYS;
         boolean withReads = withKeys && cluster.flaw != Flaw.CERTIFIES_WITHOUT_READS;
         boolean withSchema = certified && cluster.flaw != Flaw.CERTIFIES_WITHOUT_SCHEMA;
@@ -443,10 +457,53 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (lacking) {
             return;
         }
-        cluster.witness.delivered(host.name, message);
-        checkStored(message.position());
-        core.delivered(message);
+        tellDecided();
         last = message.position();
+        tell(() -> cluster.witness.delivered(host.name, message));
+        if (!checkStored(message.position())) {
+            return;
+        }
+        core.delivered(message);
+    }
+
+    /** Whether what is done now follows from what no majority is known to have yet. */
+    private boolean isAhead() {
+        return !ahead.isEmpty() || last.index() > group.lastCommitted().index();
+    }
+
+    private void tell(Runnable telling) {
+        if (isAhead()) {
+            ahead.addLast(new Ahead(last, telling));
+        } else {
+            telling.run();
+        }
+    }
+
+    /** Tells the witness what is decided by now; what is lost, it never learns. */
+    void tellDecided() {
+        while (!dead
+                && !ahead.isEmpty()
+                && ahead.getFirst().position().index() <= group.lastCommitted().index()
+                && isInTheLog(ahead.getFirst().position())) {
+            ahead.removeFirst().telling().run();
+        }
+    }
+
+    private boolean isInTheLog(Position position) {
+        try {
+            return position.index() <= group.firstHeld().index()
+                    || group.at(position.index()).position().equals(position);
+        } catch (GroupException e) {
+            return false;
+        }
+    }
+
+    /** The client relies on it, and may yet lose it. */
+    private void answerCommitted(Local local) {
+        if (mayBeAhead && isAhead()) {
+            cluster.witness.risked(local.id);
+        }
+        answer(local, Answer.COMMITTED);
     }
 
     /** A chunk is not held any more, which is nobody's fault if this replica did not count when the others released it. */
@@ -459,15 +516,28 @@ final class SimulatedReplica implements GroupListener, Effects {
         return lacking;
     }
 
-    private void checkStored(Position position) {
+    /** False if the database is of no use any more. */
+    private boolean checkStored(Position position) {
         if (storedFound || position.index() < stored.index()) {
-            return;
+            return true;
         }
         if (!position.equals(stored)) {
-            cluster.simulation.broken(
-                    host.name + " holds " + stored + ", which is not part of the history: it has " + position);
+            return endsElsewhere("it has " + position);
         }
         storedFound = true;
+        return true;
+    }
+
+    private boolean endsElsewhere(String history) {
+        if (mayBeAhead) {
+            lacking = true;
+            host.wantCopy();
+            fail("what only an asynchronous primary had is lost");
+        } else {
+            cluster.simulation.broken(
+                    host.name + " holds " + stored + ", which is not part of the history: " + history);
+        }
+        return false;
     }
 
     @Override
@@ -478,12 +548,14 @@ final class SimulatedReplica implements GroupListener, Effects {
         commitSegment();
         if (!toRelease.isEmpty()) {
             bank.flush();
-            toRelease.forEach(local -> answer(local, Answer.COMMITTED));
+            toRelease.forEach(this::answerCommitted);
             toRelease.clear();
         }
         if (!storedFound && upTo.term() > stored.term() && upTo.index() < stored.index()) {
-            cluster.simulation.broken(host.name + " holds " + stored + ", but the history ends at " + upTo);
+            endsElsewhere("it ends at " + upTo);
+            return;
         }
+        tellDecided();
         visibleIndex = Math.max(visibleIndex, upTo.index());
         online |= storedFound && view.working();
         announceRun();
@@ -521,15 +593,16 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void commit(Position position, TransactionId id, long[] chunks, ByteBuffer writeSet) {
-        if (position.index() <= stored.index() && chunks.length > 0 && cluster.flaw != Flaw.APPLIES_WHAT_IS_STORED) {
-            cluster.witness.decided(host.name, position.index(), id, true);
+        boolean released = chunks.length > 0 && chunks[0] <= group.firstHeld().index();
+        if (position.index() <= stored.index() && released && cluster.flaw != Flaw.APPLIES_WHAT_IS_STORED) {
+            tell(() -> cluster.witness.decided(host.name, position.index(), id, true));
             return;
         }
         if (lacks(chunks)) {
             return;
         }
         Transfer transfer = Transfer.decode(id, read(chunks), writeSet);
-        cluster.witness.ordered(host.name, position, transfer);
+        tell(() -> cluster.witness.ordered(host.name, position, transfer));
         if (position.index() <= stored.index() && cluster.flaw != Flaw.APPLIES_WHAT_IS_STORED) {
             return;
         }
@@ -546,7 +619,7 @@ final class SimulatedReplica implements GroupListener, Effects {
             if (cluster.flushesBeforeAnswer) {
                 toRelease.add(waiting);
             } else {
-                answer(waiting, Answer.COMMITTED);
+                answerCommitted(waiting);
             }
             return;
         }
@@ -608,7 +681,10 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (bank.uncommitted() > 0) {
             bank.commit();
             visibleIndex = Math.max(visibleIndex, bank.stored().index());
-            cluster.witness.committed(host.name, bank);
+            Position at = bank.stored();
+            long fingerprint = bank.fingerprint();
+            boolean balanced = bank.balanced();
+            tell(() -> cluster.witness.committed(host.name, at, fingerprint, balanced));
         }
     }
 
@@ -617,17 +693,19 @@ final class SimulatedReplica implements GroupListener, Effects {
         discarded(id);
     }
 
-    /** Somebody wants the group to run the other protocol, whatever becomes of that. */
-    void changeProtocol() {
-        trySend(new ReplicaMessage.ChangeProtocol(!core.isEverywhere(), core.epoch()));
+    /** Somebody wants the group to run another protocol, whatever becomes of that. */
+    void changeProtocol(ReplicationProtocol next) {
+        trySend(new ReplicaMessage.ChangeProtocol(next, core.epoch()));
     }
 
     @Override
-    public void protocolChanged(boolean everywhere, Position epoch, Map<Generator, OptionalLong> next) {
+    public void protocolChanged(ReplicationProtocol next, Position epoch, Map<Generator, OptionalLong> leased) {
+        group.deliverAhead(false);
+        mayBeAhead |= next == ReplicationProtocol.ASYNCHRONOUS;
         beginEpoch(epoch.index());
         turns.clear();
         visibleIndex = Math.max(visibleIndex, epoch.index());
-        cluster.protocolChanges.add(epoch.index());
+        tell(() -> cluster.protocolChanges.add(epoch.index()));
     }
 
     @Override
@@ -636,7 +714,8 @@ final class SimulatedReplica implements GroupListener, Effects {
     }
 
     private void discarded(TransactionId id) {
-        cluster.witness.decided(host.name, core.lastIndex(), id, false);
+        long index = core.lastIndex();
+        tell(() -> cluster.witness.decided(host.name, index, id, false));
         Local waiting = inFlight.remove(id);
         if (waiting != null) {
             answer(waiting, Answer.ABORTED);
@@ -647,10 +726,13 @@ final class SimulatedReplica implements GroupListener, Effects {
     public void primary(MemberId member, long newEpoch, boolean here) {
         beginEpoch(newEpoch);
         primaryHere = here;
+        boolean asynchronous = core.protocol() == ReplicationProtocol.ASYNCHRONOUS;
+        mayBeAhead |= asynchronous;
+        group.deliverAhead(here && (asynchronous || cluster.flaw == Flaw.DELIVERS_AHEAD_FOR_ALL));
     }
 
     private void beginEpoch(long newEpoch) {
-        cluster.witness.proclaimed(newEpoch);
+        tell(() -> cluster.witness.proclaimed(newEpoch));
         commitSegment();
         primaryHere = false;
         inFlight.values().removeIf(local -> {
@@ -669,6 +751,9 @@ final class SimulatedReplica implements GroupListener, Effects {
     public void outcome(long request, MemberId asker, TransactionId id, Outcome outcome) {
         Consumer<Outcome> waiting = asker.equals(host.name) ? closing.remove(request) : null;
         if (waiting != null) {
+            if (mayBeAhead && isAhead()) {
+                cluster.witness.risked(id);
+            }
             waiting.accept(outcome);
         }
     }
@@ -727,8 +812,12 @@ final class SimulatedReplica implements GroupListener, Effects {
         later(MAINTENANCE_NANOS, "maintain", this::maintainAgain);
     }
 
-    /** At once; false if it cannot be done at this moment. */
+    /** At once; false if it cannot be done at this moment. Whoever is ahead keeps the one that it has, which is decided. */
     boolean maintain() {
+        tellDecided();
+        if (isAhead()) {
+            return bank.uncommitted() == 0;
+        }
         SimulatedHost.Checkpoint taken = checkpoint();
         return taken != null && save(taken);
     }
@@ -745,6 +834,12 @@ final class SimulatedReplica implements GroupListener, Effects {
     }
 
     private boolean save(SimulatedHost.Checkpoint taken) {
+        tellDecided();
+        boolean decided = taken.position().index() <= group.lastCommitted().index()
+                && (!mayBeAhead || isInTheLog(taken.position()));
+        if (!decided && cluster.flaw != Flaw.CHECKPOINTS_WHAT_IS_NOT_DECIDED) {
+            return false;
+        }
         if (host.diskFails) {
             fail("disk");
             return false;

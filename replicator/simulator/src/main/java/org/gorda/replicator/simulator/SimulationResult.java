@@ -14,6 +14,7 @@ import java.time.Duration;
  * @param inDoubt transactions whose clients had to ask another time for the outcome
  * @param schemaChanges transactions that changed the schema and were committed
  * @param protocolChanges how often the group changed its protocol
+ * @param lost transactions that an asynchronous primary told their clients were committed, and that were lost with it
  * @param epochs how often a primary was proclaimed
  * @param crashes how often a replica's process was killed or failed
  * @param partitions how often links were cut
@@ -32,6 +33,7 @@ public record SimulationResult(
         int inDoubt,
         int schemaChanges,
         int protocolChanges,
+        int lost,
         int epochs,
         int crashes,
         int partitions,

@@ -3,11 +3,13 @@ package org.gorda.replicator.simulator;
 import java.time.Duration;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.simulated.Simulation;
+import org.gorda.replicator.core.ReplicationProtocol;
 
 /**
  * One seeded run of a whole group: replicas, their databases and clients, under random faults for a while; then everything is
  * healed, and whatever was promised must hold. What must hold: at one position all members deliver the same message and decide the
- * same; a database holds exactly what was committed up to its position; what a client was told stays true; no money is made; and
+ * same; a database holds exactly what was committed up to its position; what a client was told stays true, unless an asynchronous primary told it
+ * that something is committed; no money is made; and
  * once the faults end, all replicas become online and equal, and every client can commit again.
  *
  * <p>Confined to one thread; runs do not share anything.
@@ -23,9 +25,9 @@ public final class SimulationRun {
     private final Simulation simulation;
     private final Faults faults;
 
-    private SimulationRun(long seed, Flaw flaw, boolean everywhere) {
+    private SimulationRun(long seed, Flaw flaw, ReplicationProtocol begins) {
         this.seed = seed;
-        this.cluster = new SimulatedCluster(seed, flaw, everywhere);
+        this.cluster = new SimulatedCluster(seed, flaw, begins);
         this.simulation = cluster.simulation;
         this.faults = new Faults(cluster);
     }
@@ -36,16 +38,19 @@ public final class SimulationRun {
      * @throws ViolationError if anything happened that never may; it names the seed and how to see it again
      */
     public static SimulationResult run(long seed) {
-        return run(seed, Flaw.NONE, isEverywhere(seed));
+        return run(seed, Flaw.NONE, protocol(seed));
     }
 
-    /** Whether the seed stands for a group where every replica executes, or for one with a primary. */
-    static boolean isEverywhere(long seed) {
-        return seed % 2 == 0;
+    /** What the group begins with that the seed stands for. */
+    static ReplicationProtocol protocol(long seed) {
+        if (seed % 2 == 0) {
+            return ReplicationProtocol.CERTIFICATION;
+        }
+        return seed % 8 == 3 ? ReplicationProtocol.ASYNCHRONOUS : ReplicationProtocol.PRIMARY_BACKUP;
     }
 
-    static SimulationResult run(long seed, Flaw flaw, boolean everywhere) {
-        return new SimulationRun(seed, flaw, everywhere).run();
+    static SimulationResult run(long seed, Flaw flaw, ReplicationProtocol begins) {
+        return new SimulationRun(seed, flaw, begins).run();
     }
 
     private SimulationResult run() {
@@ -108,6 +113,7 @@ public final class SimulationRun {
                 cluster.inDoubt,
                 witness.schemaChanges(),
                 cluster.protocolChanges.size(),
+                witness.lost(),
                 witness.epochs(),
                 cluster.crashes,
                 faults.partitions,

@@ -3,7 +3,6 @@ package org.gorda.jgcs.raft.member;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.GroupListener;
@@ -45,15 +44,12 @@ public final class Delivery {
     private volatile long decidedIndex;
     private volatile long heldIndex;
     private volatile boolean goesAhead;
-    private final AtomicLong truncations = new AtomicLong();
 
-    /** The term of the entry at {@link #deliveredIndex}; of use only if that {@link #isAhead}. */
-    private long deliveredTerm;
+    /** Up to here something may have been delivered that was not decided. */
+    private volatile long aheadIndex;
 
-    /** Whether something that was not decided then was delivered, and it is not known to be decided now. */
-    private boolean isAhead;
-
-    private long truncationsSeen;
+    /** Whether some of that was truncated. */
+    private volatile boolean lost;
 
     public Delivery(Storage storage, Member member, Outbox outbox) {
         this.storage = storage;
@@ -80,10 +76,19 @@ public final class Delivery {
         heldIndex = index;
     }
 
-    /** The end of the log, or all of it, was removed, and nothing came in its place yet. */
-    public void truncated() {
+    /**
+     * The log was cut off before an index, and nothing came in its place yet. If some of that was delivered ahead, this member's user is told so, and
+     * nothing that it had sent and was not delivered will be sent any more: it may have been answered from what is lost.
+     */
+    public void truncated(long fromIndex) {
         heldIndex = 0;
-        truncations.incrementAndGet();
+        if (aheadIndex >= Math.max(fromIndex, decidedIndex + 1)) {
+            lost = true;
+            outbox.abandon(new GroupException(
+                    GroupException.Disposition.RECONNECT,
+                    "what was delivered here from " + fromIndex
+                            + " on, before a majority had it, is lost: open the group anew"));
+        }
     }
 
     /** As {@link org.gorda.jgcs.LogSession#deliverAhead} says. */
@@ -107,7 +112,7 @@ public final class Delivery {
             long decided = decidedIndex;
             return after.index() <= decided || isLost(after, decided);
         }
-        return delivers && (deliveredIndex < deliverableIndex() || (isAhead && truncations.get() != truncationsSeen));
+        return delivers && (lost || deliveredIndex < deliverableIndex());
     }
 
     /**
@@ -125,12 +130,10 @@ public final class Delivery {
      * @return what the member must hear of
      */
     public Outcome deliver(GroupListener listener) {
-        long decided = decidedIndex; // before the truncations, after which it was decided
-        long truncated = truncations.get();
+        long decided = decidedIndex;
         Position after = joinAfter;
         if (after != null && (after.index() <= decided || isLost(after, decided))) {
             joinAfter = null;
-            isAhead = false;
             String obstacle = obstacle(after);
             delivers = obstacle == null;
             if (obstacle != null) {
@@ -140,19 +143,15 @@ public final class Delivery {
             }
             return Outcome.MOVED;
         }
-        if (delivers && isAhead) {
-            String obstacle = truncated == truncationsSeen
-                    ? null
-                    : obstacle(new Position(member.group(), deliveredTerm, deliveredIndex));
-            truncationsSeen = truncated;
-            isAhead = obstacle == null && deliveredIndex > decided;
-            if (obstacle != null) {
-                return gap(listener, obstacle);
-            }
+        if (delivers && lost) {
+            return gap(listener, "others were ordered in the place of what was delivered up to " + aheadIndex);
         }
         long deliverable = deliverableIndex();
         if (!delivers || deliveredIndex >= deliverable) {
             return Outcome.NOTHING;
+        }
+        if (deliverable > decided) {
+            aheadIndex = deliverable; // before it is read: who truncates it sees that, or this finds nothing
         }
         List<Entry> entries = storage.read(deliveredIndex + 1, deliverable, STRETCH_BYTES);
         if (entries.isEmpty()) {
@@ -161,10 +160,6 @@ public final class Delivery {
                     : gap(listener, "the log no longer holds what follows " + deliveredIndex);
         }
         Entry last = entries.get(entries.size() - 1);
-        if (!isAhead && last.index() > decided) {
-            isAhead = true;
-            truncationsSeen = truncated;
-        }
         long own = 0;
         for (Message message : messages(entries)) {
             listener.onMessage(message);
@@ -172,7 +167,6 @@ public final class Delivery {
                 own = message.id().sequence();
             }
         }
-        deliveredTerm = last.term();
         deliveredIndex = last.index();
         if (last.index() >= deliverableIndex()) {
             listener.onCaughtUp(new Position(member.group(), last.term(), last.index()));
@@ -235,7 +229,7 @@ public final class Delivery {
      * @throws GroupException if the log does not hold it
      */
     public Message at(long index) {
-        long readable = Math.max(decidedIndex, deliveredIndex);
+        long readable = Math.max(decidedIndex, aheadIndex);
         List<Entry> found = index > readable ? List.of() : storage.read(index, index, 0);
         List<Message> messages = messages(found);
         if (messages.isEmpty()) {

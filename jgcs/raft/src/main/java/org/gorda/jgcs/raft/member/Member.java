@@ -55,8 +55,8 @@ public final class Member implements Effects {
         /** Everything up to here was delivered to this member's user, decided or not. */
         long deliveredIndex();
 
-        /** The end of the log was removed, or all of it. Called before anything comes in its place. */
-        void truncated();
+        /** The log was cut off before an index. Called before anything comes in its place. */
+        void truncated(long fromIndex);
 
         /** The view may have changed. */
         void viewChanged();
@@ -137,6 +137,7 @@ public final class Member implements Effects {
     private final TreeMap<Long, Asker> changes = new TreeMap<>();
     private long lastRead;
     private long toldHeld;
+    private volatile boolean goesAhead;
 
     public Member(
             GroupConfiguration configuration, Storage storage, Outbox outbox, LongUnaryOperator random, Host host) {
@@ -297,6 +298,11 @@ public final class Member implements Effects {
         outbox.delivered(incarnations.decidedSequence(self, incarnation));
     }
 
+    /** Its user is shown what is {@linkplain RaftCore#heldIndex held}, so that nothing is gained by waiting for a batch to be decided. Thread-safe. */
+    public void goAhead(boolean ahead) {
+        goesAhead = ahead;
+    }
+
     /** The log begins behind the checkpoint now, which {@link Storage#prepare} has written. */
     public void compact(long nowNanos, Checkpoint checkpoint) {
         now = nowNanos;
@@ -376,8 +382,8 @@ public final class Member implements Effects {
         long last = lastTaken(self).sequence();
         while (undecidedBytes < UNDECIDED_BYTES_MAX && gatheredBytes < BATCH_BYTES) {
             List<Outbox.Pending> next = outbox.after(last, BATCH_BYTES);
-            if (next.isEmpty() || next.get(0).sequence() > last + 1) {
-                return; // nothing to send; or what came between was delivered ahead, and is lost
+            if (next.isEmpty()) {
+                return;
             }
             for (Outbox.Pending message : next) {
                 gather(Entry.Kind.MESSAGE, self, incarnation, message.sequence(), message.payload());
@@ -500,7 +506,7 @@ public final class Member implements Effects {
     /** Appends what was gathered, encoded into one array: one write to disk, one copy per follower. */
     private void proposeGathered() {
         boolean leads = core.acceptsProposals();
-        boolean waits = leads && undecided.size() >= BATCHES_IN_FLIGHT && gatheredBytes < BATCH_BYTES;
+        boolean waits = leads && !goesAhead && undecided.size() >= BATCHES_IN_FLIGHT && gatheredBytes < BATCH_BYTES;
         if (gathered.isEmpty() || waits) {
             return;
         }
@@ -634,7 +640,7 @@ public final class Member implements Effects {
     @Override
     public void truncate(long fromIndex) {
         storage.truncate(fromIndex);
-        host.truncated();
+        host.truncated(fromIndex);
         incarnations.truncate(fromIndex);
         while (!undecided.isEmpty() && undecided.getLast().lastIndex() >= fromIndex) {
             undecidedBytes -= undecided.removeLast().bytes();
@@ -644,7 +650,7 @@ public final class Member implements Effects {
     @Override
     public void install(Checkpoint checkpoint) {
         storage.install(checkpoint);
-        host.truncated();
+        host.truncated(1);
         incarnations.reset(checkpoint.state());
         undecided.clear();
         undecidedBytes = 0;

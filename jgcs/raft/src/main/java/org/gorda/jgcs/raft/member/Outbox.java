@@ -92,6 +92,14 @@ public final class Outbox {
         notifyAll();
     }
 
+    /** As {@link #close}; and nothing that waits is sent any more. */
+    public synchronized void abandon(GroupException reason) {
+        while (!pending.isEmpty()) {
+            deliveredOffset = pending.removeFirst().endOffset();
+        }
+        close(reason);
+    }
+
     /** Messages behind {@code sequence}, up to about {@code limit} bytes but at least one if there is one. */
     synchronized List<Pending> after(long sequence, int limit) {
         long from = Math.max(sequence + 1, pending.first());

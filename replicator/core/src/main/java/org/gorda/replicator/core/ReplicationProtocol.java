@@ -1,13 +1,18 @@
-package org.gorda.replicator.engine;
+package org.gorda.replicator.core;
 
 import java.util.EnumSet;
 import java.util.Set;
 import org.gorda.gapi.Capability;
 
-/** How a replica replicates. */
+/** How a replica replicates; that of a group is decided in its order, and the same at all its members. */
 public enum ReplicationProtocol {
     /** One replica executes, the others follow; a commit is answered when a majority has it. */
     PRIMARY_BACKUP("primary-backup"),
+    /**
+     * One replica executes, the others follow; a commit is answered when the one that executes has it. If that one fails, what no majority had is
+     * lost.
+     */
+    ASYNCHRONOUS("asynchronous"),
     /** Every replica executes; a commit is answered when a majority has it and no other won against it. */
     CERTIFICATION("certification"),
     /** No group: write sets are captured and encoded, and answered at once. Shows what capture costs. */
@@ -19,22 +24,18 @@ public enum ReplicationProtocol {
         this.key = key;
     }
 
-    /**
-     * By the name it is configured by.
-     *
-     * @throws ReplicaException if there is none of that name, naming those that there are
-     */
-    public static ReplicationProtocol named(String key) {
-        return Setting.one("protocol", key, values(), ReplicationProtocol::key);
-    }
-
     /** The name it is configured by. */
     public String key() {
         return key;
     }
 
+    /** Whether every member of the group executes, and what they send is certified. */
+    public boolean isEverywhere() {
+        return this == CERTIFICATION;
+    }
+
     /** What a binding must be able to do and cannot. */
-    Set<Capability> missing(Set<Capability> available) {
+    public Set<Capability> missing(Set<Capability> available) {
         Set<Capability> missing = EnumSet.noneOf(Capability.class);
         missing.addAll(needs());
         missing.removeAll(available);
@@ -43,7 +44,7 @@ public enum ReplicationProtocol {
 
     private Set<Capability> needs() {
         return switch (this) {
-            case PRIMARY_BACKUP ->
+            case PRIMARY_BACKUP, ASYNCHRONOUS ->
                 Set.of(
                         Capability.WRITE_SETS,
                         Capability.SCHEMA_CHANGES,
