@@ -26,6 +26,9 @@ final class Backlog {
         while (!left.isEmpty() && left.getFirst().index() <= done) {
             left.removeFirst();
         }
+        while (!left.isEmpty() && left.getLast().index() > wanted) {
+            left.removeLast();
+        }
         long known = left.isEmpty() ? done : left.getLast().index();
         if (wanted > known && left.size() < KEPT) {
             left.addLast(new Wanted(wanted, nowNanos));

@@ -49,7 +49,7 @@ public final class Member implements Effects {
         /** Everything up to {@code index} is decided and stored here. */
         void committed(long index);
 
-        /** {@link RaftCore#heldIndex} has changed. */
+        /** {@link RaftCore#heldIndex} has changed; told only while this member {@linkplain #goAhead goes ahead}. */
         void held(long index);
 
         /** Everything up to here was delivered to this member's user, decided or not. */
@@ -336,7 +336,7 @@ public final class Member implements Effects {
         bringOwnMessages();
         proposeGathered();
         settleStorage();
-        if (core.heldIndex() != toldHeld) {
+        if (goesAhead && core.heldIndex() != toldHeld) {
             toldHeld = core.heldIndex();
             host.held(toldHeld);
         }
