@@ -31,10 +31,14 @@ final class StatusCommand implements Callable<Integer> {
 
     private static String why(NodeStatus status) {
         String slower = status.pacedFor();
-        String seconds = status.undecided() == 0
+        String undecided = status.undecided() == 0
                 ? ""
-                : String.format(Locale.ROOT, ", the oldest for %.1f s", status.undecidedSeconds());
-        return status.explanation() + seconds + (slower == null ? "" : "; waits for " + slower);
+                : String.format(
+                        Locale.ROOT,
+                        "; no majority has the last %d places that it shows, the first of them for %.1f s",
+                        status.undecided(),
+                        status.undecidedSeconds());
+        return status.explanation() + undecided + (slower == null ? "" : "; waits for " + slower);
     }
 
     @Override

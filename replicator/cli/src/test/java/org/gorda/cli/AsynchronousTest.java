@@ -102,7 +102,9 @@ final class AsynchronousTest {
             assertThat(ahead.undecided()).isEqualTo(RISKED);
             await("how old that is can be seen")
                     .until(() -> status(group, primary).undecidedSeconds() >= 0.5);
-            assertThat(ahead.explanation()).contains(RISKED + " places that no majority has yet");
+            assertThat(GordaRun.in(directory, "status", "--at", primary.service())
+                            .out())
+                    .contains("no majority has the last " + RISKED + " places that it shows");
             assertThat(ids(group, primary)).isEqualTo(upTo(SAFE + RISKED));
 
             // All are killed, and those that had heard nothing of it are the first to come back.

@@ -494,8 +494,8 @@ final class RaftGroup
     }
 
     @Override
-    public long deliveredIndex() {
-        return delivery.deliveredIndex();
+    public long shownIndex() {
+        return delivery.shownIndex();
     }
 
     @Override

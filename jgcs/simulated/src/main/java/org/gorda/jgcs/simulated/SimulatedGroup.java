@@ -188,6 +188,10 @@ public final class SimulatedGroup
     }
 
     @Override
+    public long shownIndex() {
+        return delivery.shownIndex();
+    }
+
     public long deliveredIndex() {
         return delivery.deliveredIndex();
     }

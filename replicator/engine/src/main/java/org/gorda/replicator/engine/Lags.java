@@ -73,7 +73,10 @@ final class Lags {
         known.shown = shown;
         known.lag = 0;
         for (Replica other : replicas.values()) {
-            known.lag = Math.max(known.lag, other.shown - shown);
+            if (nowNanos - other.heardNanos
+                    <= SILENCE.toNanos()) { // what an asynchronous primary alone had may be lost with it
+                known.lag = Math.max(known.lag, other.shown - shown);
+            }
         }
         known.heardNanos = nowNanos;
     }

@@ -101,6 +101,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
     }
 
+    /** A checkpoint, with which index the log is needed from, and how many bytes had been delivered then. */
+    private record Taken(CheckpointFile.Checkpoint checkpoint, long needed, long bytes) {}
+
     private final ReplicaConfiguration configuration;
     private final CheckpointFile checkpoints;
     private final long run = ThreadLocalRandom.current().nextLong();
@@ -159,7 +162,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private StoredPosition stored = NOTHING_STORED;
     private boolean storedFound;
     private Position last = Position.START;
-    private long checkpointedIndex;
+    private volatile long checkpointedIndex;
+
+    /** Waits for a majority to have what it is made of. Confined to {@link #maintenance}. */
+    private @Nullable Taken undecided;
 
     /** A restart needs the log behind this. */
     private long restartIndex;
@@ -306,12 +312,30 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private void end(ReplicaState next, String why) {
         explain(next, why);
         refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
-        endMaintenance();
         Group joined = group;
+        if (joined != null && next == ReplicaState.STOPPED) {
+            awaitAllDecided();
+        }
+        endMaintenance();
         if (joined != null) {
             joined.control().leave();
         }
         closeDatabase();
+    }
+
+    /** An asynchronous primary that is stopped in order loses nothing, as long as a majority takes what it has in time. */
+    private void awaitAllDecided() {
+        long deadline = System.nanoTime() + STOP_WAIT.toNanos();
+        while (decidedIndex() < visibleIndex && view.working() && System.nanoTime() - deadline < 0) {
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+        }
+        long left = visibleIndex - decidedIndex();
+        if (left > 0) {
+            LOG.warn(
+                    "{}: stops though no majority has the last {} places that it shows: they may be lost",
+                    configuration.self(),
+                    left);
+        }
     }
 
     /** Stops at once: going on could lose or change what others rely on. */
@@ -843,10 +867,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** The database's own position must be part of the group's history, or its rows are of another one. */
     private void checkStored(Position position) {
-        if (storedFound || position.index() < stored.index()) {
+        GroupId identity = position.group();
+        // Terms do not go back: what was ordered in a later term before it shows already that it is not part of the
+        // history.
+        boolean isBefore = position.index() < stored.index() && position.term() <= stored.term();
+        if (storedFound || isBefore) {
             return;
         }
-        GroupId identity = position.group();
         boolean found = position.index() == stored.index()
                 && position.term() == stored.term()
                 && identity.high() == stored.groupHigh()
@@ -938,7 +965,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             boolean began = next.working() && !view.working();
             view = next;
             if (state == ReplicaState.RECEIVING) {
-                yieldLeadership();
+                yieldLater();
                 return;
             }
             if (state == ReplicaState.JOINING && next.working()) {
@@ -1054,16 +1081,28 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
     }
 
-    /** Who leads should be able to become the primary. */
+    /** With a pause: who gets it may have to yield, too. */
+    @SuppressWarnings("FutureReturnValueIgnored") // the next view tells
+    private void yieldLater() {
+        try {
+            maintenance.schedule(
+                    this::yieldLeadership, configuration.electionTimeout().toNanos() / 2, TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException e) {
+            LOG.debug("{}: stopped before it yielded", configuration.self(), e);
+        }
+    }
+
+    /** Who leads should be able to become the primary. Which other one that is, is not known here. */
     @SuppressWarnings("FutureReturnValueIgnored") // the next view tells
     private void yieldLeadership() {
-        if (!view.isLeader(configuration.self())) {
-            return;
-        }
-        view.members().stream()
+        View now = view;
+        List<MemberId> others = now.members().stream()
                 .filter(member -> !member.equals(configuration.self()))
-                .findAny()
-                .ifPresent(member -> group().membership().orElseThrow().transferLeadership(member));
+                .toList();
+        if (state == ReplicaState.RECEIVING && now.isLeader(configuration.self()) && !others.isEmpty()) {
+            MemberId any = others.get(ThreadLocalRandom.current().nextInt(others.size()));
+            group().membership().orElseThrow().transferLeadership(any);
+        }
     }
 
     @Override
@@ -1394,23 +1433,20 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private void maintain() {
         try {
             transfer.expire();
-            CheckpointFile.Checkpoint checkpoint;
-            long needed;
-            long bytes;
-            order.lock();
-            try {
-                if (last.index() <= checkpointedIndex || state == ReplicaState.RECEIVING) {
-                    return;
-                }
-                checkpoint = checkpoint();
-                needed = core.firstNeeded();
-                bytes = logMarks.bytes();
-            } finally {
-                order.unlock();
+            Taken taken = undecided;
+            if (taken == null) {
+                taken = take();
             }
-            if (checkpoint == null || !awaitDecided(checkpoint.position())) {
-                return;
+            undecided = taken;
+            if (taken == null
+                    || state == ReplicaState.RECEIVING
+                    || !isDecided(taken.checkpoint().position())) {
+                return; // or looked at again the next time
             }
+            undecided = null;
+            CheckpointFile.Checkpoint checkpoint = taken.checkpoint();
+            long needed = taken.needed();
+            long bytes = taken.bytes();
             // After the checkpoint was taken: what the database then holds on disk is at least as new.
             database().flush().ifPresent(forced -> durableIndex = forced.index());
             checkpoints.save(checkpoint);
@@ -1434,16 +1470,41 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
     }
 
+    private @Nullable Taken take() {
+        order.lock();
+        try {
+            if (last.index() <= checkpointedIndex || state == ReplicaState.RECEIVING) {
+                return null;
+            }
+            CheckpointFile.Checkpoint checkpoint = checkpoint();
+            return checkpoint == null ? null : new Taken(checkpoint, core.firstNeeded(), logMarks.bytes());
+        } finally {
+            order.unlock();
+        }
+    }
+
     /** Where the database is ahead of what is decided, what it held is of use for a restart, here or elsewhere, only once that is. */
+    private boolean isDecided(Position position) {
+        if (log().lastCommitted().index() < position.index()) {
+            return false;
+        }
+        try {
+            return !mayBeAhead || log().at(position.index()).position().equals(position);
+        } catch (GroupException e) {
+            return false; // others were ordered in its place
+        }
+    }
+
+    /** Waits until {@link #isDecided}; false if it is not in time. */
     boolean awaitDecided(Position position) {
-        long deadline = System.nanoTime() + configuration.electionTimeout().toNanos();
-        while (log().lastCommitted().index() < position.index()) {
-            if (System.nanoTime() - deadline > 0 || maintenance.isShutdown()) {
+        long deadline = System.nanoTime() + STOP_WAIT.toNanos();
+        while (!isDecided(position)) {
+            if (System.nanoTime() - deadline > 0 || state != ReplicaState.ONLINE || !view.working()) {
                 return false;
             }
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
         }
-        return !mayBeAhead || log().at(position.index()).position().equals(position);
+        return true;
     }
 
     /** What the core knows, which the database holds already; null if it does not just now. */
@@ -1566,11 +1627,21 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 throw new ReplicaException("the protocol was not changed: " + e.getMessage(), e);
             }
             if (!progress.await(() -> epoch != current || runs.getAsBoolean(), deadline)) {
-                throw new ReplicaException("the change of protocol was not ordered within "
-                        + PROTOCOL_WAIT.toSeconds() + " s, but may be yet: "
-                        + group().explanation());
+                throw notOrderedYet();
             }
         }
+        // An asynchronous primary knows of it before a majority does.
+        while (decidedIndex() < epoch) {
+            if (System.nanoTime() - deadline > 0) {
+                throw notOrderedYet();
+            }
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+        }
+    }
+
+    private ReplicaException notOrderedYet() {
+        return new ReplicaException("the change of protocol was not ordered within " + PROTOCOL_WAIT.toSeconds()
+                + " s, but may be yet: " + group().explanation());
     }
 
     private <T> CompletableFuture<T> ask(ReplicaMessage message, CompletableFuture<T> answer) {
@@ -1585,9 +1656,16 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private void look() {
         long now = System.nanoTime();
-        long decided = log().lastCommitted().index();
-        toShow.look(decided, visibleIndex, now);
-        toDecide.look(visibleIndex, decided, now);
+        long visible =
+                visibleIndex; // first: it is not ahead of what is decided then, but for an asynchronous primary's
+        long decided = decidedIndex();
+        toShow.look(decided, visible, now);
+        toDecide.look(visible, decided, now);
+    }
+
+    /** What is known here to be decided; a checkpoint's place is, also before this run hears of it. */
+    private long decidedIndex() {
+        return Math.max(log().lastCommitted().index(), checkpointedIndex);
     }
 
     private static double seconds(long nanos) {
@@ -1612,12 +1690,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             return joined.explanation();
         }
         if (joined != null && state == ReplicaState.ONLINE) {
-            long behind = log().lastCommitted().index() - visibleIndex;
+            long visible = visibleIndex;
+            long behind = decidedIndex() - visible;
             return behind == 0
                     ? "shows everything that is ordered"
                     : behind > 0
                             ? behind + " places in the order behind"
-                            : "shows everything that is ordered, and " + -behind + " places that no majority has yet";
+                            : "shows everything that is ordered, and more";
         }
         return explanation;
     }
@@ -1634,7 +1713,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         ReplicationProtocol groups = followed;
         long nanos = System.nanoTime();
         long visible = visibleIndex; // before what is decided, which it may not be ahead of otherwise
-        long decided = joined == null ? 0 : log().lastCommitted().index();
+        long decided = joined == null ? 0 : decidedIndex();
         return new ReplicaStatus(
                 configuration.self(),
                 state,

@@ -518,7 +518,8 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     /** False if the database is of no use any more. */
     private boolean checkStored(Position position) {
-        if (storedFound || position.index() < stored.index()) {
+        boolean isBefore = position.index() < stored.index() && position.term() <= stored.term();
+        if (storedFound || isBefore) {
             return true;
         }
         if (!position.equals(stored)) {

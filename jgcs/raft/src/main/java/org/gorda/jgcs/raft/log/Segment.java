@@ -217,6 +217,9 @@ final class Segment implements Closeable {
         if (closed) {
             throw new ClosedChannelException();
         }
+        if (fromIndex > lastIndex) {
+            return; // cut off while the reader was on its way here
+        }
         long start = offsetOf(fromIndex);
         long stop = Math.min(end, start + Math.max(bytesMax, Entry.HEADER_BYTES));
         byte[] buffer = readAt(start, (int) (stop - start));

@@ -105,6 +105,11 @@ public final class Delivery {
         return deliveredIndex;
     }
 
+    /** Up to here this member's user may have been shown anything, decided or not. */
+    public long shownIndex() {
+        return Math.max(deliveredIndex, aheadIndex);
+    }
+
     /** Whether {@link #deliver} would do anything. */
     public boolean hasWork() {
         Position after = joinAfter;
@@ -151,9 +156,12 @@ public final class Delivery {
             return Outcome.NOTHING;
         }
         if (deliverable > decided) {
-            aheadIndex = deliverable; // before it is read: who truncates it sees that, or this finds nothing
+            aheadIndex = deliverable; // before it is read: who truncates what was read sees that
         }
         List<Entry> entries = storage.read(deliveredIndex + 1, deliverable, STRETCH_BYTES);
+        if (lost) {
+            return Outcome.NOTHING; // just now: what was read may be another leader's, and is for after the gap
+        }
         if (entries.isEmpty()) {
             return deliveredIndex >= decidedIndex
                     ? Outcome.NOTHING // just truncated

@@ -52,8 +52,8 @@ public final class Member implements Effects {
         /** {@link RaftCore#heldIndex} has changed; told only while this member {@linkplain #goAhead goes ahead}. */
         void held(long index);
 
-        /** Everything up to here was delivered to this member's user, decided or not. */
-        long deliveredIndex();
+        /** Up to here this member's user may have been shown anything, decided or not. */
+        long shownIndex();
 
         /** The log was cut off before an index. Called before anything comes in its place. */
         void truncated(long fromIndex);
@@ -394,6 +394,10 @@ public final class Member implements Effects {
     }
 
     private void forward(MemberId leader) {
+        if (host.shownIndex() > core.commitIndex()) {
+            return; // its user may have answered from what another leader has nothing of: that will be decided, or all
+            // is abandoned
+        }
         long delivered = outbox.deliveredSequence();
         while (!inFlight.isEmpty() && inFlight.getFirst() <= delivered) {
             inFlight.removeFirst();
@@ -551,7 +555,7 @@ public final class Member implements Effects {
             return;
         }
         if (question == Question.READ) {
-            reads.put(++lastRead, new Reader(asker, host.deliveredIndex()));
+            reads.put(++lastRead, new Reader(asker, host.shownIndex()));
             core.read(now, lastRead);
             return;
         }
