@@ -38,5 +38,13 @@ enum Flaw {
     /** A primary goes ahead of the majority whatever the protocol. */
     DELIVERS_AHEAD_FOR_ALL,
     /** An asynchronous primary's checkpoint counts for its next start although a majority never had what it is made of. */
-    CHECKPOINTS_WHAT_IS_NOT_DECIDED
+    CHECKPOINTS_WHAT_IS_NOT_DECIDED,
+    /** A replica goes on from its database without looking whether that is part of the group's history. */
+    IGNORES_WHERE_ITS_DATABASE_ENDS,
+    /** The first message after a restart is passed over. */
+    SKIPS_ONE_AFTER_RESTART,
+    /** The position is brought to the database behind the rows, not with them. */
+    STORES_POSITION_AFTERWARDS,
+    /** A client that asks for an outcome is answered from what one replica holds, without the order. */
+    TELLS_OUTCOME_WITHOUT_ORDER
 }

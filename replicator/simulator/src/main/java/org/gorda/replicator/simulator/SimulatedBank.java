@@ -48,6 +48,11 @@ final class SimulatedBank {
         return committed == 0 ? Position.START : applied.get(committed - 1).position();
     }
 
+    /** As {@link #stored}, one transaction before. */
+    Position storedBefore() {
+        return committed <= 1 ? Position.START : applied.get(committed - 2).position();
+    }
+
     /** Stands for everything that is committed and its order. */
     long fingerprint() {
         return committed == 0 ? 0 : applied.get(committed - 1).fingerprint();

@@ -142,6 +142,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     private boolean primaryHere;
     private boolean online;
     private boolean announced;
+    private boolean hasDelivered;
 
     /** Whether the database may hold what was committed before a majority had it. */
     private boolean mayBeAhead;
@@ -167,7 +168,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         this.core = new ReplicaCore(host.name, random.nextLong(), cluster.begins, this);
         this.lastRequest = random.nextLong() >>> 2;
         this.bank = host.bank;
-        this.stored = bank.stored();
+        this.stored = cluster.flaw == Flaw.STORES_POSITION_AFTERWARDS ? bank.storedBefore() : bank.stored();
         this.group = cluster.open(host.name, this);
     }
 
@@ -440,6 +441,10 @@ final class SimulatedReplica implements GroupListener, Effects {
     /** Asks for a transaction's outcome; there may be no answer. */
     void close(TransactionId id, long since, Consumer<Outcome> asker) {
         later(random.nextLong(1_000_000), "close", () -> {
+            if (cluster.flaw == Flaw.TELLS_OUTCOME_WITHOUT_ORDER) {
+                asker.accept(bank.holds(id) ? Outcome.COMMITTED : Outcome.ABORTED);
+                return;
+            }
             long request = ++lastRequest;
             closing.put(request, asker);
             try {
@@ -458,7 +463,12 @@ final class SimulatedReplica implements GroupListener, Effects {
             return;
         }
         tellDecided();
+        boolean isFirst = !hasDelivered;
+        hasDelivered = true;
         last = message.position();
+        if (isFirst && host.checkpoint != null && cluster.flaw == Flaw.SKIPS_ONE_AFTER_RESTART) {
+            return;
+        }
         tell(() -> cluster.witness.delivered(host.name, message));
         if (!checkStored(message.position())) {
             return;
@@ -518,6 +528,7 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     /** False if the database is of no use any more. */
     private boolean checkStored(Position position) {
+        storedFound |= cluster.flaw == Flaw.IGNORES_WHERE_ITS_DATABASE_ENDS;
         boolean isBefore = position.index() < stored.index() && position.term() <= stored.term();
         if (storedFound || isBefore) {
             return true;
