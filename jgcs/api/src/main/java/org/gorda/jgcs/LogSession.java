@@ -14,8 +14,9 @@ public interface LogSession {
 
     /**
      * Whether this member, while it leads, delivers what its own log holds as durably as the group's configuration demands, without waiting for a
-     * majority. Such a delivery is not uniform (an optimistic one: Pedone, Schiper 1998): if this member ends to lead before a majority has it, others may be ordered in its place, of
-     * which {@link GroupListener#onGap} tells, here or after a restart. Off at first; nothing is taken back when it is turned off.
+     * majority. Such a delivery is not uniform (an optimistic one: Pedone, Schiper 1998): if this member ends to lead before a majority has it, others
+     * may be ordered in its place, of which {@link GroupListener#onGap} tells, here or after a restart. Here, nothing can be sent any more then: the
+     * group is to be left and opened anew. Off at first; nothing is taken back when it is turned off.
      */
     void deliverAhead(boolean ahead);
 

@@ -73,8 +73,8 @@ final class Lags {
         known.shown = shown;
         known.lag = 0;
         for (Replica other : replicas.values()) {
-            if (nowNanos - other.heardNanos
-                    <= SILENCE.toNanos()) { // what an asynchronous primary alone had may be lost with it
+            // Of who is silent, nothing counts: what an asynchronous primary alone had may be lost with it.
+            if (nowNanos - other.heardNanos <= SILENCE.toNanos()) {
                 known.lag = Math.max(known.lag, other.shown - shown);
             }
         }

@@ -394,9 +394,10 @@ public final class Member implements Effects {
     }
 
     private void forward(MemberId leader) {
+        // Its user may have answered from what another leader has nothing of: that will be decided, or all is
+        // abandoned.
         if (host.shownIndex() > core.commitIndex()) {
-            return; // its user may have answered from what another leader has nothing of: that will be decided, or all
-            // is abandoned
+            return;
         }
         long delivered = outbox.deliveredSequence();
         while (!inFlight.isEmpty() && inFlight.getFirst() <= delivered) {
