@@ -131,6 +131,11 @@ public final class ReplicaGroup implements AutoCloseable {
         return replicas;
     }
 
+    /** Each replica's address for the others, in the order of {@link #replicas}. */
+    public List<String> members() {
+        return members;
+    }
+
     /** By which clients reach the group. */
     public String url() {
         return "jdbc:gorda://" + replicas.stream().map(ReplicaProcess::service).collect(Collectors.joining(",")) + "/"

@@ -21,6 +21,7 @@ public final class ReplicaProcess {
     private final String service;
     private final String embeddedUrl;
     private final List<String> command;
+    private List<String> javaOptions = List.of();
     private @Nullable Process process;
 
     ReplicaProcess(String name, Path directory, String service, String embeddedUrl, List<String> command) {
@@ -51,9 +52,16 @@ public final class ReplicaProcess {
         return embeddedUrl;
     }
 
+    /** What Java is to be started with besides, from the next start on. */
+    public void javaOptions(List<String> options) {
+        javaOptions = List.copyOf(options);
+    }
+
     /** Starts it; its output goes to a file in its directory. */
     public void start() {
-        start(command);
+        List<String> line = new ArrayList<>(command);
+        line.addAll(1, javaOptions);
+        start(line);
     }
 
     /** As {@link #start}, on a disk that has no room for files of more than so many bytes. */
@@ -123,18 +131,35 @@ public final class ReplicaProcess {
     }
 
     private void signal(String signal) {
-        List<String> kill = new ArrayList<>(List.of("kill", "-" + signal, Long.toString(pid())));
+        run("kill", "-" + signal, Long.toString(pid()));
+    }
+
+    private static void run(String... command) {
+        List<String> line = List.of(command);
         try {
-            int status = new ProcessBuilder(kill).inheritIO().start().waitFor();
+            int status = new ProcessBuilder(line).inheritIO().start().waitFor();
             if (status != 0) {
-                throw new BenchException(kill + " ended with " + status);
+                throw new BenchException(line + " ended with " + status);
             }
         } catch (IOException e) {
-            throw new BenchException(kill + " cannot be run: " + e, e);
+            throw new BenchException(line + " cannot be run: " + e, e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new BenchException("interrupted", e);
         }
+    }
+
+    /**
+     * From now on no file of its process can grow beyond a size, as if the disk were full; needs Linux.
+     *
+     * @param bytes {@link Long#MAX_VALUE} to have no limit any more
+     */
+    public void limitFiles(long bytes) {
+        run(
+                "prlimit",
+                "--pid",
+                Long.toString(pid()),
+                "--fsize=" + (bytes == Long.MAX_VALUE ? "unlimited" : bytes) + ":");
     }
 
     /** Ends it in order; kills it if that takes too long. */
@@ -165,7 +190,7 @@ public final class ReplicaProcess {
     void requireAlive() {
         if (!isAlive()) {
             throw new BenchException(
-                    name + " has ended with status " + process().exitValue() + ":\n" + lastLines());
+                    name + " has ended with status " + process().exitValue() + ":\n" + lastLines(LOG_LINES_SHOWN));
         }
     }
 
@@ -178,10 +203,11 @@ public final class ReplicaProcess {
         }
     }
 
-    private String lastLines() {
+    /** The end of what it wrote. */
+    public String lastLines(int count) {
         try (Stream<String> lines = Files.lines(log())) {
             List<String> all = lines.toList();
-            return String.join("\n", all.subList(Math.max(0, all.size() - LOG_LINES_SHOWN), all.size()));
+            return String.join("\n", all.subList(Math.max(0, all.size() - count), all.size()));
         } catch (IOException e) {
             return log() + " cannot be read: " + e;
         }

@@ -16,6 +16,7 @@ import picocli.CommandLine.TypeConversionException;
         version = "gorda 0.1.0-SNAPSHOT",
         subcommands = {
             DemoCommand.class,
+            TortureCommand.class,
             StatusCommand.class,
             VerifyCommand.class,
             MemberCommand.class,

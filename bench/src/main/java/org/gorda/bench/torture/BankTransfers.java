@@ -1,0 +1,214 @@
+package org.gorda.bench.torture;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+
+/** Money that goes from account to account: none is made, and each transfer is there with what it has moved. Thread-safe. */
+final class BankTransfers implements Workload {
+
+    private static final int ACCOUNTS = 16;
+    private static final long OPENING_BALANCE = 1_000;
+    private static final int AMOUNT_MAX = 20;
+
+    private final Function<SplittableRandom, Isolation> isolation;
+    private final AtomicLong lastNumber = new AtomicLong();
+
+    /** @param isolation draws a transaction's level */
+    BankTransfers(Function<SplittableRandom, Isolation> isolation) {
+        this.isolation = isolation;
+    }
+
+    @Override
+    public String name() {
+        return "bank";
+    }
+
+    @Override
+    public List<String> schema() {
+        List<String> statements = new ArrayList<>(List.of(
+                "CREATE SCHEMA \"The Bank\"",
+                "CREATE TABLE \"The Bank\".\"Account\" (ID INTEGER NOT NULL PRIMARY KEY, \"Balance\" BIGINT NOT NULL)",
+                "CREATE TABLE \"The Bank\".\"Transfer\" (NUMBER BIGINT NOT NULL, SOURCE INTEGER NOT NULL REFERENCES"
+                        + " \"The Bank\".\"Account\", TARGET INTEGER NOT NULL REFERENCES \"The Bank\".\"Account\","
+                        + " AMOUNT BIGINT NOT NULL, PRIMARY KEY (SOURCE, NUMBER))"));
+        for (int account = 0; account < ACCOUNTS; account++) {
+            statements.add("INSERT INTO \"The Bank\".\"Account\" VALUES (" + account + ", " + OPENING_BALANCE + ")");
+        }
+        return statements;
+    }
+
+    @Override
+    public Operation next(SplittableRandom random) {
+        Isolation level = isolation.apply(random);
+        if (random.nextInt(4) == 0) {
+            return new Total(
+                    level == Isolation.READ_COMMITTED ? Isolation.REPEATABLE_READ : level, random.nextBoolean());
+        }
+        int source = random.nextInt(ACCOUNTS);
+        int target = (source + 1 + random.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
+        return new Transfer(level, lastNumber.incrementAndGet(), source, target, 1 + random.nextInt(AMOUNT_MAX));
+    }
+
+    /** Moves money. At READ COMMITTED the statements compute; else this client does, with what it has read. */
+    private static final class Transfer extends Operation {
+        private final long number;
+        private final int source;
+        private final int target;
+        private final long amount;
+
+        Transfer(Isolation isolation, long number, int source, int target, long amount) {
+            super(isolation, false);
+            this.number = number;
+            this.source = source;
+            this.target = target;
+            this.amount = amount;
+        }
+
+        @Override
+        void run(Connection connection) throws SQLException {
+            boolean first = source < target;
+            change(connection, first ? source : target, first ? -amount : amount);
+            change(connection, first ? target : source, first ? amount : -amount);
+            try (PreparedStatement insert =
+                    connection.prepareStatement("INSERT INTO \"The Bank\".\"Transfer\" VALUES (?, ?, ?, ?)")) {
+                insert.setLong(1, number);
+                insert.setInt(2, source);
+                insert.setInt(3, target);
+                insert.setLong(4, amount);
+                insert.executeUpdate();
+            }
+        }
+
+        private void change(Connection connection, int account, long by) throws SQLException {
+            boolean reads = isolation().keepsWhatItReads();
+            try (PreparedStatement update =
+                    connection.prepareStatement("UPDATE \"The Bank\".\"Account\" SET \"Balance\" = "
+                            + (reads ? "?" : "\"Balance\" + ?") + " WHERE ID = ?")) {
+                update.setLong(1, reads ? balance(connection, account) + by : by);
+                update.setInt(2, account);
+                update.executeUpdate();
+            }
+        }
+
+        private static long balance(Connection connection, int account) throws SQLException {
+            try (PreparedStatement select =
+                    connection.prepareStatement("SELECT \"Balance\" FROM \"The Bank\".\"Account\" WHERE ID = ?")) {
+                select.setInt(1, account);
+                try (ResultSet rows = select.executeQuery()) {
+                    rows.next();
+                    return rows.getLong(1);
+                }
+            }
+        }
+
+        @Override
+        String function() {
+            return "transfer";
+        }
+
+        @Override
+        String value(boolean ended) {
+            return "{:number " + number + ", :from " + source + ", :to " + target + ", :amount " + amount + "}";
+        }
+    }
+
+    /** Sums up all accounts. */
+    private static final class Total extends Operation {
+        private long total;
+
+        Total(Isolation isolation, boolean readOnly) {
+            super(isolation, readOnly);
+        }
+
+        @Override
+        void run(Connection connection) throws SQLException {
+            total = total(connection);
+        }
+
+        @Override
+        String function() {
+            return "total";
+        }
+
+        @Override
+        String value(boolean ended) {
+            return ended ? Long.toString(total) : "nil";
+        }
+    }
+
+    private static long total(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT SUM(\"Balance\") FROM \"The Bank\".\"Account\"")) {
+            rows.next();
+            return rows.getLong(1);
+        }
+    }
+
+    @Override
+    public void check(List<Recorded> history, Connection replica, Findings findings) throws SQLException {
+        long expected = ACCOUNTS * OPENING_BALANCE;
+        Map<Integer, Long> moved = new HashMap<>();
+        Set<Long> present = transfers(replica, moved);
+        for (Recorded recorded : history) {
+            if (recorded.operation() instanceof Total sum) {
+                if (recorded.outcome() == Outcome.OK && sum.total != expected) {
+                    findings.add("read skew", "a sum of all accounts was " + sum.total + " instead of " + expected);
+                }
+            } else if (recorded.operation() instanceof Transfer transfer) {
+                boolean there = present.remove(transfer.number);
+                if (recorded.outcome() == Outcome.OK && !there) {
+                    findings.add(Findings.LOST, "transfer " + transfer.value(true));
+                } else if (recorded.outcome() == Outcome.FAILED && there) {
+                    findings.add("resurrected", "refused, and there: transfer " + transfer.value(true));
+                }
+            }
+        }
+        present.forEach(number -> findings.add("from nowhere", "transfer " + number));
+        checkBalances(replica, moved, findings);
+        if (total(replica) != expected) {
+            findings.add("money made or lost", total(replica) + " instead of " + expected);
+        }
+    }
+
+    private static Set<Long> transfers(Connection replica, Map<Integer, Long> moved) throws SQLException {
+        Set<Long> numbers = new HashSet<>();
+        try (Statement statement = replica.createStatement();
+                ResultSet rows = statement.executeQuery(
+                        "SELECT NUMBER, SOURCE, TARGET, AMOUNT FROM \"The Bank\".\"Transfer\"")) {
+            while (rows.next()) {
+                numbers.add(rows.getLong(1));
+                moved.merge(rows.getInt(2), -rows.getLong(4), Long::sum);
+                moved.merge(rows.getInt(3), rows.getLong(4), Long::sum);
+            }
+        }
+        return numbers;
+    }
+
+    private static void checkBalances(Connection replica, Map<Integer, Long> moved, Findings findings)
+            throws SQLException {
+        try (Statement statement = replica.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT ID, \"Balance\" FROM \"The Bank\".\"Account\"")) {
+            while (rows.next()) {
+                long expected = OPENING_BALANCE + moved.getOrDefault(rows.getInt(1), 0L);
+                if (rows.getLong(2) != expected) {
+                    findings.add(
+                            "lost update",
+                            "account " + rows.getInt(1) + " has " + rows.getLong(2) + ", its transfers make "
+                                    + expected);
+                }
+            }
+        }
+    }
+}

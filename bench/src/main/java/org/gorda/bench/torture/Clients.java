@@ -1,0 +1,220 @@
+package org.gorda.bench.torture;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import org.gorda.bench.BenchException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Clients that execute transactions of several workloads one after the other, each on a connection that a HikariCP pool gives it, and
+ * write down what they are told. Started and ended by one thread.
+ */
+final class Clients implements AutoCloseable {
+
+    private static final Duration CONNECTION_WAIT = Duration.ofSeconds(10);
+    private static final Duration LOAD_WAIT = Duration.ofSeconds(60);
+    private static final Duration PAUSE_WITHOUT_CONNECTION = Duration.ofMillis(100);
+    private static final long THINK_NANOS_MAX = TimeUnit.MILLISECONDS.toNanos(10);
+    private static final String OUTCOME_UNKNOWN = "08007";
+
+    /** A workload and how many of all transactions are of it, in percent. */
+    record Share(Workload workload, int percent) {}
+
+    private final List<Share> shares;
+    private final HikariDataSource pool;
+    private final Timeline timeline = new Timeline();
+    private final List<Client> clients = new ArrayList<>();
+    private long beginNanos;
+    private volatile boolean stopping;
+
+    Clients(String url, int count, long seed, List<Share> shares) {
+        this.shares = shares;
+        HikariConfig config = new HikariConfig();
+        config.setJdbcUrl(url);
+        config.setMaximumPoolSize(count);
+        config.setAutoCommit(false);
+        config.setConnectionTimeout(LOAD_WAIT.toMillis());
+        config.setExceptionOverrideClassName("org.gorda.jdbc.HikariExceptionOverride");
+        config.setPoolName("torture");
+        pool = new HikariDataSource(config);
+        for (int number = 0; number < count; number++) {
+            clients.add(new Client(number, count, new SplittableRandom(seed * 31 + number)));
+        }
+    }
+
+    /** Makes the tables, and starts all. */
+    void start() {
+        try (Connection connection = pool.getConnection();
+                Statement statement = connection.createStatement()) {
+            for (Share share : shares) {
+                for (String line : share.workload().schema()) {
+                    statement.execute(line);
+                }
+                connection.commit();
+            }
+        } catch (SQLException e) {
+            throw new BenchException(
+                    "the tables cannot be made: SQLSTATE " + e.getSQLState() + ": " + e.getMessage(), e);
+        }
+        pool.getHikariConfigMXBean().setConnectionTimeout(CONNECTION_WAIT.toMillis());
+        beginNanos = System.nanoTime();
+        clients.forEach(Client::start);
+    }
+
+    Timeline timeline() {
+        return timeline;
+    }
+
+    /** How many transactions clients have committed so far, each. */
+    List<Long> committed() {
+        return clients.stream().map(client -> client.committed.get()).toList();
+    }
+
+    /**
+     * Ends all; who does not end is stuck.
+     *
+     * @throws BenchException if a client breaks down
+     */
+    void stop(Duration wait, Findings findings) {
+        stopping = true;
+        long end = System.nanoTime() + wait.toNanos();
+        for (Client client : clients) {
+            client.awaitEnd(end, findings);
+        }
+    }
+
+    /** What clients of a workload wrote down, in the order of the beginnings. After the end. */
+    List<Recorded> history(Workload workload) {
+        return clients.stream()
+                .flatMap(client -> client.history.stream())
+                .filter(recorded -> recorded.workload().equals(workload.name()))
+                .sorted((a, b) -> Long.compare(a.begunNanos(), b.begunNanos()))
+                .toList();
+    }
+
+    @Override
+    public void close() {
+        stopping = true;
+        pool.close();
+    }
+
+    /** One of them. */
+    private final class Client {
+        private final Thread thread;
+        private final SplittableRandom random;
+        private final int count;
+        private final List<Recorded> history = new ArrayList<>();
+        private final AtomicLong committed = new AtomicLong();
+        private int process;
+        private volatile @Nullable Throwable broken;
+
+        Client(int number, int count, SplittableRandom random) {
+            this.process = number;
+            this.count = count;
+            this.random = random;
+            thread = new Thread(this::run, "client-" + number);
+            thread.setDaemon(true);
+        }
+
+        void start() {
+            thread.start();
+        }
+
+        void awaitEnd(long endNanos, Findings findings) {
+            try {
+                thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime())));
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new BenchException("interrupted while the clients were ending", e);
+            }
+            if (thread.isAlive()) {
+                findings.add(
+                        Findings.STUCK,
+                        thread.getName() + " does not come back from "
+                                + Arrays.stream(thread.getStackTrace())
+                                        .limit(12)
+                                        .toList());
+            }
+            Throwable cause = broken;
+            if (cause != null) {
+                throw new BenchException(thread.getName() + " broke down: " + cause, cause);
+            }
+        }
+
+        private void run() {
+            try {
+                while (!stopping) {
+                    execute();
+                    LockSupport.parkNanos(random.nextLong(THINK_NANOS_MAX));
+                }
+            } catch (RuntimeException e) {
+                broken = e;
+            }
+        }
+
+        private Workload workload() {
+            int dice = random.nextInt(shares.stream().mapToInt(Share::percent).sum());
+            for (Share share : shares) {
+                dice -= share.percent();
+                if (dice < 0) {
+                    return share.workload();
+                }
+            }
+            throw new AssertionError("shares of " + shares);
+        }
+
+        private void execute() {
+            Workload workload = workload();
+            Operation operation = workload.next(random);
+            boolean[] begun = {false};
+            try (Connection connection = pool.getConnection()) {
+                connection.setTransactionIsolation(operation.isolation().jdbc());
+                connection.setReadOnly(operation.readOnly());
+                begun[0] = true;
+                execute(workload, operation, connection);
+            } catch (SQLException e) {
+                if (!begun[0]) {
+                    timeline.noConnection();
+                    LockSupport.parkNanos(PAUSE_WITHOUT_CONNECTION.toNanos());
+                }
+            }
+        }
+
+        private void execute(Workload workload, Operation operation, Connection connection) throws SQLException {
+            long begun = System.nanoTime();
+            try {
+                operation.run(connection);
+                connection.commit();
+                record(workload, operation, begun, Outcome.OK, null);
+                committed.incrementAndGet();
+            } catch (SQLException e) {
+                String state = String.valueOf(e.getSQLState());
+                boolean unknown = state.equals(OUTCOME_UNKNOWN);
+                record(workload, operation, begun, unknown ? Outcome.UNKNOWN : Outcome.FAILED, state);
+                process += unknown ? count : 0;
+                if (!connection.isClosed()) {
+                    connection.rollback();
+                }
+            }
+        }
+
+        private void record(
+                Workload workload, Operation operation, long begun, Outcome outcome, @Nullable String state) {
+            long now = System.nanoTime();
+            timeline.ended(outcome, now - begun);
+            history.add(new Recorded(
+                    workload.name(), operation, process, begun - beginNanos, now - beginNanos, outcome, state));
+        }
+    }
+}

@@ -1,0 +1,383 @@
+package org.gorda.bench.torture;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.gorda.bench.BenchException;
+import org.gorda.bench.ReplicaGroup;
+import org.gorda.bench.ReplicaProcess;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.node.NodeClient;
+import org.gorda.replicator.node.NodeStatus;
+import org.gorda.replicator.node.ReplicaContent;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs replica processes under faults and under the load of clients that write down what they are told; then heals everything, and
+ * compares that with what the replicas hold.
+ *
+ * @param duration of the load, 10 s to 2 h: histories are kept in memory
+ * @param seed of the faults and of what the clients do; where threads and processes meet, each run is another one
+ * @param replicas how many processes, 1 to 9
+ * @param clients how many at once
+ * @param protocol by its name; not the asynchronous one, whose promise is another one
+ * @param durability by its name
+ * @param faults which kinds, by name
+ * @param isolation of all transactions; null for a mixture
+ * @param directory where the replicas keep everything
+ * @param report where histories and the page go
+ */
+public record Torture(
+        Duration duration,
+        long seed,
+        int replicas,
+        int clients,
+        String protocol,
+        String durability,
+        Set<String> faults,
+        @Nullable Isolation isolation,
+        Path directory,
+        Path report) {
+
+    private static final Duration SHORTEST = Duration.ofSeconds(10);
+    private static final Duration LONGEST = Duration.ofHours(2);
+    private static final Duration START_WAIT = Duration.ofMinutes(2);
+    private static final Duration HEAL_WAIT = Duration.ofMinutes(5);
+    private static final Duration END_WAIT = Duration.ofMinutes(2);
+    private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final int TELL_EVERY_SECONDS = 5;
+
+    /** Of each seed one: how much log is kept decides whether who was away receives the log or the database. */
+    private static final List<String> LOG_RETAINED = List.of("1GB", "4MB", "1MB");
+
+    /**
+     * What came of it; the names are those of the JSON that {@code gorda torture --json} ends with. Immutable.
+     *
+     * @param verdict "OK", or "FAILED" if anything was found
+     * @param operations transactions that clients have begun
+     * @param faults how many there were
+     * @param lost what was acknowledged and is missing
+     * @param duplicated what is there more than once, or was given to two
+     * @param diverged replicas that hold something else than the first
+     * @param anomalies all else that no order of the transactions explains
+     * @param unknown transactions whose clients could not be told what became of them
+     * @param findings how much of what was found
+     * @param history the folder of the histories
+     */
+    public record Result(
+            String verdict,
+            String protocol,
+            String durability,
+            int replicas,
+            long seed,
+            double seconds,
+            long operations,
+            long committed,
+            long failed,
+            int faults,
+            Map<String, Integer> faultsByKind,
+            long lost,
+            long duplicated,
+            long diverged,
+            long anomalies,
+            long unknown,
+            long longestSilenceMs,
+            Map<String, Long> findings,
+            String history,
+            String page) {
+
+        /** Whether nothing was found. */
+        public boolean ok() {
+            return verdict.equals("OK");
+        }
+    }
+
+    public Torture {
+        if (duration.compareTo(SHORTEST) < 0 || duration.compareTo(LONGEST) > 0) {
+            throw new BenchException("duration is " + duration.toSeconds() + " s but must be " + SHORTEST.toSeconds()
+                    + " s to " + LONGEST.toHours() + " h");
+        }
+        if (protocol.equals(ReplicationProtocol.ASYNCHRONOUS.key())) {
+            throw new BenchException("protocol asynchronous may lose what it has acknowledged: use primary-backup or"
+                    + " certification, which may not");
+        }
+        faults = Set.copyOf(faults);
+    }
+
+    /** Runs it. */
+    public Result run(Consumer<String> progress) {
+        FaultPlan plan = FaultPlan.of(seed, duration, replicas, faults);
+        Map<String, String> settings = new LinkedHashMap<>();
+        settings.put("protocol", protocol);
+        settings.put("durability", durability);
+        settings.put("log-retain-bytes", LOG_RETAINED.get((int) Math.floorMod(seed, (long) LOG_RETAINED.size())));
+        try (ReplicaGroup group = ReplicaGroup.of(replicas, directory, settings);
+                Links links = new Links(ports(group))) {
+            // Who interrupts it finds no processes left behind.
+            Runtime.getRuntime().addShutdownHook(new Thread(group::close, "end-of-torture"));
+            for (int replica = 0; replica < replicas; replica++) {
+                group.replicas().get(replica).javaOptions(links.javaOptions(replica));
+            }
+            progress.accept(String.format(
+                    "%d replicas of one Derby database, each its own process, in %s; %s, durability %s, seed %d, %d faults",
+                    replicas,
+                    directory,
+                    protocol,
+                    durability,
+                    seed,
+                    plan.faults().size()));
+            group.start();
+            group.awaitOnline(START_WAIT, progress);
+            return new Run(group, links, plan, progress).run();
+        }
+    }
+
+    private static List<List<Integer>> ports(ReplicaGroup group) {
+        List<List<Integer>> ports = new ArrayList<>();
+        for (int replica = 0; replica < group.replicas().size(); replica++) {
+            ports.add(List.of(
+                    port(group.members().get(replica)),
+                    port(group.replicas().get(replica).service())));
+        }
+        return ports;
+    }
+
+    private static int port(String address) {
+        return Integer.parseInt(address.substring(address.lastIndexOf(':') + 1));
+    }
+
+    /** One run of it. Confined to one thread. */
+    private final class Run {
+        private final ReplicaGroup group;
+        private final FaultInjector injector;
+        private final Consumer<String> progress;
+        private final Findings findings = new Findings();
+        private final List<Clients.Share> shares;
+        private final Clients load;
+        private final List<Recorded> all = new ArrayList<>();
+
+        Run(ReplicaGroup group, Links links, FaultPlan plan, Consumer<String> progress) {
+            this.group = group;
+            this.progress = progress;
+            this.injector = new FaultInjector(plan, group.replicas(), links, findings, progress);
+            Function<SplittableRandom, Isolation> level = Torture.this::level;
+            this.shares = List.of(
+                    new Clients.Share(new ListAppend(level), 50),
+                    new Clients.Share(new BankTransfers(level), 25),
+                    new Clients.Share(new SkewPairs(), 10),
+                    new Clients.Share(new UniqueNames(level), 15));
+            this.load = new Clients(group.url(), clients, seed, shares);
+        }
+
+        Result run() {
+            try (load) {
+                load.start();
+                long begin = System.nanoTime();
+                Thread clock = new Thread(() -> tell(begin), "torture-clock");
+                clock.setDaemon(true);
+                clock.start();
+                injector.run();
+                while (System.nanoTime() - begin < duration.toNanos()) {
+                    injector.watch();
+                    LockSupport.parkNanos(POLL_NANOS);
+                }
+                heal();
+                load.stop(END_WAIT, findings);
+                clock.interrupt();
+                join(clock);
+                compare();
+                return result();
+            }
+        }
+
+        private void tell(long begin) {
+            for (int second = 1; !Thread.currentThread().isInterrupted(); second++) {
+                long next = begin + TimeUnit.SECONDS.toNanos(second);
+                while (System.nanoTime() < next && !Thread.currentThread().isInterrupted()) {
+                    LockSupport.parkNanos(next - System.nanoTime());
+                }
+                Timeline.Second now = load.timeline().endSecond();
+                if (second % TELL_EVERY_SECONDS == 0) {
+                    progress.accept(String.format(
+                            Locale.ROOT,
+                            "%4d s %,8d/s   refused %,d/s   p99 %s ms",
+                            second,
+                            now.committed(),
+                            now.failed(),
+                            now.p99Ms() == null ? "-" : String.format(Locale.ROOT, "%.1f", now.p99Ms())));
+                }
+            }
+        }
+
+        private static void join(Thread thread) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new BenchException("interrupted", e);
+            }
+        }
+
+        /** All faults are over: all replicas must have everything soon, and each client must be able to commit. */
+        private void heal() {
+            progress.accept("  healed    all faults are over");
+            long begin = System.nanoTime();
+            try {
+                group.awaitOnline(HEAL_WAIT, progress);
+            } catch (BenchException e) {
+                injector.watch();
+                findings.add(Findings.STUCK, String.valueOf(e.getMessage()));
+                return;
+            }
+            List<Long> before = load.committed();
+            while (!haveAllCommitted(before)) {
+                injector.watch();
+                if (System.nanoTime() - begin > HEAL_WAIT.toNanos()) {
+                    findings.add(
+                            Findings.STUCK,
+                            "not all clients could commit again: " + before + " before, " + load.committed()
+                                    + " after");
+                    return;
+                }
+                LockSupport.parkNanos(POLL_NANOS);
+            }
+        }
+
+        private boolean haveAllCommitted(List<Long> before) {
+            List<Long> now = load.committed();
+            for (int client = 0; client < now.size(); client++) {
+                if (now.get(client) <= before.get(client)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+
+        private void compare() {
+            HistoryFiles files = new HistoryFiles(created(report));
+            for (Clients.Share share : shares) {
+                List<Recorded> history = load.history(share.workload());
+                files.edn(share.workload().name(), history);
+                all.addAll(history);
+            }
+            if (findings.count(Findings.STUCK) > 0) {
+                return; // There is nobody to compare with.
+            }
+            NodeClient.Comparison comparison = group.verify(HEAL_WAIT);
+            comparison.missing().forEach((member, why) -> findings.add(Findings.STUCK, member + ": " + why));
+            List<ReplicaContent> contents = comparison.replicas();
+            for (ReplicaContent content : contents) {
+                if (!content.tables().equals(contents.get(0).tables())) {
+                    findings.add(
+                            Findings.DIVERGED,
+                            content.replica() + " has " + content.tables() + ", "
+                                    + contents.get(0).replica() + " has "
+                                    + contents.get(0).tables());
+                }
+            }
+            if (comparison.missing().isEmpty() && !comparison.identical() && findings.count(Findings.DIVERGED) == 0) {
+                findings.add("damaged", contents.toString());
+            }
+            progress.accept("identical   " + (comparison.identical() ? "yes" : "NO"));
+            ReplicaProcess any = group.replicas().get(0);
+            NodeStatus status =
+                    group.status(any).orElseThrow(() -> new BenchException(any.name() + " does not answer any more"));
+            try (Connection connection = DriverManager.getConnection(status.clients())) {
+                for (Clients.Share share : shares) {
+                    check(share.workload(), connection, files);
+                }
+            } catch (SQLException e) {
+                throw new BenchException(any.name() + " cannot be read: " + e.getMessage(), e);
+            }
+        }
+
+        private void check(Workload workload, Connection replica, HistoryFiles files) throws SQLException {
+            List<Recorded> history = load.history(workload);
+            workload.check(history, replica, findings);
+            if (workload instanceof ListAppend) {
+                files.dbcop(workload.name(), history, ListAppend.lists(replica));
+                files.porcupine(workload.name(), history);
+            }
+        }
+
+        private long count(Outcome outcome) {
+            return all.stream()
+                    .filter(recorded -> recorded.outcome() == outcome)
+                    .count();
+        }
+
+        private long longestSilenceMs() {
+            long[] ends = all.stream()
+                    .filter(recorded -> recorded.outcome() == Outcome.OK)
+                    .mapToLong(Recorded::endedNanos)
+                    .sorted()
+                    .toArray();
+            long longest = 0;
+            for (int i = 1; i < ends.length; i++) {
+                longest = Math.max(longest, ends[i] - ends[i - 1]);
+            }
+            return TimeUnit.NANOSECONDS.toMillis(longest);
+        }
+
+        private Result result() {
+            findings.lines().forEach(line -> progress.accept("  FOUND     " + line));
+            Map<String, Integer> byKind = new TreeMap<>();
+            injector.done().forEach(done -> byKind.merge(done.fault().kind().family(), 1, Integer::sum));
+            Path page = report.resolve("index.html");
+            Result result = new Result(
+                    findings.isEmpty() && count(Outcome.OK) > 0 ? "OK" : "FAILED",
+                    protocol,
+                    durability,
+                    replicas,
+                    seed,
+                    duration.toMillis() / 1e3,
+                    all.size(),
+                    count(Outcome.OK),
+                    count(Outcome.FAILED),
+                    injector.done().size(),
+                    byKind,
+                    findings.count(Findings.LOST),
+                    findings.count(Findings.DUPLICATED),
+                    findings.count(Findings.DIVERGED),
+                    findings.anomalies(),
+                    count(Outcome.UNKNOWN),
+                    longestSilenceMs(),
+                    findings.counts(),
+                    report.toString(),
+                    page.toString());
+            TorturePage.write(page, result, load.timeline().seconds(), injector.done(), findings.lines());
+            return result;
+        }
+    }
+
+    private Isolation level(SplittableRandom random) {
+        List<Isolation> levels = Arrays.asList(Isolation.values());
+        return isolation == null ? levels.get(random.nextInt(levels.size())) : isolation;
+    }
+
+    private static Path created(Path directory) {
+        try {
+            return Files.createDirectories(directory);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+package org.gorda.bench.torture;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.gorda.bench.torture.ListTransaction.Append;
+import org.gorda.bench.torture.ListTransaction.Read;
+import org.gorda.bench.torture.ListTransaction.Step;
+import org.junit.jupiter.api.Test;
+
+/** Histories made by hand, each with the anomaly that its name says, or none. */
+class ListCheckerTest {
+
+    private static final String SNAPSHOT = "not snapshot isolation (G-single, G-nonadjacent)";
+    private static final String SERIAL = "not serializable (G2)";
+
+    private final List<Recorded> history = new ArrayList<>();
+
+    private void transaction(Isolation isolation, Outcome outcome, Step... steps) {
+        int number = history.size();
+        history.add(new Recorded(
+                "list-append",
+                new ListTransaction(isolation, false, List.of(steps)),
+                number,
+                number,
+                number + 1L,
+                outcome,
+                outcome == Outcome.OK ? null : "40001"));
+    }
+
+    private void ok(Isolation isolation, Step... steps) {
+        transaction(isolation, Outcome.OK, steps);
+    }
+
+    private static Step append(int key, int value) {
+        return new Append(key, value);
+    }
+
+    private static Step read(int key, int... seen) {
+        Read read = new Read(key, false);
+        read.seen = seen;
+        return read;
+    }
+
+    private Map<String, Long> found(Map<Integer, int[]> lists) {
+        Findings findings = new Findings();
+        new ListChecker(history, lists, findings).check();
+        return findings.counts();
+    }
+
+    private static int[] list(int... elements) {
+        return elements;
+    }
+
+    @Test
+    void aSerialHistoryIsFine() {
+        ok(Isolation.SERIALIZABLE, append(1, 1), read(1, 1));
+        ok(Isolation.SERIALIZABLE, read(1, 1), append(1, 2), read(1, 1, 2), append(2, 3));
+        ok(Isolation.READ_COMMITTED, read(1, 1), read(1, 1, 2), read(2, 3));
+        transaction(Isolation.SERIALIZABLE, Outcome.FAILED, append(1, 4), read(7, 9));
+        transaction(Isolation.SERIALIZABLE, Outcome.UNKNOWN, append(1, 5));
+        transaction(Isolation.SERIALIZABLE, Outcome.UNKNOWN, append(1, 6), append(3, 7));
+
+        assertThat(found(Map.of(1, list(1, 2, 6), 2, list(3), 3, list(7)))).isEmpty();
+    }
+
+    @Test
+    void whatWasAcknowledgedAndIsMissingIsLost() {
+        ok(Isolation.SERIALIZABLE, append(1, 1));
+        ok(Isolation.SERIALIZABLE, append(1, 2), append(2, 3));
+
+        assertThat(found(Map.of(1, list(1), 2, list(3)))).containsOnly(Map.entry(Findings.LOST, 1L));
+    }
+
+    @Test
+    void whatIsThereTwiceIsDuplicated() {
+        ok(Isolation.SERIALIZABLE, append(1, 1));
+
+        assertThat(found(Map.of(1, list(1, 1)))).containsOnly(Map.entry(Findings.DUPLICATED, 1L));
+    }
+
+    @Test
+    void whatWasRefusedAndIsThereIsResurrected() {
+        transaction(Isolation.SERIALIZABLE, Outcome.FAILED, append(1, 1));
+
+        assertThat(found(Map.of(1, list(1)))).containsOnly(Map.entry("resurrected", 1L));
+    }
+
+    @Test
+    void ofWhatIsUnknownHalfIsTooLittle() {
+        transaction(Isolation.SERIALIZABLE, Outcome.UNKNOWN, append(1, 1), append(2, 2));
+
+        assertThat(found(Map.of(1, list(1)))).containsOnly(Map.entry("half of a transaction", 1L));
+    }
+
+    @Test
+    void whatNobodyAppendedIsFromNowhere() {
+        assertThat(found(Map.of(1, list(1)))).containsOnly(Map.entry("from nowhere", 1L));
+    }
+
+    @Test
+    void whoReadsWhatWasRolledBackIsFound() {
+        transaction(Isolation.SERIALIZABLE, Outcome.FAILED, append(1, 1));
+        ok(Isolation.READ_COMMITTED, read(1, 1));
+
+        assertThat(found(Map.of())).containsOnly(Map.entry("G1a aborted read", 1L));
+    }
+
+    @Test
+    void whoReadsTheMiddleOfATransactionIsFound() {
+        ok(Isolation.SERIALIZABLE, append(1, 1), append(1, 2));
+        ok(Isolation.READ_COMMITTED, read(1, 1));
+
+        assertThat(found(Map.of(1, list(1, 2)))).containsKey("G1b intermediate read");
+    }
+
+    @Test
+    void whoReadsAnotherOrderThanThatOfTheEndIsFound() {
+        ok(Isolation.SERIALIZABLE, append(1, 1));
+        ok(Isolation.SERIALIZABLE, append(1, 2));
+        ok(Isolation.READ_COMMITTED, read(1, 2));
+
+        assertThat(found(Map.of(1, list(1, 2)))).containsOnly(Map.entry("incompatible order", 1L));
+    }
+
+    @Test
+    void whoDoesNotSeeItsOwnIsFound() {
+        ok(Isolation.READ_COMMITTED, append(1, 1), read(1));
+
+        assertThat(found(Map.of(1, list(1)))).containsOnly(Map.entry("does not see its own", 1L));
+    }
+
+    @Test
+    void whatIsReadTwiceStaysAsTheLevelPromises() {
+        ok(Isolation.SERIALIZABLE, append(1, 1));
+        ok(Isolation.READ_COMMITTED, read(1), read(1, 1));
+        assertThat(found(Map.of(1, list(1)))).isEmpty();
+
+        ok(Isolation.REPEATABLE_READ, read(1), read(1, 1));
+        assertThat(found(Map.of(1, list(1)))).containsKey("non-repeatable read");
+        history.remove(2);
+
+        ok(Isolation.READ_COMMITTED, read(1, 1), read(1));
+        assertThat(found(Map.of(1, list(1)))).containsOnly(Map.entry("non-monotonic read", 1L));
+    }
+
+    @Test
+    void twoThatHaveReadEachOthersWritesAreFound() {
+        ok(Isolation.READ_COMMITTED, append(1, 1), read(2, 2));
+        ok(Isolation.READ_COMMITTED, append(2, 2), read(1, 1));
+
+        assertThat(found(Map.of(1, list(1), 2, list(2)))).containsKey("G1c");
+    }
+
+    @Test
+    void aLostUpdateIsFoundWhereTheLevelForbidsIt() {
+        ok(Isolation.REPEATABLE_READ, read(1), append(1, 1));
+        ok(Isolation.REPEATABLE_READ, read(1), append(1, 2));
+
+        assertThat(found(Map.of(1, list(1, 2)))).containsOnly(Map.entry(SNAPSHOT, 1L));
+
+        history.clear();
+        ok(Isolation.READ_COMMITTED, read(1), append(1, 1));
+        ok(Isolation.READ_COMMITTED, read(1), append(1, 2));
+
+        assertThat(found(Map.of(1, list(1, 2)))).isEmpty();
+    }
+
+    @Test
+    void readSkewIsFound() {
+        ok(Isolation.READ_COMMITTED, append(1, 1), append(2, 2));
+        ok(Isolation.REPEATABLE_READ, read(1), read(2, 2));
+
+        assertThat(found(Map.of(1, list(1), 2, list(2)))).containsOnly(Map.entry(SNAPSHOT, 1L));
+    }
+
+    @Test
+    void aLongForkIsFound() {
+        ok(Isolation.REPEATABLE_READ, append(1, 1));
+        ok(Isolation.REPEATABLE_READ, append(2, 2));
+        ok(Isolation.REPEATABLE_READ, read(1, 1), read(2));
+        ok(Isolation.REPEATABLE_READ, read(1), read(2, 2));
+
+        assertThat(found(Map.of(1, list(1), 2, list(2)))).containsOnly(Map.entry(SNAPSHOT, 1L));
+    }
+
+    @Test
+    void writeSkewIsFoundOfSerializableTransactionsOnly() {
+        ok(Isolation.SERIALIZABLE, read(1), append(2, 2));
+        ok(Isolation.SERIALIZABLE, read(2), append(1, 1));
+
+        assertThat(found(Map.of(1, list(1), 2, list(2)))).containsOnly(Map.entry(SERIAL, 1L));
+
+        history.set(1, atRepeatableRead(history.get(1)));
+
+        assertThat(found(Map.of(1, list(1), 2, list(2)))).isEmpty();
+    }
+
+    private static Recorded atRepeatableRead(Recorded recorded) {
+        ListTransaction transaction = (ListTransaction) recorded.operation();
+        return new Recorded(
+                recorded.workload(),
+                new ListTransaction(Isolation.REPEATABLE_READ, false, transaction.steps()),
+                recorded.process(),
+                recorded.begunNanos(),
+                recorded.endedNanos(),
+                recorded.outcome(),
+                recorded.state());
+    }
+}
