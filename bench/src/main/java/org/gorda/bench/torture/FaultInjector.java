@@ -21,6 +21,9 @@ final class FaultInjector {
     private static final int FLAP_MILLIS = 250;
     private static final int LINES_SHOWN = 8;
 
+    /** So long after there is room again a replica may still notice that there was none. */
+    private static final int AFTER_FULL_MILLIS = 15_000;
+
     /** What was done. Immutable. */
     record Done(Fault fault, double fromSeconds, double toSeconds) {}
 
@@ -35,7 +38,7 @@ final class FaultInjector {
             new PriorityQueue<>(Comparator.comparingLong(Step::atMillis).thenComparingInt(Step::number));
     private final List<Done> done = new ArrayList<>();
     private final BitSet down = new BitSet();
-    private final BitSet full = new BitSet();
+    private final long[] mayEndUntilMillis;
     private int lastNumber;
     private long beginNanos;
 
@@ -43,6 +46,7 @@ final class FaultInjector {
             FaultPlan plan, List<ReplicaProcess> replicas, Links links, Findings findings, Consumer<String> progress) {
         this.plan = plan;
         this.replicas = replicas;
+        this.mayEndUntilMillis = new long[replicas.size()];
         this.links = links;
         this.findings = findings;
         this.progress = progress;
@@ -82,10 +86,12 @@ final class FaultInjector {
             ReplicaProcess replica = replicas.get(number);
             if (!down.get(number) && !replica.isAlive()) {
                 down.set(number);
-                if (!full.get(number)) {
+                if (mayEndUntilMillis[number] < millis()) {
                     String words = replica.lastLines(LINES_SHOWN);
                     findings.add(Findings.ENDED, replica.name() + " after " + millis() + " ms: " + words);
                     progress.accept("  ENDED     " + replica.name() + " by itself: " + words);
+                }
+                if (mayEndUntilMillis[number] < Long.MAX_VALUE) {
                     start(number);
                 }
             }
@@ -107,7 +113,7 @@ final class FaultInjector {
             case SLOW -> delay(fault, fault.delayMillis());
             case DISK_FULL ->
                 fault.victims().forEach(victim -> {
-                    full.set(victim);
+                    mayEndUntilMillis[victim] = Long.MAX_VALUE;
                     replicas.get(victim).limitFiles(fault.fileBytesMax());
                 });
         }
@@ -140,7 +146,7 @@ final class FaultInjector {
     /** Who has met its limit has stopped, or is about to. */
     private void makeRoom(int victim) {
         watch();
-        full.clear(victim);
+        mayEndUntilMillis[victim] = millis() + AFTER_FULL_MILLIS;
         if (down.get(victim)) {
             start(victim);
         } else {

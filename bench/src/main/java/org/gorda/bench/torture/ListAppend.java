@@ -5,6 +5,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -59,6 +60,10 @@ final class ListAppend implements Workload {
         int count = 1 + random.nextInt(STEPS_MAX);
         for (int i = 0; i < count; i++) {
             steps.add(reads || random.nextBoolean() ? read(random) : append(random));
+        }
+        if (random.nextInt(4) > 0) {
+            // In the same order as others, as applications do to have few deadlocks.
+            steps.sort(Comparator.comparingInt(step -> step.key));
         }
         return new ListTransaction(isolation.apply(random), reads && random.nextBoolean(), steps);
     }

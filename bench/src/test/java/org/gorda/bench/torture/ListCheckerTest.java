@@ -139,8 +139,11 @@ class ListCheckerTest {
         assertThat(found(Map.of(1, list(1)))).isEmpty();
 
         ok(Isolation.REPEATABLE_READ, read(1), read(1, 1));
+        assertThat(found(Map.of(1, list(1)))).as("a phantom").isEmpty();
+
+        ok(Isolation.SERIALIZABLE, read(1), read(1, 1));
         assertThat(found(Map.of(1, list(1)))).containsKey("non-repeatable read");
-        history.remove(2);
+        history.remove(3);
 
         ok(Isolation.READ_COMMITTED, read(1, 1), read(1));
         assertThat(found(Map.of(1, list(1)))).containsOnly(Map.entry("non-monotonic read", 1L));
@@ -156,34 +159,49 @@ class ListCheckerTest {
 
     @Test
     void aLostUpdateIsFoundWhereTheLevelForbidsIt() {
-        ok(Isolation.REPEATABLE_READ, read(1), append(1, 1));
-        ok(Isolation.REPEATABLE_READ, read(1), append(1, 2));
+        ok(Isolation.REPEATABLE_READ, append(1, 1));
+        ok(Isolation.REPEATABLE_READ, read(1, 1), append(1, 2));
+        ok(Isolation.REPEATABLE_READ, read(1, 1), append(1, 3));
 
-        assertThat(found(Map.of(1, list(1, 2)))).containsOnly(Map.entry(SNAPSHOT, 1L));
+        assertThat(found(Map.of(1, list(1, 2, 3)))).containsOnly(Map.entry(SNAPSHOT, 1L));
 
         history.clear();
-        ok(Isolation.READ_COMMITTED, read(1), append(1, 1));
-        ok(Isolation.READ_COMMITTED, read(1), append(1, 2));
+        ok(Isolation.REPEATABLE_READ, append(1, 1));
+        ok(Isolation.READ_COMMITTED, read(1, 1), append(1, 2));
+        ok(Isolation.READ_COMMITTED, read(1, 1), append(1, 3));
 
-        assertThat(found(Map.of(1, list(1, 2)))).isEmpty();
+        assertThat(found(Map.of(1, list(1, 2, 3)))).isEmpty();
     }
 
     @Test
     void readSkewIsFound() {
-        ok(Isolation.READ_COMMITTED, append(1, 1), append(2, 2));
-        ok(Isolation.REPEATABLE_READ, read(1), read(2, 2));
+        ok(Isolation.READ_COMMITTED, append(1, 1));
+        ok(Isolation.READ_COMMITTED, append(1, 2), append(2, 3));
+        ok(Isolation.REPEATABLE_READ, read(1, 1), read(2, 3));
 
-        assertThat(found(Map.of(1, list(1), 2, list(2)))).containsOnly(Map.entry(SNAPSHOT, 1L));
+        assertThat(found(Map.of(1, list(1, 2), 2, list(3)))).containsOnly(Map.entry(SNAPSHOT, 1L));
     }
 
     @Test
     void aLongForkIsFound() {
-        ok(Isolation.REPEATABLE_READ, append(1, 1));
-        ok(Isolation.REPEATABLE_READ, append(2, 2));
-        ok(Isolation.REPEATABLE_READ, read(1, 1), read(2));
-        ok(Isolation.REPEATABLE_READ, read(1), read(2, 2));
+        ok(Isolation.REPEATABLE_READ, append(1, 1), append(2, 2));
+        ok(Isolation.REPEATABLE_READ, append(1, 3));
+        ok(Isolation.REPEATABLE_READ, append(2, 4));
+        ok(Isolation.REPEATABLE_READ, read(1, 1, 3), read(2, 2));
+        ok(Isolation.REPEATABLE_READ, read(1, 1), read(2, 2, 4));
 
-        assertThat(found(Map.of(1, list(1), 2, list(2)))).containsOnly(Map.entry(SNAPSHOT, 1L));
+        assertThat(found(Map.of(1, list(1, 3), 2, list(2, 4)))).containsOnly(Map.entry(SNAPSHOT, 1L));
+    }
+
+    /** Rows that come into what was read are possible at this level. */
+    @Test
+    void thatARowWasNotThereIsNotKeptAtRepeatableRead() {
+        ok(Isolation.READ_COMMITTED, append(1, 1), append(2, 2));
+        ok(Isolation.REPEATABLE_READ, read(1), read(2, 2));
+        assertThat(found(Map.of(1, list(1), 2, list(2)))).isEmpty();
+
+        ok(Isolation.SERIALIZABLE, read(1), read(2, 2));
+        assertThat(found(Map.of(1, list(1), 2, list(2)))).containsKey(SNAPSHOT);
     }
 
     @Test

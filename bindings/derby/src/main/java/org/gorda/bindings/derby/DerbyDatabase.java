@@ -25,12 +25,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.derby.drda.NetworkServerControl;
 import org.apache.derby.iapi.services.context.ContextManager;
 import org.apache.derby.iapi.services.context.ContextService;
+import org.apache.derby.iapi.services.property.PropertyUtil;
 import org.apache.derby.iapi.sql.PreparedStatement;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SequenceDescriptor;
 import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
 import org.apache.derby.impl.jdbc.EmbedConnection;
 import org.apache.derby.shared.common.error.StandardException;
+import org.apache.derby.shared.common.reference.Property;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -52,6 +54,7 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     private static final Logger LOG = LoggerFactory.getLogger(DerbyDatabase.class);
     private static final int SERVER_START_TRIES = 200;
+    private static final int DEADLOCK_SECONDS = 1;
 
     /** Room in front of each write set for what the meta level sends before it. */
     private static final int HEADROOM_BYTES = 128;
@@ -144,9 +147,26 @@ final class DerbyDatabase implements ReflectedDatabase {
                     "MODIFIES SQL DATA",
                     "commitAs");
             createRoutine(statement, "FUNCTION GORDA.POSITION () RETURNS BIGINT", "NO SQL", "position");
+            lookForDeadlocksSoon(statement);
             createRoutine(statement, "PROCEDURE GORDA.AWAIT_POSITION (POSITION BIGINT)", "NO SQL", "awaitPosition");
         }
         internal.commit();
+    }
+
+    /**
+     * Derby looks for deadlocks when somebody has waited for 20 s, unless told otherwise, and meanwhile whoever needs what those in it
+     * have waits, too. Who has set that keeps it.
+     */
+    private static void lookForDeadlocksSoon(Statement statement) throws SQLException {
+        try (ResultSet set = statement.executeQuery(
+                "VALUES SYSCS_UTIL.SYSCS_GET_DATABASE_PROPERTY('" + Property.DEADLOCK_TIMEOUT + "')")) {
+            if ((set.next() && set.getString(1) != null)
+                    || PropertyUtil.getSystemProperty(Property.DEADLOCK_TIMEOUT) != null) {
+                return;
+            }
+        }
+        statement.execute("CALL SYSCS_UTIL.SYSCS_SET_DATABASE_PROPERTY('" + Property.DEADLOCK_TIMEOUT + "', '"
+                + DEADLOCK_SECONDS + "')");
     }
 
     private static void createRoutine(Statement statement, String declaration, String sql, String method)

@@ -344,7 +344,9 @@ public final class PriorityLockFactory implements LockFactory {
 
     private void rollBackFor(ReflectedConnection blocker, long waitedNanos, Supplier<@Nullable RowKey> changes) {
         LocalTransaction open = blocker.localTransaction();
-        if (open == null && waitedNanos < readGraceNanos) {
+        // Who only reads and waits, waits for somebody who writes, and who cannot commit before what is ordered goes
+        // on.
+        if (open == null && waitedNanos < readGraceNanos && !blocker.isWaiting()) {
             return;
         }
         LocalCommit suspended = open == null ? null : open.commit();

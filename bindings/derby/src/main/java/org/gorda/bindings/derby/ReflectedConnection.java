@@ -1006,6 +1006,13 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
+    /** Whether the client's thread waits for a lock, or for what its replica or others do. */
+    boolean isWaiting() {
+        synchronized (waitGuard) {
+            return waiting != null;
+        }
+    }
+
     /** Wakes the client's thread if it waits for a lock. */
     void interruptWait() {
         synchronized (waitGuard) {

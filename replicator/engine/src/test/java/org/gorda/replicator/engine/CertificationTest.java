@@ -525,6 +525,76 @@ class CertificationTest {
         assertThat(number(1, "SELECT N FROM T")).isEqualTo(3);
     }
 
+    /** It has read what the delivery needs, and waits for one that cannot commit before the delivery goes on: no grace can help. */
+    @Test
+    void whoOnlyReadsAndWaitsMakesWayAtOnce() throws Exception {
+        cluster.replica(1).close();
+        cluster.start(
+                1,
+                builder -> builder.protocol(ReplicationProtocol.CERTIFICATION).readGrace(Duration.ofMinutes(2)));
+        cluster.awaitOnline();
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "INSERT INTO T VALUES (1, 1), (2, 1)");
+        awaitEverywhere();
+        try (Connection writer = cluster.connect(1);
+                Statement change = writer.createStatement();
+                Connection reader = cluster.connect(1);
+                Statement select = reader.createStatement()) {
+            writer.setAutoCommit(false);
+            change.executeUpdate("UPDATE T SET N = 2 WHERE ID = 2");
+            reader.setAutoCommit(false);
+            reader.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            assertThat(number(select, "SELECT N FROM T WHERE ID = 1")).isEqualTo(1);
+            execute(0, "UPDATE T SET N = 3 WHERE ID = 1");
+            long begin = System.nanoTime();
+            assertThatThrownBy(() -> number(select, "SELECT N FROM T WHERE ID = 2"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"))
+                    .hasMessageContaining("needed a lock that this one held");
+            reader.rollback();
+            writer.commit();
+            awaitEverywhere();
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(20));
+        }
+        cluster.assertIdentical();
+    }
+
+    /** Nobody who waits for them has to wait for long; Derby alone looks for them after 20 s. */
+    @Test
+    void clientsOfOneReplicaThatWaitForEachOtherAreSetFreeSoon() throws Exception {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "INSERT INTO T VALUES (1, 1), (2, 1)");
+        try (Connection one = cluster.connect(0);
+                Statement first = one.createStatement();
+                Connection other = cluster.connect(0);
+                Statement second = other.createStatement()) {
+            one.setAutoCommit(false);
+            other.setAutoCommit(false);
+            first.executeUpdate("UPDATE T SET N = 2 WHERE ID = 1");
+            second.executeUpdate("UPDATE T SET N = 2 WHERE ID = 2");
+            Future<Boolean> wins = clients.submit(() -> wins(one, first, 2));
+            Future<Boolean> alsoWins = clients.submit(() -> wins(other, second, 1));
+            assertThat(List.of(wins.get(10, TimeUnit.SECONDS), alsoWins.get(10, TimeUnit.SECONDS)))
+                    .containsExactlyInAnyOrder(true, false);
+        }
+    }
+
+    private static boolean wins(Connection connection, Statement statement, int row) throws SQLException {
+        try {
+            statement.executeUpdate("UPDATE T SET N = 3 WHERE ID = " + row);
+            connection.commit();
+            return true;
+        } catch (SQLException e) {
+            assertThat(e.getSQLState()).isEqualTo("40001");
+            connection.rollback();
+            return false;
+        }
+    }
+
     /** Of one table, on one replica and on several. None knows of the others, and each finds what those before it did. */
     @Test
     void schemaChangesAtOnceWaitForEachOther() throws Exception {
@@ -720,6 +790,13 @@ class CertificationTest {
                     bookings == 3
                             ? "DELETE FROM BOOKINGS WHERE ROOM = " + room
                             : "INSERT INTO BOOKINGS VALUES (" + id + ", " + room + ")");
+        }
+    }
+
+    private static long number(Statement statement, String query) throws SQLException {
+        try (ResultSet row = statement.executeQuery(query)) {
+            row.next();
+            return row.getLong(1);
         }
     }
 
