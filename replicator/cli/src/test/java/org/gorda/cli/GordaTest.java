@@ -196,8 +196,8 @@ final class GordaTest {
 
     @Test
     void allCommandsHaveHelp() throws Exception {
-        for (String command :
-                List.of("demo", "node", "status", "verify", "conflicts", "check", "sql", "bench", "simulate")) {
+        for (String command : List.of(
+                "demo", "node", "status", "verify", "conflicts", "check", "sql", "bench", "simulate", "torture")) {
             GordaRun help = gorda(command, "--help");
             assertThat(help.status()).isZero();
             assertThat(help.out()).contains("Usage: gorda " + command);
@@ -209,7 +209,12 @@ final class GordaTest {
         GordaRun first = gorda("simulate", "--seeds", "3", "--from", "7", "--json");
         assertThat(first.status()).as(first.err()).isZero();
         assertThat(first.lastLine().get("seeds").getAsInt()).isEqualTo(3);
-        assertThat(first.lastLine().get("acknowledged").getAsLong()).isPositive();
+        assertThat(first.lastLine().get("failures").getAsInt()).isZero();
+        for (String positive : List.of("acknowledged", "faults", "simulated_hours", "seeds_per_s")) {
+            assertThat(first.lastLine().get(positive).getAsDouble())
+                    .as(positive)
+                    .isPositive();
+        }
         assertThat(gorda("simulate", "--seeds", "3", "--from", "7", "--json").err())
                 .isEqualTo(first.err());
     }
@@ -230,6 +235,11 @@ final class GordaTest {
                 "node --self 127.0.0.1:1 | 1 | database is not set",
                 "node --config nosuch.yaml | 1 | nosuch.yaml",
                 "sql --url jdbc:gorda:derby:x;durabilty=group SELECT | 1 | did you mean 'durability'",
+                "torture --duration 5s | 1 | duration is 5 s but must be 10 s to 2 h",
+                "torture --faults kill,flood | 1 | there is no fault 'flood': use kill,pause,partition,slow,disk-full",
+                "torture --protocol asynchronous | 1 | may lose what it has acknowledged",
+                "torture --replicas 0 | 1 | replicas is 0",
+                "simulate --seeds 0 | 1 | --seeds is 0",
                 "bench tpcb --url jdbc:none --scale 0 | 1 | scale is 0",
                 "bench apply --clients 0 | 1 | clients is 0",
                 "node --databse x | 2 | --database",

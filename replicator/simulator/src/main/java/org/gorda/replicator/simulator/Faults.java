@@ -2,7 +2,9 @@ package org.gorda.replicator.simulator;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SortedMap;
 import java.util.SplittableRandom;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Service;
@@ -36,10 +38,15 @@ final class Faults {
 
     private final SimulatedCluster cluster;
     private final SimulatedNetwork network;
-    private final SplittableRandom random;
+    private final SplittableRandom when;
     private final SplittableRandom protocolRandom;
 
+    /** Of the fault that is struck now: that one is left out does not change what the others are. */
+    private SplittableRandom random;
+
+    private final SortedMap<Integer, String> struck = new TreeMap<>();
     private boolean membershipChanging;
+    private int lastFault;
     int partitions;
     int amnesias;
     int membershipChanges;
@@ -47,7 +54,8 @@ final class Faults {
     Faults(SimulatedCluster cluster) {
         this.cluster = cluster;
         this.network = cluster.protocol.network();
-        this.random = cluster.simulation.random("faults");
+        this.when = cluster.simulation.random("faults");
+        this.random = when.split();
         this.protocolRandom = cluster.simulation.random("protocols");
     }
 
@@ -86,15 +94,25 @@ final class Faults {
     }
 
     private void next() {
-        after(BETWEEN_NANOS_MAX, "fault", () -> {
+        cluster.simulation.schedule(when.nextLong(BETWEEN_NANOS_MAX), "fault", () -> {
             if (cluster.chaos) {
+                random = when.split();
                 SimulatedHost host = cluster.anyHost(random);
                 Kind kind = Kind.values()[random.nextInt(Kind.values().length)];
-                cluster.simulation.note(kind + " " + host.name);
-                strike(kind, host);
+                if (!cluster.scenario.without().contains(++lastFault)) {
+                    cluster.simulation.note(kind + " " + host.name);
+                    struck.put(
+                            lastFault, "at " + cluster.simulation.now() / 1_000_000 + " ms " + kind + " " + host.name);
+                    strike(kind, host);
+                }
                 next();
             }
         });
+    }
+
+    /** What was done so far, by number. */
+    SortedMap<Integer, String> struck() {
+        return struck;
     }
 
     private void after(long nanosMax, String what, Runnable action) {

@@ -56,8 +56,12 @@ final class SimulatedClient {
     /** Goes on until the cluster is calm. */
     void run() {
         cluster.simulation.schedule(random.nextLong(THINK_NANOS_MAX), "client", () -> {
-            if (cluster.chaos) {
-                begin(this::run);
+            if (cluster.chaos && cluster.lastTransaction < cluster.scenario.last()) {
+                if (++cluster.lastTransaction < cluster.scenario.first()) {
+                    run();
+                } else {
+                    begin(this::run);
+                }
             }
         });
     }

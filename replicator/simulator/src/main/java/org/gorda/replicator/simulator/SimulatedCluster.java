@@ -26,9 +26,10 @@ import org.jspecify.annotations.Nullable;
 /** All machines and clients of a run, and how the run is configured, which the seed decides. Confined to one thread. */
 final class SimulatedCluster {
 
-    private static final int CLIENTS = 4;
     private static final int SPARES = 1;
+    private static final List<Integer> SIZES = List.of(1, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 6, 7);
 
+    final Scenario scenario;
     final Simulation simulation;
     final SimulatedProtocol protocol;
     final Witness witness;
@@ -53,18 +54,24 @@ final class SimulatedCluster {
     final long commitTimeoutNanos;
     final long tellDurableEvery;
     final long logRetained;
+    final Duration electionTimeout;
 
     boolean chaos = true;
     int crashes;
     int transfers;
     int inDoubt;
 
+    /** Of those that clients begin while there are faults, by number. */
+    int lastTransaction;
+
     /** Their places in the order. */
     final Set<Long> protocolChanges = new HashSet<>();
 
     private final SortedSet<MemberId> members = new TreeSet<>();
 
-    SimulatedCluster(long seed, Flaw flaw, ReplicationProtocol begins) {
+    SimulatedCluster(Scenario scenario, Flaw flaw, ReplicationProtocol begins) {
+        long seed = scenario.seed();
+        this.scenario = scenario;
         this.simulation = new Simulation(seed);
         this.protocol = new SimulatedProtocol(simulation);
         this.witness = new Witness(simulation);
@@ -77,8 +84,12 @@ final class SimulatedCluster {
         durability = random.nextInt(3) == 0 ? Service.Durability.SYNCED : Service.Durability.WRITTEN;
         commitTimeoutNanos = random.nextInt(3) == 0 ? 20_000_000 + random.nextLong(400_000_000) : 2_500_000_000L;
         tellDurableEvery = 1L + random.nextInt(100);
-        logRetained = random.nextBoolean() ? 0 : random.nextInt(300);
-        int count = List.of(1, 2, 3, 3, 3, 3, 4, 5, 5).get(random.nextInt(9));
+        int drawn = SIZES.get(random.nextInt(SIZES.size()));
+        int count = Math.min(drawn, scenario.replicasMax());
+        // In a quarter of the runs what is usually ample is scarce.
+        boolean scarce = random.nextInt(4) == 0;
+        electionTimeout = Duration.ofMillis(scarce ? 300 : 1_000);
+        logRetained = scarce || random.nextBoolean() ? 0 : random.nextInt(300);
         for (int i = 0; i < count + SPARES; i++) {
             MemberId name = new MemberId("m" + i + ":7800");
             hosts.put(name, new SimulatedHost(this, name));
@@ -87,7 +98,7 @@ final class SimulatedCluster {
                 members.add(name);
             }
         }
-        for (int i = 0; i < CLIENTS; i++) {
+        for (int i = 0; i < scenario.clients(); i++) {
             clients.add(new SimulatedClient(this, i));
         }
     }
@@ -101,7 +112,7 @@ final class SimulatedCluster {
         GroupConfiguration configuration = GroupConfiguration.builder("simulated", name, Path.of("unused"))
                 .members(formed)
                 .durability(durability)
-                .electionTimeout(Duration.ofSeconds(1))
+                .electionTimeout(electionTimeout)
                 .sendBytesMax(64 << 10)
                 .build();
         return protocol.open(configuration, protocol.offers(configuration), listener);

@@ -16,6 +16,7 @@ import java.time.Duration;
  * @param protocolChanges how often the group changed its protocol
  * @param lost transactions that an asynchronous primary told their clients were committed, and that were lost with it
  * @param epochs how often a primary was proclaimed
+ * @param faults how many were drawn
  * @param crashes how often a replica's process was killed or failed
  * @param partitions how often links were cut
  * @param amnesias how often a disk lost something that it had acknowledged
@@ -35,6 +36,7 @@ public record SimulationResult(
         int protocolChanges,
         int lost,
         int epochs,
+        int faults,
         int crashes,
         int partitions,
         int amnesias,

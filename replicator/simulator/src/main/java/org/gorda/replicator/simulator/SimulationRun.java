@@ -20,25 +20,23 @@ public final class SimulationRun {
     private static final Duration SETTLING = Duration.ofMinutes(2);
     private static final long RECONCILING_NANOS = 1_000_000_000L;
 
-    private final long seed;
     private final SimulatedCluster cluster;
     private final Simulation simulation;
     private final Faults faults;
 
-    private SimulationRun(long seed, Flaw flaw, ReplicationProtocol begins) {
-        this.seed = seed;
-        this.cluster = new SimulatedCluster(seed, flaw, begins);
+    private SimulationRun(Scenario scenario, Flaw flaw, ReplicationProtocol begins) {
+        this.cluster = new SimulatedCluster(scenario, flaw, begins);
         this.simulation = cluster.simulation;
         this.faults = new Faults(cluster);
     }
 
     /**
-     * Runs what the seed stands for, in this thread.
+     * Runs a scenario, in this thread.
      *
      * @throws ViolationError if anything happened that never may; it names the seed and how to see it again
      */
-    public static SimulationResult run(long seed) {
-        return run(seed, Flaw.NONE, protocol(seed));
+    public static SimulationResult run(Scenario scenario) {
+        return run(scenario, Flaw.NONE, protocol(scenario.seed()));
     }
 
     /** What the group begins with that the seed stands for. */
@@ -49,8 +47,8 @@ public final class SimulationRun {
         return seed % 8 == 3 ? ReplicationProtocol.ASYNCHRONOUS : ReplicationProtocol.PRIMARY_BACKUP;
     }
 
-    static SimulationResult run(long seed, Flaw flaw, ReplicationProtocol begins) {
-        return new SimulationRun(seed, flaw, begins).run();
+    static SimulationResult run(Scenario scenario, Flaw flaw, ReplicationProtocol begins) {
+        return new SimulationRun(scenario, flaw, begins).run();
     }
 
     private SimulationResult run() {
@@ -74,7 +72,12 @@ public final class SimulationRun {
             }
         }
         if (isBroken()) {
-            throw new ViolationError(seed, simulation.broken());
+            throw new ViolationError(
+                    cluster.scenario,
+                    simulation.broken(),
+                    faults.struck(),
+                    cluster.formed.size(),
+                    cluster.lastTransaction);
         }
         return result();
     }
@@ -103,7 +106,7 @@ public final class SimulationRun {
     private SimulationResult result() {
         Witness witness = cluster.witness;
         return new SimulationResult(
-                seed,
+                cluster.scenario.seed(),
                 simulation.hash(),
                 Duration.ofNanos(simulation.now()),
                 cluster.formed.size(),
@@ -115,6 +118,7 @@ public final class SimulationRun {
                 cluster.protocolChanges.size(),
                 witness.lost(),
                 witness.epochs(),
+                faults.struck().size(),
                 cluster.crashes,
                 faults.partitions,
                 faults.amnesias,

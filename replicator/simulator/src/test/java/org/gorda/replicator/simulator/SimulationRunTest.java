@@ -1,6 +1,7 @@
 package org.gorda.replicator.simulator;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -30,7 +31,7 @@ class SimulationRunTest {
         int protocolChanges = 0;
         int lost = 0;
         for (long seed = first; seed < first + count; seed++) {
-            SimulationResult result = SimulationRun.run(seed);
+            SimulationResult result = SimulationRun.run(Scenario.of(seed));
             acknowledged += result.acknowledged();
             crashes += result.crashes();
             protocolChanges += result.protocolChanges();
@@ -55,15 +56,42 @@ class SimulationRunTest {
     @ValueSource(longs = {490, 1399, 1502, 26507, 1553})
     void seedsThatOnceFoundSomethingFindNothing(long seed) {
         for (ReplicationProtocol begins : EnumSet.complementOf(EnumSet.of(ReplicationProtocol.LOOPBACK))) {
-            assertThat(SimulationRun.run(seed, Flaw.NONE, begins).acknowledged())
+            assertThat(SimulationRun.run(Scenario.of(seed), Flaw.NONE, begins).acknowledged())
                     .isPositive();
         }
+    }
+
+    /** What is left is what the mistake needs, and it is found again by the command that is printed. */
+    @Test
+    void aScenarioIsMadeSmaller() {
+        Flaw flaw = Flaw.SKIPS_ONE_AFTER_RESTART;
+        long seed = 1;
+        ViolationError found = null;
+        while (found == null) {
+            try {
+                SimulationRun.run(Scenario.of(seed), flaw, SimulationRun.protocol(seed));
+                seed++;
+            } catch (ViolationError e) {
+                found = e;
+            }
+        }
+        ViolationError smallest = new Shrinker(found, flaw).shrink();
+
+        assertThat(smallest.faults()).hasSizeLessThan(found.faults().size()).hasSizeLessThanOrEqualTo(3);
+        assertThat(smallest.transactions()).isLessThan(found.transactions() / 4);
+        assertThat(smallest).hasMessageContaining(smallest.scenario().command());
+        assertThatThrownBy(() -> SimulationRun.run(
+                        smallest.scenario(),
+                        flaw,
+                        SimulationRun.protocol(smallest.scenario().seed())))
+                .hasMessage(smallest.getMessage());
+        System.out.println(smallest.getMessage());
     }
 
     @Test
     void theSameSeedGivesTheSameEvents() {
         for (long seed = 1; seed <= 5; seed++) {
-            assertThat(SimulationRun.run(seed)).isEqualTo(SimulationRun.run(seed));
+            assertThat(SimulationRun.run(Scenario.of(seed))).isEqualTo(SimulationRun.run(Scenario.of(seed)));
         }
     }
 
@@ -78,7 +106,7 @@ class SimulationRunTest {
         ViolationError found = null;
         for (long seed = 1; seed <= seeds && found == null; seed++) {
             try {
-                SimulationRun.run(seed, flaw, SimulationRun.protocol(seed));
+                SimulationRun.run(Scenario.of(seed), flaw, SimulationRun.protocol(seed));
             } catch (ViolationError e) {
                 found = e;
             }
@@ -86,7 +114,8 @@ class SimulationRunTest {
         assertThat(found)
                 .as("%s within %d seeds", flaw, seeds)
                 .isNotNull()
-                .hasMessageContaining("./gorda simulate --seeds 1 --from " + found.seed());
-        System.out.printf("%s: seed %d of at most %d%n", flaw, found.seed(), seeds);
+                .hasMessageContaining(
+                        "./gorda simulate --seed " + found.scenario().seed());
+        System.out.printf("%s: seed %d of at most %d%n", flaw, found.scenario().seed(), seeds);
     }
 }
