@@ -8,6 +8,7 @@ import java.util.PriorityQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.torture.Fault.Kind;
 

@@ -22,6 +22,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.gorda.bench.BenchException;
+import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.replicator.core.ReplicationProtocol;
@@ -130,12 +131,9 @@ public record Torture(
         settings.put("durability", durability);
         settings.put("log-retain-bytes", LOG_RETAINED.get((int) Math.floorMod(seed, (long) LOG_RETAINED.size())));
         try (ReplicaGroup group = ReplicaGroup.of(replicas, directory, settings);
-                Links links = new Links(ports(group))) {
+                Links links = Links.between(group)) {
             // Who interrupts it finds no processes left behind.
             Runtime.getRuntime().addShutdownHook(new Thread(group::close, "end-of-torture"));
-            for (int replica = 0; replica < replicas; replica++) {
-                group.replicas().get(replica).javaOptions(links.javaOptions(replica));
-            }
             progress.accept(String.format(
                     "%d replicas of one Derby database, each its own process, in %s; %s, durability %s, seed %d, %d faults",
                     replicas,
@@ -148,20 +146,6 @@ public record Torture(
             group.awaitOnline(START_WAIT, progress);
             return new Run(group, links, plan, progress).run();
         }
-    }
-
-    private static List<List<Integer>> ports(ReplicaGroup group) {
-        List<List<Integer>> ports = new ArrayList<>();
-        for (int replica = 0; replica < group.replicas().size(); replica++) {
-            ports.add(List.of(
-                    port(group.members().get(replica)),
-                    port(group.replicas().get(replica).service())));
-        }
-        return ports;
-    }
-
-    private static int port(String address) {
-        return Integer.parseInt(address.substring(address.lastIndexOf(':') + 1));
     }
 
     /** One run of it. Confined to one thread. */

@@ -1,4 +1,4 @@
-package org.gorda.bench.torture;
+package org.gorda.bench;
 
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -9,6 +9,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -23,7 +24,7 @@ import org.slf4j.LoggerFactory;
  * which Java takes from the process's properties, and which can hold back, delay and reset what it passes on. No privileges are
  * needed, and the replicas' code knows nothing of it. Thread-safe.
  */
-final class Links implements AutoCloseable {
+public final class Links implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Links.class);
     private static final int BUFFER_BYTES = 64 << 10;
@@ -40,8 +41,27 @@ final class Links implements AutoCloseable {
     private final Set<Relay> relays = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
 
+    /** Those between a group's replicas, which must not have been started yet. */
+    public static Links between(ReplicaGroup group) {
+        List<List<Integer>> ports = new ArrayList<>();
+        for (int replica = 0; replica < group.replicas().size(); replica++) {
+            ports.add(List.of(
+                    port(group.members().get(replica)),
+                    port(group.replicas().get(replica).service())));
+        }
+        Links links = new Links(ports);
+        for (int replica = 0; replica < group.replicas().size(); replica++) {
+            group.replicas().get(replica).javaOptions(links.javaOptions(replica));
+        }
+        return links;
+    }
+
+    private static int port(String address) {
+        return Integer.parseInt(address.substring(address.lastIndexOf(':') + 1));
+    }
+
     /** @param ports of each replica, on which others may connect to it */
-    Links(List<List<Integer>> ports) {
+    private Links(List<List<Integer>> ports) {
         int count = ports.size();
         replicaByPort = new ConcurrentHashMap<>();
         proxies = new ServerSocket[count];
@@ -61,7 +81,7 @@ final class Links implements AutoCloseable {
     }
 
     /** What the replica's process is to be started with. */
-    List<String> javaOptions(int replica) {
+    private List<String> javaOptions(int replica) {
         return List.of(
                 "-DsocksProxyHost=127.0.0.1",
                 "-DsocksProxyPort=" + proxies[replica].getLocalPort(),
@@ -70,19 +90,29 @@ final class Links implements AutoCloseable {
 
     // -------------------------------------------------------------------------------------------------- what is done
 
-    /** Whether what one replica sends to another is held back. */
-    synchronized void cut(int from, int to, boolean cuts) {
+    /** Whether what one replica sends to another is held back; replicas by number, from 0. */
+    public synchronized void cut(int from, int to, boolean cuts) {
         cut[from][to] = cuts;
         notifyAll();
     }
 
     /** By how much what one replica sends to another arrives later. */
-    synchronized void delay(int from, int to, int millis) {
+    public synchronized void delay(int from, int to, int millis) {
         delayMillis[from][to] = millis;
     }
 
+    /** Nothing is held back or delayed any more. */
+    public synchronized void heal() {
+        for (int from = 0; from < proxies.length; from++) {
+            for (int to = 0; to < proxies.length; to++) {
+                cut(from, to, false);
+                delay(from, to, 0);
+            }
+        }
+    }
+
     /** Ends all connections between two replicas. */
-    void reset(int one, int other) {
+    public void reset(int one, int other) {
         relays.stream()
                 .filter(relay -> relay.isBetween(one, other) || relay.isBetween(other, one))
                 .forEach(Relay::close);
