@@ -1,0 +1,117 @@
+package org.gorda.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.gson.JsonObject;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The command as its users run it, for a short while. */
+@Timeout(value = 6, unit = TimeUnit.MINUTES)
+final class TortureTest {
+
+    @TempDir
+    private Path directory;
+
+    private Path report() {
+        return directory.resolve("report");
+    }
+
+    private CompletableFuture<GordaRun> torture(String... more) {
+        List<String> arguments = new ArrayList<>(List.of(
+                "torture",
+                "--json",
+                "--dir",
+                directory.resolve("replicas").toString(),
+                "--report",
+                report().toString()));
+        arguments.addAll(List.of(more));
+        return CompletableFuture.supplyAsync(() -> {
+            try {
+                return GordaRun.in(directory, arguments.toArray(String[]::new));
+            } catch (Exception e) {
+                throw new AssertionError(e);
+            }
+        });
+    }
+
+    /** Seed 49's first half minute has kills, pauses, a partition, a slow link and a full disk. */
+    @Test
+    void nothingIsLostUnderFaultsAndTheHistoriesSaySo() throws Exception {
+        GordaRun run = torture("--duration", "30s", "--seed", "49").get();
+
+        assertThat(run.status()).as(run.err()).isZero();
+        JsonObject result = run.lastLine();
+        assertThat(result.get("verdict").getAsString()).isEqualTo("OK");
+        for (String none : List.of("lost", "duplicated", "diverged", "anomalies")) {
+            assertThat(result.get(none).getAsLong()).as(none).isZero();
+        }
+        assertThat(result.get("faults_by_kind").getAsJsonObject().keySet())
+                .containsExactlyInAnyOrder("kill", "pause", "partition", "slow", "disk-full");
+        assertThat(result.get("committed").getAsLong()).isPositive();
+        long operations = 0;
+        for (String workload : List.of("list-append", "bank", "skew", "unique")) {
+            List<String> lines = Files.readAllLines(report().resolve(workload + ".edn"));
+            assertThat(lines)
+                    .isNotEmpty()
+                    .allMatch(line -> line.matches("\\{:index \\d+, :type :(invoke|ok|fail|info), .*}"));
+            operations += lines.size() / 2;
+        }
+        assertThat(operations).isEqualTo(result.get("operations").getAsLong());
+        assertThat(report().resolve("list-append.hist"))
+                .content()
+                .contains("---")
+                .contains(":=");
+        assertThat(report().resolve("list-append.porcupine.jsonl")).content().contains("\"return\":");
+        assertThat(report().resolve("index.html"))
+                .content()
+                .contains("\"verdict\":\"OK\"")
+                .contains("uPlot");
+    }
+
+    /** Longer ones than Java tells of. */
+    private static String commandLine(ProcessHandle process) {
+        try {
+            return Files.readString(Path.of("/proc", Long.toString(process.pid()), "cmdline"));
+        } catch (IOException e) {
+            return ""; // it has just ended
+        }
+    }
+
+    @Test
+    void whoEndsByItselfIsNoticed() throws Exception {
+        CompletableFuture<GordaRun> running =
+                torture("--duration", "15s", "--seed", "1", "--protocol", "primary-backup", "--faults", "slow");
+        Awaitility.await("the load runs")
+                .atMost(4, TimeUnit.MINUTES)
+                .until(() -> Files.exists(directory.resolve("err"))
+                        && Files.readString(directory.resolve("err")).contains("  fault  "));
+        String database = directory.resolve("replicas/replica2").toString();
+        List<ProcessHandle> victims = ProcessHandle.current()
+                .descendants()
+                .filter(process -> commandLine(process).contains(database))
+                .toList();
+        assertThat(victims).hasSize(1).allMatch(ProcessHandle::destroyForcibly);
+        GordaRun run = running.get();
+
+        assertThat(run.status()).as(run.err()).isEqualTo(1);
+        assertThat(run.lastLine().get("verdict").getAsString()).isEqualTo("FAILED");
+        assertThat(run.lastLine()
+                        .get("findings")
+                        .getAsJsonObject()
+                        .get("ended by itself")
+                        .getAsInt())
+                .isEqualTo(1);
+        assertThat(run.lastLine().get("lost").getAsLong()).isZero();
+        assertThat(run.err()).contains("ENDED     replica 2 by itself").contains("THE PROOF FAILED");
+    }
+}
