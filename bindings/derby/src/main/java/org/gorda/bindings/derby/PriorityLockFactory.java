@@ -344,9 +344,7 @@ public final class PriorityLockFactory implements LockFactory {
 
     private void rollBackFor(ReflectedConnection blocker, long waitedNanos, Supplier<@Nullable RowKey> changes) {
         LocalTransaction open = blocker.localTransaction();
-        // Who only reads and waits, waits for somebody who writes, and who cannot commit before what is ordered goes
-        // on.
-        if (open == null && waitedNanos < readGraceNanos && !blocker.isWaiting()) {
+        if (open == null && waitedNanos < readGraceNanos && !waitsInVain(blocker, waitedNanos)) {
             return;
         }
         LocalCommit suspended = open == null ? null : open.commit();
@@ -361,13 +359,21 @@ public final class PriorityLockFactory implements LockFactory {
         }
     }
 
-    /** The connections that hold a lock on {@code ref} which does not go with the one wanted. */
+    /**
+     * Who only reads and waits, waits for somebody who writes, and who cannot commit before what is ordered goes on; or for others to
+     * keep up. For a moment it may count as waiting still that was woken just now.
+     */
+    private static boolean waitsInVain(ReflectedConnection reader, long waitedNanos) {
+        return waitedNanos >= TimeUnit.MILLISECONDS.toNanos(SLICE_MILLIS) && reader.isWaiting();
+    }
+
+    /** The connections that hold a lock on {@code ref} which does not go with the one wanted. Derby's table has who waits, too. */
     private List<ReflectedConnection> blockers(CompatibilitySpace space, Lockable ref, Object qualifier) {
         List<ReflectedConnection> found = new ArrayList<>();
         Enumeration<?> locks = derby.makeVirtualLockTable();
         while (locks.hasMoreElements()) {
             Latch lock = (Latch) locks.nextElement();
-            if (lock.getCompatabilitySpace() == space || !ref.equals(lock.getLockable())) {
+            if (lock.getCompatabilitySpace() == space || lock.getCount() == 0 || !ref.equals(lock.getLockable())) {
                 continue;
             }
             ReflectedConnection holder = connections.get(lock.getCompatabilitySpace());

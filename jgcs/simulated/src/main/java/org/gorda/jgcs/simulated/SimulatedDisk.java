@@ -93,6 +93,21 @@ public final class SimulatedDisk {
         incarnation = 0;
     }
 
+    /** A mistake, for tests of tests: in which term it was and for whom it has voted was never written. */
+    public void forgetVote() {
+        term = 0;
+        vote = null;
+    }
+
+    /** A mistake, for tests of tests: the log is lost, and what would show that is not. */
+    public void wipeUnnoticed() {
+        forgetVote();
+        checkpoint = Checkpoint.NONE;
+        written = new ArrayList<>();
+        forced = new ArrayList<>();
+        acknowledged = 0;
+    }
+
     /** Opens the directory for a new process. */
     public Storage mount(boolean withForce) {
         return new Mounted(withForce);

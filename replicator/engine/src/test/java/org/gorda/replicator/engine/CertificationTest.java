@@ -561,6 +561,30 @@ class CertificationTest {
         cluster.assertIdentical();
     }
 
+    /** It has nothing that anybody needs. */
+    @Test
+    void whoOnlyQueuesForARowIsLeftAlone() throws Exception {
+        execute(0, "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)", "INSERT INTO T VALUES (1, 1)");
+        awaitEverywhere();
+        try (Connection writer = cluster.connect(1);
+                Statement change = writer.createStatement()) {
+            writer.setAutoCommit(false);
+            change.executeUpdate("UPDATE T SET N = 2 WHERE ID = 1");
+            List<Future<Long>> readers = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                readers.add(clients.submit(() -> number(1, "SELECT N FROM T WHERE ID = 1")));
+            }
+            TimeUnit.MILLISECONDS.sleep(300); // until they wait
+            execute(0, "UPDATE T SET N = 3 WHERE ID = 1");
+            for (Future<Long> reader : readers) {
+                assertThat(reader.get(20, TimeUnit.SECONDS)).isIn(1L, 3L);
+            }
+            writer.rollback();
+        }
+        awaitEverywhere();
+        assertThat(number(1, "SELECT N FROM T WHERE ID = 1")).isEqualTo(3);
+    }
+
     /** Nobody who waits for them has to wait for long; Derby alone looks for them after 20 s. */
     @Test
     void clientsOfOneReplicaThatWaitForEachOtherAreSetFreeSoon() throws Exception {

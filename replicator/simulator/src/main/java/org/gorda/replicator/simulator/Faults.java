@@ -209,7 +209,11 @@ final class Faults {
                     host.checkpoint = null;
                 }
                 default -> {
-                    cluster.protocol.disk(host.name).wipe();
+                    if (cluster.flaw == Flaw.VOTES_ALTHOUGH_IT_FORGOT) {
+                        cluster.protocol.disk(host.name).wipeUnnoticed();
+                    } else {
+                        cluster.protocol.disk(host.name).wipe();
+                    }
                     host.wipeDatabase();
                 }
             }

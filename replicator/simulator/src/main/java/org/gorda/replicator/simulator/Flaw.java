@@ -46,5 +46,9 @@ enum Flaw {
     /** The position is brought to the database behind the rows, not with them. */
     STORES_POSITION_AFTERWARDS,
     /** A client that asks for an outcome is answered from what one replica holds, without the order. */
-    TELLS_OUTCOME_WITHOUT_ORDER
+    TELLS_OUTCOME_WITHOUT_ORDER,
+    /** A member that is started again does not know in which term it was and for whom it has voted. */
+    FORGETS_ITS_VOTE,
+    /** A member that has lost its log does not notice, and votes. */
+    VOTES_ALTHOUGH_IT_FORGOT
 }

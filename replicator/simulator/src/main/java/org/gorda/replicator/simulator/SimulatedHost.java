@@ -58,6 +58,9 @@ final class SimulatedHost {
         restarting = true;
         end();
         meanwhile.run();
+        if (cluster.flaw == Flaw.FORGETS_ITS_VOTE) {
+            cluster.protocol.disk(name).forgetVote();
+        }
         cluster.simulation.schedule(random.nextLong(RESTART_NANOS_MAX), "restart", this::restart);
     }
 
