@@ -32,7 +32,6 @@ public final class Links implements AutoCloseable {
     private static final int VERSION = 5;
     private static final int CONNECT = 1;
     private static final int IPV4 = 1;
-    private static final int REFUSED = 5;
 
     private final Map<Integer, Integer> replicaByPort;
     private final ServerSocket[] proxies;
@@ -160,12 +159,11 @@ public final class Links implements AutoCloseable {
             try {
                 server.connect(wanted, CONNECT_MILLIS);
                 server.setTcpNoDelay(true);
+                accepted(client);
             } catch (IOException e) {
-                answer(client, REFUSED);
-                relay.close();
+                relay.close(); // by which the client learns it
                 return;
             }
-            answer(client, 0);
             start("link to " + from, () -> relay.run(server, client, to, from));
             relay.run(client, server, from, to);
         } catch (IOException | InterruptedException e) {
@@ -192,8 +190,8 @@ public final class Links implements AutoCloseable {
         }
     }
 
-    private static void answer(Socket client, int status) throws IOException {
-        client.getOutputStream().write(new byte[] {VERSION, (byte) status, 0, IPV4, 0, 0, 0, 0, 0, 0});
+    private static void accepted(Socket client) throws IOException {
+        client.getOutputStream().write(new byte[] {VERSION, 0, 0, IPV4, 0, 0, 0, 0, 0, 0});
     }
 
     private static void closeQuietly(AutoCloseable resource) {

@@ -184,13 +184,7 @@ public final class ReplicaGroup implements AutoCloseable {
         long told = begin;
         while (true) {
             replicas.forEach(ReplicaProcess::requireAlive);
-            List<String> waiting = replicas.stream()
-                    .map(this::behind)
-                    .flatMap(Optional::stream)
-                    .toList();
-            if (waiting.isEmpty() && primary().isEmpty()) {
-                waiting = List.of("none works as the primary yet");
-            }
+            List<String> waiting = waiting();
             long now = System.nanoTime();
             if (waiting.isEmpty()) {
                 return;
@@ -204,6 +198,13 @@ public final class ReplicaGroup implements AutoCloseable {
             }
             LockSupport.parkNanos(POLL_NANOS);
         }
+    }
+
+    /** Which replicas do not have everything that is decided or do not know the primary, and why. */
+    public List<String> waiting() {
+        List<String> waiting =
+                replicas.stream().map(this::behind).flatMap(Optional::stream).toList();
+        return waiting.isEmpty() && primary().isEmpty() ? List.of("none works as the primary yet") : waiting;
     }
 
     private Optional<String> behind(ReplicaProcess replica) {
@@ -243,6 +244,6 @@ public final class ReplicaGroup implements AutoCloseable {
     /** Ends all in order. */
     @Override
     public void close() {
-        replicas.parallelStream().forEach(ReplicaProcess::stop);
+        replicas.parallelStream().forEach(ReplicaProcess::retire);
     }
 }

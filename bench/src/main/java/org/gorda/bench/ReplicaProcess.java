@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** A replica as a process of this machine, which can be killed, frozen and started again. Confined to one thread. */
+/** A replica as a process of this machine, which can be killed, frozen and started again. Confined to one thread but for its end. */
 public final class ReplicaProcess {
 
     private static final Duration END_WAIT = Duration.ofSeconds(30);
@@ -22,7 +22,8 @@ public final class ReplicaProcess {
     private final String embeddedUrl;
     private final List<String> command;
     private List<String> javaOptions = List.of();
-    private @Nullable Process process;
+    private volatile @Nullable Process process;
+    private boolean retired;
 
     ReplicaProcess(String name, Path directory, String service, String embeddedUrl, List<String> command) {
         this.name = name;
@@ -71,7 +72,10 @@ public final class ReplicaProcess {
         start(limited);
     }
 
-    private void start(List<String> line) {
+    private synchronized void start(List<String> line) {
+        if (retired) {
+            return;
+        }
         try {
             Files.createDirectories(directory);
             process = new ProcessBuilder(line)
@@ -160,6 +164,14 @@ public final class ReplicaProcess {
                 "--pid",
                 Long.toString(pid()),
                 "--fsize=" + (bytes == Long.MAX_VALUE ? "unlimited" : bytes) + ":");
+    }
+
+    /** Ends it, and whoever wants to start it again afterwards does not. For any thread, as that of the end of this program. */
+    void retire() {
+        synchronized (this) {
+            retired = true;
+        }
+        stop();
     }
 
     /** Ends it in order; kills it if that takes too long. */

@@ -32,14 +32,16 @@ final class Clients implements AutoCloseable {
     record Share(Workload workload, int percent) {}
 
     private final List<Share> shares;
+    private final Findings findings;
     private final HikariDataSource pool;
     private final Timeline timeline = new Timeline();
     private final List<Client> clients = new ArrayList<>();
     private long beginNanos;
     private volatile boolean stopping;
 
-    Clients(String url, int count, long seed, List<Share> shares) {
+    Clients(String url, int count, long seed, List<Share> shares, Findings findings) {
         this.shares = shares;
+        this.findings = findings;
         HikariConfig config = new HikariConfig();
         config.setJdbcUrl(url);
         config.setMaximumPoolSize(count);
@@ -82,22 +84,20 @@ final class Clients implements AutoCloseable {
     }
 
     /**
-     * Ends all; who does not end is stuck.
-     *
-     * @throws BenchException if a client breaks down
+     * Ends all; who does not end is stuck, and what it does is of unknown outcome.
      */
-    void stop(Duration wait, Findings findings) {
+    void stop(Duration wait) {
         stopping = true;
         long end = System.nanoTime() + wait.toNanos();
         for (Client client : clients) {
-            client.awaitEnd(end, findings);
+            client.awaitEnd(end);
         }
     }
 
     /** What clients of a workload wrote down, in the order of the beginnings. After the end. */
     List<Recorded> history(Workload workload) {
         return clients.stream()
-                .flatMap(client -> client.history.stream())
+                .flatMap(client -> client.history().stream())
                 .filter(recorded -> recorded.workload().equals(workload.name()))
                 .sorted((a, b) -> Long.compare(a.begunNanos(), b.begunNanos()))
                 .toList();
@@ -117,7 +117,7 @@ final class Clients implements AutoCloseable {
         private final List<Recorded> history = new ArrayList<>();
         private final AtomicLong committed = new AtomicLong();
         private int process;
-        private volatile @Nullable Throwable broken;
+        private @Nullable Recorded running;
 
         Client(int number, int count, SplittableRandom random) {
             this.process = number;
@@ -131,7 +131,7 @@ final class Clients implements AutoCloseable {
             thread.start();
         }
 
-        void awaitEnd(long endNanos, Findings findings) {
+        void awaitEnd(long endNanos) {
             try {
                 thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime())));
             } catch (InterruptedException e) {
@@ -146,10 +146,15 @@ final class Clients implements AutoCloseable {
                                         .limit(12)
                                         .toList());
             }
-            Throwable cause = broken;
-            if (cause != null) {
-                throw new BenchException(thread.getName() + " broke down: " + cause, cause);
+        }
+
+        /** Also of a client that does not come back. */
+        synchronized List<Recorded> history() {
+            List<Recorded> all = new ArrayList<>(history);
+            if (running != null) {
+                all.add(running);
             }
+            return all;
         }
 
         private void run() {
@@ -158,9 +163,16 @@ final class Clients implements AutoCloseable {
                     execute();
                     LockSupport.parkNanos(random.nextLong(THINK_NANOS_MAX));
                 }
-            } catch (RuntimeException e) {
-                broken = e;
+            } catch (RuntimeException | Error e) {
+                findings.add(
+                        Findings.BROKEN,
+                        thread.getName() + " in " + describeRunning() + ": " + e + " at "
+                                + Arrays.stream(e.getStackTrace()).limit(6).toList());
             }
+        }
+
+        private synchronized String describeRunning() {
+            return running == null ? "nothing" : running.operation().value(true);
         }
 
         private Workload workload() {
@@ -193,6 +205,7 @@ final class Clients implements AutoCloseable {
 
         private void execute(Workload workload, Operation operation, Connection connection) throws SQLException {
             long begun = System.nanoTime();
+            begin(workload, operation, begun);
             try {
                 operation.run(connection);
                 connection.commit();
@@ -209,10 +222,16 @@ final class Clients implements AutoCloseable {
             }
         }
 
-        private void record(
+        private synchronized void begin(Workload workload, Operation operation, long begun) {
+            long since = begun - beginNanos;
+            running = new Recorded(workload.name(), operation, process, since, since, Outcome.UNKNOWN, null);
+        }
+
+        private synchronized void record(
                 Workload workload, Operation operation, long begun, Outcome outcome, @Nullable String state) {
             long now = System.nanoTime();
             timeline.ended(outcome, now - begun);
+            running = null;
             history.add(new Recorded(
                     workload.name(), operation, process, begun - beginNanos, now - beginNanos, outcome, state));
         }

@@ -3,11 +3,14 @@ package org.gorda.bench.torture;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import org.gorda.bench.BenchException;
 import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.torture.Fault.Kind;
@@ -39,6 +42,10 @@ final class FaultInjector {
             new PriorityQueue<>(Comparator.comparingLong(Step::atMillis).thenComparingInt(Step::number));
     private final List<Done> done = new ArrayList<>();
     private final BitSet down = new BitSet();
+
+    /** Those that have not ended, and when they began, in milliseconds. */
+    private final Map<Fault, Long> begun = new HashMap<>();
+
     private final long[] mayEndUntilMillis;
     private int lastNumber;
     private long beginNanos;
@@ -60,6 +67,8 @@ final class FaultInjector {
     /** Does all of it, and has undone all of it when it returns. */
     void run() {
         beginNanos = System.nanoTime();
+        // What ends when another one begins has ended before.
+        plan.faults().forEach(fault -> at(fault.atMillis() + fault.lengthMillis(), () -> end(fault)));
         plan.faults().forEach(fault -> at(fault.atMillis(), () -> begin(fault)));
         while (!steps.isEmpty()) {
             watch();
@@ -101,36 +110,49 @@ final class FaultInjector {
 
     private void begin(Fault fault) {
         progress.accept("  fault     " + fault.describe());
-        double from = millis() / 1e3;
+        begun.put(fault, millis());
         switch (fault.kind()) {
             case KILL -> fault.victims().forEach(this::kill);
-            case PAUSE -> fault.victims().forEach(victim -> replicas.get(victim).freeze());
-            case PARTITION, PARTITION_OUT -> cut(fault, true);
-            case PARTITION_RESET -> {
-                cut(fault, true);
-                reset(fault);
-            }
-            case FLAPPING -> flap(fault, true);
-            case SLOW -> delay(fault, fault.delayMillis());
+            case PAUSE -> fault.victims().forEach(victim -> ifAlive(victim, ReplicaProcess::freeze));
             case DISK_FULL ->
                 fault.victims().forEach(victim -> {
                     mayEndUntilMillis[victim] = Long.MAX_VALUE;
-                    replicas.get(victim).limitFiles(fault.fileBytesMax());
+                    ifAlive(victim, replica -> replica.limitFiles(fault.fileBytesMax()));
                 });
+            case FLAPPING -> flap(fault);
+            case PARTITION, PARTITION_OUT, SLOW -> setLinks();
+            case PARTITION_RESET -> {
+                setLinks();
+                across(fault, links::reset);
+            }
         }
-        at(millis() + fault.lengthMillis(), () -> {
-            end(fault);
-            done.add(new Done(fault, from, millis() / 1e3));
-        });
     }
 
     private void end(Fault fault) {
+        Long from = begun.remove(fault);
+        if (from == null) {
+            throw new IllegalStateException("ended before it began: " + fault);
+        }
         switch (fault.kind()) {
             case KILL -> fault.victims().forEach(this::start);
-            case PAUSE -> fault.victims().forEach(victim -> replicas.get(victim).thaw());
-            case PARTITION, PARTITION_OUT, PARTITION_RESET, FLAPPING -> cut(fault, false);
-            case SLOW -> delay(fault, 0);
+            case PAUSE -> fault.victims().forEach(victim -> ifAlive(victim, ReplicaProcess::thaw));
             case DISK_FULL -> fault.victims().forEach(this::makeRoom);
+            case PARTITION, PARTITION_OUT, PARTITION_RESET, FLAPPING, SLOW -> setLinks();
+        }
+        done.add(new Done(fault, from / 1e3, millis() / 1e3));
+    }
+
+    /** A process may end at any time. */
+    private void ifAlive(int victim, Consumer<ReplicaProcess> action) {
+        ReplicaProcess replica = replicas.get(victim);
+        try {
+            if (replica.isAlive()) {
+                action.accept(replica);
+            }
+        } catch (BenchException e) {
+            if (replica.isAlive()) {
+                throw e;
+            }
         }
     }
 
@@ -151,36 +173,41 @@ final class FaultInjector {
         if (down.get(victim)) {
             start(victim);
         } else {
-            replicas.get(victim).limitFiles(Long.MAX_VALUE);
+            ifAlive(victim, replica -> replica.limitFiles(Long.MAX_VALUE));
         }
     }
 
-    private void flap(Fault fault, boolean cuts) {
-        cut(fault, cuts);
-        long next = millis() + FLAP_MILLIS;
-        if (next < fault.atMillis() + fault.lengthMillis()) {
-            at(next, () -> flap(fault, !cuts));
+    private void flap(Fault fault) {
+        if (begun.containsKey(fault)) {
+            setLinks();
+            at(millis() + FLAP_MILLIS, () -> flap(fault));
         }
     }
 
-    private void cut(Fault fault, boolean cuts) {
-        across(fault, (victim, other) -> {
-            links.cut(victim, other, cuts);
-            if (fault.kind() != Kind.PARTITION_OUT) {
-                links.cut(other, victim, cuts);
+    /** As all faults that have begun and not ended want them together. */
+    private void setLinks() {
+        boolean[][] cut = new boolean[replicas.size()][replicas.size()];
+        int[][] delay = new int[replicas.size()][replicas.size()];
+        begun.forEach((fault, from) -> {
+            boolean on = fault.kind() != Kind.FLAPPING || (millis() - from) / FLAP_MILLIS % 2 == 0;
+            if (fault.kind().isOfLinks() && on) {
+                across(fault, (victim, other) -> {
+                    cut[victim][other] = true;
+                    cut[other][victim] |= fault.kind() != Kind.PARTITION_OUT;
+                });
+            } else if (fault.kind() == Kind.SLOW) {
+                for (int victim : fault.victims()) {
+                    for (int other = 0; other < replicas.size(); other++) {
+                        delay[victim][other] = Math.max(delay[victim][other], fault.delayMillis());
+                        delay[other][victim] = Math.max(delay[other][victim], fault.delayMillis());
+                    }
+                }
             }
         });
-    }
-
-    private void reset(Fault fault) {
-        across(fault, links::reset);
-    }
-
-    private void delay(Fault fault, int millis) {
-        for (int victim : fault.victims()) {
-            for (int other = 0; other < replicas.size(); other++) {
-                links.delay(victim, other, millis);
-                links.delay(other, victim, millis);
+        for (int from = 0; from < replicas.size(); from++) {
+            for (int to = 0; to < replicas.size(); to++) {
+                links.cut(from, to, cut[from][to]);
+                links.delay(from, to, delay[from][to]);
             }
         }
     }

@@ -21,6 +21,9 @@ final class Findings {
     static final String STUCK = "stuck";
 
     static final String ENDED = "ended by itself";
+    static final String BROKEN = "client broke down";
+    static final String NOT_COMPARED = "not compared";
+    static final String NOTHING_SHOWN = "nothing shown";
 
     private final Map<String, Long> counts = new TreeMap<>();
     private final Map<String, List<String>> examples = new TreeMap<>();
@@ -41,8 +44,8 @@ final class Findings {
     /** How many there are of the kinds that are about the data and have no name of their own in the result. */
     synchronized long anomalies() {
         return counts.entrySet().stream()
-                .filter(entry ->
-                        !List.of(LOST, DUPLICATED, DIVERGED, STUCK, ENDED).contains(entry.getKey()))
+                .filter(entry -> !List.of(LOST, DUPLICATED, DIVERGED, STUCK, ENDED, BROKEN, NOT_COMPARED, NOTHING_SHOWN)
+                        .contains(entry.getKey()))
                 .mapToLong(Map.Entry::getValue)
                 .sum();
     }

@@ -11,9 +11,9 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.gorda.bench.torture.ListTransaction.Append;
 import org.gorda.bench.torture.ListTransaction.Read;
@@ -58,21 +58,27 @@ final class HistoryFiles {
         return ":type :" + type + ", :process " + recorded.process() + ", :time " + nanos + ", :f :"
                 + recorded.operation().function() + ", :value "
                 + recorded.operation().value(ended)
+                + ", :isolation :"
+                + recorded.operation()
+                        .isolation()
+                        .name()
+                        .toLowerCase(Locale.ROOT)
+                        .replace('_', '-')
                 + (state == null || type.equals("invoke") ? "" : ", :error \"" + state + "\"")
                 + "}";
     }
 
     /**
-     * As dbcop reads it: a session after the other, a transaction in brackets. An append writes its value as the list's version, a
-     * read has the version of the last element. Transactions that were refused, and whose outcome is unknown and that did not happen,
-     * are left out.
+     * As dbcop reads it: sessions, each of one transaction in brackets, because a client's transactions go to any replica and are not
+     * promised to follow each other there. An append writes its value as the list's version, a read has the version of the last
+     * element. Transactions that were refused, and those of unknown outcome that did not happen, are left out.
      *
      * @param lists as they are in the end, by key
      */
     void dbcop(String name, List<Recorded> history, Map<Integer, int[]> lists) {
         Set<Integer> present =
                 lists.values().stream().flatMapToInt(Arrays::stream).boxed().collect(Collectors.toSet());
-        Map<Integer, List<String>> sessions = new TreeMap<>();
+        List<String> transactions = new ArrayList<>();
         for (Recorded recorded : history) {
             ListTransaction transaction = (ListTransaction) recorded.operation();
             boolean happened = recorded.outcome() == Outcome.OK
@@ -80,22 +86,12 @@ final class HistoryFiles {
                             && transaction.steps().stream()
                                     .anyMatch(step -> step instanceof Append append && present.contains(append.value)));
             if (happened) {
-                sessions.computeIfAbsent(recorded.process(), any -> new ArrayList<>())
-                        .add(transaction.steps().stream()
-                                .map(HistoryFiles::version)
-                                .collect(Collectors.joining(" ", "[", "]")));
+                transactions.add(transaction.steps().stream()
+                        .map(HistoryFiles::version)
+                        .collect(Collectors.joining(" ", "[", "]")));
             }
         }
-        write(name + ".hist", out -> {
-            boolean first = true;
-            for (List<String> session : sessions.values()) {
-                if (!first) {
-                    out.println("---");
-                }
-                first = false;
-                session.forEach(out::println);
-            }
-        });
+        write(name + ".hist", out -> out.println(String.join("\n---\n", transactions)));
     }
 
     private static String version(Step step) {
@@ -107,22 +103,24 @@ final class HistoryFiles {
     }
 
     /**
-     * For Porcupine: a JSON object for each transaction of one step, with the fields of its {@code Operation}; of unknown outcome
-     * returns at the end of all time. Each list is an object of its own.
+     * For Porcupine: a JSON object for each claim of a name that was given or found taken, with the fields of its {@code Operation}. Each
+     * name is an object of its own, of which the first claim gets true and all others false. A claim of unknown outcome has no output,
+     * and returns at the end of all time.
      */
     void porcupine(String name, List<Recorded> history) {
         write(name + ".porcupine.jsonl", out -> {
             for (Recorded recorded : history) {
-                ListTransaction transaction = (ListTransaction) recorded.operation();
-                if (transaction.steps().size() == 1 && recorded.outcome() != Outcome.FAILED) {
-                    Step step = transaction.steps().get(0);
+                boolean taken = UniqueNames.TAKEN.equals(recorded.state());
+                if (recorded.outcome() != Outcome.FAILED || taken) {
+                    UniqueNames.Claim claim = (UniqueNames.Claim) recorded.operation();
+                    boolean unknown = recorded.outcome() == Outcome.UNKNOWN;
                     Map<String, Object> line = new LinkedHashMap<>();
                     line.put("clientId", recorded.process());
-                    line.put("key", step.key);
-                    line.put("input", step instanceof Append append ? "append " + append.value : "read");
+                    line.put("key", claim.name());
+                    line.put("input", claim.owner());
                     line.put("call", recorded.begunNanos());
-                    line.put("output", step instanceof Read read && read.seen != null ? read.seen : new int[0]);
-                    line.put("return", recorded.outcome() == Outcome.OK ? recorded.endedNanos() : Long.MAX_VALUE);
+                    line.put("output", unknown ? null : !taken);
+                    line.put("return", unknown ? Long.MAX_VALUE : recorded.endedNanos());
                     out.println(JSON.toJson(line));
                 }
             }

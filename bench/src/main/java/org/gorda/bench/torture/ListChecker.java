@@ -39,6 +39,7 @@ final class ListChecker {
     private final Map<Integer, int[]> lists;
     private final Findings findings;
     private final Map<Integer, Integer> writers = new HashMap<>();
+    private final Map<Integer, Integer> keys = new HashMap<>();
     private final Set<Integer> present = new HashSet<>();
     private final boolean[] committed;
     private final Digraph dependencies;
@@ -59,6 +60,7 @@ final class ListChecker {
             for (Step step : transaction(number).steps()) {
                 if (step instanceof Append append) {
                     writers.put(append.value, number);
+                    keys.put(append.value, append.key);
                 }
             }
         }
@@ -83,8 +85,8 @@ final class ListChecker {
         for (int value : list) {
             if (!present.add(value)) {
                 findings.add(Findings.DUPLICATED, "value " + value + " is in list " + key + " more than once");
-            } else if (!writers.containsKey(value)) {
-                findings.add("from nowhere", "value " + value + " in list " + key + " was appended by nobody");
+            } else if (!Integer.valueOf(key).equals(keys.get(value))) {
+                findings.add("from nowhere", "value " + value + " was appended to list " + key + " by nobody");
             }
         }
     }
@@ -111,7 +113,14 @@ final class ListChecker {
 
     private void orderWrites(int key, int[] list) {
         for (int i = 1; i < list.length; i++) {
-            depend(writers.get(list[i - 1]), writers.get(list[i]), "ww", key, dependencies);
+            Integer before = writers.get(list[i - 1]);
+            Integer after = writers.get(list[i]);
+            if (before != null && before.equals(after) && list[i - 1] > list[i]) {
+                findings.add(
+                        "incompatible order",
+                        "one transaction's own appends to list " + key + " are not in their order");
+            }
+            depend(before, after, "ww", key, dependencies);
         }
     }
 

@@ -21,6 +21,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.gorda.bench.BenchException;
 import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaGroup;
@@ -42,7 +43,7 @@ import org.jspecify.annotations.Nullable;
  * @param protocol by its name; not the asynchronous one, whose promise is another one
  * @param durability by its name
  * @param faults which kinds, by name
- * @param isolation of all transactions; null for a mixture
+ * @param isolation of all transactions but those whose check needs more; null for a mixture
  * @param directory where the replicas keep everything
  * @param report where histories and the page go
  */
@@ -58,6 +59,8 @@ public record Torture(
         Path directory,
         Path report) {
 
+    private static final List<String> PROTOCOLS =
+            List.of(ReplicationProtocol.PRIMARY_BACKUP.key(), ReplicationProtocol.CERTIFICATION.key());
     private static final Duration SHORTEST = Duration.ofSeconds(10);
     private static final Duration LONGEST = Duration.ofHours(2);
     private static final Duration START_WAIT = Duration.ofMinutes(2);
@@ -116,9 +119,12 @@ public record Torture(
             throw new BenchException("duration is " + duration.toSeconds() + " s but must be " + SHORTEST.toSeconds()
                     + " s to " + LONGEST.toHours() + " h");
         }
-        if (protocol.equals(ReplicationProtocol.ASYNCHRONOUS.key())) {
-            throw new BenchException("protocol asynchronous may lose what it has acknowledged: use primary-backup or"
-                    + " certification, which may not");
+        if (clients < 1 || clients > 100) {
+            throw new BenchException("clients is " + clients + " but must be 1 to 100");
+        }
+        if (!PROTOCOLS.contains(protocol)) {
+            throw new BenchException("protocol is '" + protocol + "' but must be one of " + String.join(", ", PROTOCOLS)
+                    + ": others may lose what they have acknowledged");
         }
         faults = Set.copyOf(faults);
     }
@@ -133,19 +139,31 @@ public record Torture(
         try (ReplicaGroup group = ReplicaGroup.of(replicas, directory, settings);
                 Links links = Links.between(group)) {
             // Who interrupts it finds no processes left behind.
-            Runtime.getRuntime().addShutdownHook(new Thread(group::close, "end-of-torture"));
-            progress.accept(String.format(
-                    "%d replicas of one Derby database, each its own process, in %s; %s, durability %s, seed %d, %d faults",
-                    replicas,
-                    directory,
-                    protocol,
-                    durability,
-                    seed,
-                    plan.faults().size()));
-            group.start();
-            group.awaitOnline(START_WAIT, progress);
-            return new Run(group, links, plan, progress).run();
+            Thread end = new Thread(group::close, "end-of-torture");
+            Runtime.getRuntime().addShutdownHook(end);
+            try {
+                return run(group, links, plan, progress);
+            } finally {
+                forget(end);
+            }
         }
+    }
+
+    private static void forget(Thread hook) {
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // This program is ending: the hook runs.
+        }
+    }
+
+    private Result run(ReplicaGroup group, Links links, FaultPlan plan, Consumer<String> progress) {
+        progress.accept(String.format(
+                "%d replicas of one Derby database, each its own process, in %s; %s, durability %s, seed %d, %d faults",
+                replicas, directory, protocol, durability, seed, plan.faults().size()));
+        group.start();
+        group.awaitOnline(START_WAIT, progress);
+        return new Run(group, links, plan, progress).run();
     }
 
     /** One run of it. Confined to one thread. */
@@ -157,6 +175,7 @@ public record Torture(
         private final List<Clients.Share> shares;
         private final Clients load;
         private final List<Recorded> all = new ArrayList<>();
+        private final HistoryFiles files = new HistoryFiles(created(report));
 
         Run(ReplicaGroup group, Links links, FaultPlan plan, Consumer<String> progress) {
             this.group = group;
@@ -168,7 +187,7 @@ public record Torture(
                     new Clients.Share(new BankTransfers(level), 25),
                     new Clients.Share(new SkewPairs(), 10),
                     new Clients.Share(new UniqueNames(level), 15));
-            this.load = new Clients(group.url(), clients, seed, shares);
+            this.load = new Clients(group.url(), clients, seed, shares, findings);
         }
 
         Result run() {
@@ -178,15 +197,20 @@ public record Torture(
                 Thread clock = new Thread(() -> tell(begin), "torture-clock");
                 clock.setDaemon(true);
                 clock.start();
-                injector.run();
-                while (System.nanoTime() - begin < duration.toNanos()) {
+                try {
+                    injector.run();
+                    while (System.nanoTime() - begin < duration.toNanos()) {
+                        injector.watch();
+                        LockSupport.parkNanos(POLL_NANOS);
+                    }
+                    heal();
+                    load.stop(END_WAIT);
                     injector.watch();
-                    LockSupport.parkNanos(POLL_NANOS);
+                } finally {
+                    clock.interrupt();
+                    join(clock);
                 }
-                heal();
-                load.stop(END_WAIT, findings);
-                clock.interrupt();
-                join(clock);
+                record();
                 compare();
                 return result();
             }
@@ -223,26 +247,29 @@ public record Torture(
         /** All faults are over: all replicas must have everything soon, and each client must be able to commit. */
         private void heal() {
             progress.accept("  healed    all faults are over");
-            long begin = System.nanoTime();
-            try {
-                group.awaitOnline(HEAL_WAIT, progress);
-            } catch (BenchException e) {
-                injector.watch();
-                findings.add(Findings.STUCK, String.valueOf(e.getMessage()));
-                return;
+            List<String> waiting = await(group::waiting);
+            if (!waiting.isEmpty()) {
+                findings.add(Findings.STUCK, String.join("; ", waiting));
             }
             List<Long> before = load.committed();
-            while (!haveAllCommitted(before)) {
-                injector.watch();
-                if (System.nanoTime() - begin > HEAL_WAIT.toNanos()) {
-                    findings.add(
-                            Findings.STUCK,
-                            "not all clients could commit again: " + before + " before, " + load.committed()
-                                    + " after");
-                    return;
-                }
-                LockSupport.parkNanos(POLL_NANOS);
+            List<String> without = await(() -> haveAllCommitted(before) ? List.of() : List.of("some"));
+            if (!without.isEmpty()) {
+                findings.add(
+                        Findings.STUCK,
+                        "not all clients could commit again: " + before + " before, " + load.committed() + " after");
             }
+        }
+
+        /** Until nobody is waited for any more; whoever is in the end. */
+        private List<String> await(Supplier<List<String>> waitingFor) {
+            long begin = System.nanoTime();
+            List<String> waiting = waitingFor.get();
+            while (!waiting.isEmpty() && System.nanoTime() - begin < HEAL_WAIT.toNanos()) {
+                injector.watch();
+                LockSupport.parkNanos(POLL_NANOS);
+                waiting = waitingFor.get();
+            }
+            return waiting;
         }
 
         private boolean haveAllCommitted(List<Long> before) {
@@ -255,50 +282,61 @@ public record Torture(
             return true;
         }
 
-        private void compare() {
-            HistoryFiles files = new HistoryFiles(created(report));
+        private void record() {
             for (Clients.Share share : shares) {
                 List<Recorded> history = load.history(share.workload());
                 files.edn(share.workload().name(), history);
                 all.addAll(history);
-            }
-            if (findings.count(Findings.STUCK) > 0) {
-                return; // There is nobody to compare with.
-            }
-            NodeClient.Comparison comparison = group.verify(HEAL_WAIT);
-            comparison.missing().forEach((member, why) -> findings.add(Findings.STUCK, member + ": " + why));
-            List<ReplicaContent> contents = comparison.replicas();
-            for (ReplicaContent content : contents) {
-                if (!content.tables().equals(contents.get(0).tables())) {
+                if (history.stream().noneMatch(recorded -> recorded.outcome() == Outcome.OK)) {
                     findings.add(
-                            Findings.DIVERGED,
-                            content.replica() + " has " + content.tables() + ", "
-                                    + contents.get(0).replica() + " has "
-                                    + contents.get(0).tables());
+                            Findings.NOTHING_SHOWN, "no " + share.workload().name() + " transaction was committed");
                 }
             }
-            if (comparison.missing().isEmpty() && !comparison.identical() && findings.count(Findings.DIVERGED) == 0) {
-                findings.add("damaged", contents.toString());
-            }
-            progress.accept("identical   " + (comparison.identical() ? "yes" : "NO"));
-            ReplicaProcess any = group.replicas().get(0);
-            NodeStatus status =
-                    group.status(any).orElseThrow(() -> new BenchException(any.name() + " does not answer any more"));
-            try (Connection connection = DriverManager.getConnection(status.clients())) {
-                for (Clients.Share share : shares) {
-                    check(share.workload(), connection, files);
-                }
-            } catch (SQLException e) {
-                throw new BenchException(any.name() + " cannot be read: " + e.getMessage(), e);
+            if (injector.done().isEmpty() && !faults.isEmpty()) {
+                findings.add(Findings.NOTHING_SHOWN, "there was no fault");
             }
         }
 
-        private void check(Workload workload, Connection replica, HistoryFiles files) throws SQLException {
-            List<Recorded> history = load.history(workload);
-            workload.check(history, replica, findings);
-            if (workload instanceof ListAppend) {
-                files.dbcop(workload.name(), history, ListAppend.lists(replica));
-                files.porcupine(workload.name(), history);
+        private void compare() {
+            try {
+                NodeClient.Comparison comparison = group.verify(HEAL_WAIT);
+                comparison.missing().forEach((member, why) -> findings.add(Findings.STUCK, member + ": " + why));
+                List<ReplicaContent> contents = comparison.replicas();
+                for (ReplicaContent content : contents) {
+                    if (!content.tables().equals(contents.get(0).tables())) {
+                        findings.add(
+                                Findings.DIVERGED,
+                                content.replica() + " has " + content.tables() + ", "
+                                        + contents.get(0).replica() + " has "
+                                        + contents.get(0).tables());
+                    }
+                }
+                if (comparison.agree() && comparison.missing().isEmpty() && !comparison.identical()) {
+                    findings.add("damaged", contents.toString());
+                }
+                progress.accept("identical   " + (comparison.identical() ? "yes" : "NO"));
+                compareWith(contents.get(0).replica());
+            } catch (RuntimeException | SQLException e) {
+                findings.add(Findings.NOT_COMPARED, e.toString());
+            }
+        }
+
+        /** What clients were told with what one replica holds, of those that have answered. */
+        private void compareWith(String member) throws SQLException {
+            ReplicaProcess replica = group.replicas().get(group.members().indexOf(member));
+            NodeStatus status = group.status(replica)
+                    .orElseThrow(() -> new BenchException(replica.name() + " does not answer any more"));
+            try (Connection connection = DriverManager.getConnection(status.clients())) {
+                for (Clients.Share share : shares) {
+                    Workload workload = share.workload();
+                    List<Recorded> history = load.history(workload);
+                    workload.check(history, connection, findings);
+                    if (workload instanceof ListAppend && isolation != null && isolation.keepsWhatItReads()) {
+                        files.dbcop(workload.name(), history, ListAppend.lists(connection));
+                    } else if (workload instanceof UniqueNames) {
+                        files.porcupine(workload.name(), history);
+                    }
+                }
             }
         }
 
@@ -315,9 +353,12 @@ public record Torture(
                     .sorted()
                     .toArray();
             long longest = 0;
-            for (int i = 1; i < ends.length; i++) {
-                longest = Math.max(longest, ends[i] - ends[i - 1]);
+            long last = 0;
+            for (long end : ends) {
+                longest = Math.max(longest, end - last);
+                last = end;
             }
+            longest = Math.max(longest, duration.toNanos() - last);
             return TimeUnit.NANOSECONDS.toMillis(longest);
         }
 
@@ -327,7 +368,7 @@ public record Torture(
             injector.done().forEach(done -> byKind.merge(done.fault().kind().family(), 1, Integer::sum));
             Path page = report.resolve("index.html");
             Result result = new Result(
-                    findings.isEmpty() && count(Outcome.OK) > 0 ? "OK" : "FAILED",
+                    findings.isEmpty() ? "OK" : "FAILED",
                     protocol,
                     durability,
                     replicas,

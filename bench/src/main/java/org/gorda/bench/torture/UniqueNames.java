@@ -15,6 +15,9 @@ import java.util.function.Function;
 /** Names that several clients want at once: each has one owner at most, whoever was told to be it. Thread-safe. */
 final class UniqueNames implements Workload {
 
+    /** The SQLSTATE that says so. */
+    static final String TAKEN = "23505";
+
     /** So many want each name. */
     private static final int WANTED_BY = 4;
 
@@ -43,7 +46,7 @@ final class UniqueNames implements Workload {
     }
 
     /** Takes a name. */
-    private static final class Claim extends Operation {
+    static final class Claim extends Operation {
         private final long owner;
         private final String name;
 
@@ -60,6 +63,14 @@ final class UniqueNames implements Workload {
                 insert.setString(2, name);
                 insert.executeUpdate();
             }
+        }
+
+        long owner() {
+            return owner;
+        }
+
+        String name() {
+            return name;
         }
 
         @Override
@@ -91,9 +102,11 @@ final class UniqueNames implements Workload {
         Map<String, Long> told = new HashMap<>();
         for (Recorded recorded : history) {
             if (recorded.operation() instanceof Claim claim) {
-                check(claim, recorded.outcome(), claim.name.equals(names.get(claim.owner)), told, findings);
+                check(claim, recorded.outcome(), claim.name.equals(names.remove(claim.owner)), told, findings);
             }
         }
+        names.forEach(
+                (owner, name) -> findings.add("from nowhere", owner + " has " + name + ", which it did not claim"));
     }
 
     private static void check(Claim claim, Outcome outcome, boolean there, Map<String, Long> told, Findings findings) {

@@ -101,6 +101,20 @@ class ListCheckerTest {
     }
 
     @Test
+    void whatIsInAnotherListIsFromNowhere() {
+        ok(Isolation.SERIALIZABLE, append(1, 1));
+
+        assertThat(found(Map.of(2, list(1)))).containsOnly(Map.entry("from nowhere", 1L));
+    }
+
+    @Test
+    void itsOwnAppendsStandInTheirOrder() {
+        ok(Isolation.SERIALIZABLE, append(1, 1), append(1, 2));
+
+        assertThat(found(Map.of(1, list(2, 1)))).containsOnly(Map.entry("incompatible order", 1L));
+    }
+
+    @Test
     void whoReadsWhatWasRolledBackIsFound() {
         transaction(Isolation.SERIALIZABLE, Outcome.FAILED, append(1, 1));
         ok(Isolation.READ_COMMITTED, read(1, 1));

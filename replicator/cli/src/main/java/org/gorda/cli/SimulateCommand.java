@@ -94,8 +94,8 @@ final class SimulateCommand implements Callable<Integer> {
         if (count < 1) {
             throw new BenchException("--seeds is " + count + " but must be at least 1");
         }
-        if (clients < 1 || replicas < 1) {
-            throw new BenchException("--clients and --replicas must be at least 1");
+        if (clients < 1 || clients > 4 || replicas < 1) {
+            throw new BenchException("--clients must be 1 to 4, and --replicas at least 1");
         }
         Totals totals = new Totals();
         List<Long> failed = new ArrayList<>();
@@ -112,7 +112,10 @@ final class SimulateCommand implements Callable<Integer> {
                 }
             } catch (ViolationError e) {
                 failed.add(scenario.seed());
-                output.line(String.valueOf((shrink ? e.shrunk() : e).getMessage()));
+                output.line(String.valueOf(e.getMessage()));
+                if (shrink) {
+                    output.line("smaller: " + e.shrunk().getMessage());
+                }
             }
         }
         Report report = totals.report(done, (System.nanoTime() - begin) / 1e9, first, failed);
@@ -135,7 +138,7 @@ final class SimulateCommand implements Callable<Integer> {
     private Scenario scenario(long number) {
         return seed == null
                 ? Scenario.of(number)
-                : new Scenario(number, replicas, Math.min(4, clients), firstTransaction, lastTransaction, without);
+                : new Scenario(number, replicas, clients, firstTransaction, lastTransaction, without);
     }
 
     /** Of the seeds in which nothing was found. Confined to one thread. */

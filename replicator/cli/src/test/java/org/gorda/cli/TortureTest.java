@@ -47,7 +47,8 @@ final class TortureTest {
     /** Seed 49's first half minute has kills, pauses, a partition, a slow link and a full disk. */
     @Test
     void nothingIsLostUnderFaultsAndTheHistoriesSaySo() throws Exception {
-        GordaRun run = torture("--duration", "30s", "--seed", "49").get();
+        GordaRun run = torture("--duration", "30s", "--seed", "49", "--isolation", "serializable")
+                .get();
 
         assertThat(run.status()).as(run.err()).isZero();
         JsonObject result = run.lastLine();
@@ -71,7 +72,10 @@ final class TortureTest {
                 .content()
                 .contains("---")
                 .contains(":=");
-        assertThat(report().resolve("list-append.porcupine.jsonl")).content().contains("\"return\":");
+        assertThat(report().resolve("unique.porcupine.jsonl"))
+                .content()
+                .contains("\"output\":true")
+                .contains("\"return\":");
         assertThat(report().resolve("index.html"))
                 .content()
                 .contains("\"verdict\":\"OK\"")

@@ -7,11 +7,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Makes a scenario that violates something smaller while it still does: first it leaves out faults, half of them, then a quarter, and
- * so on (Zeller and Hildebrandt, Delta Debugging, 2002), then replicas, clients and transactions. Confined to one thread.
+ * so on (Zeller and Hildebrandt, Delta Debugging, 2002), then replicas, clients and transactions. Runs it
+ * {@value #RUNS_MAX} times at most. Confined to one thread.
  */
 final class Shrinker {
 
+    private static final int RUNS_MAX = 500;
+
     private final Flaw flaw;
+    private int runs;
     private ViolationError smallest;
 
     Shrinker(ViolationError found, Flaw flaw) {
@@ -55,7 +59,10 @@ final class Shrinker {
 
     private boolean tries(UnaryOperator<Scenario> less) {
         Scenario scenario = less.apply(smallest.scenario());
-        if (scenario.replicasMax() < 1 || scenario.clients() < 1 || scenario.last() < scenario.first()) {
+        if (++runs > RUNS_MAX
+                || scenario.replicasMax() < 1
+                || scenario.clients() < 1
+                || scenario.last() < scenario.first()) {
             return false;
         }
         ViolationError found = violation(scenario);

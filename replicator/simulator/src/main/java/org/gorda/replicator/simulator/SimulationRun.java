@@ -1,6 +1,7 @@
 package org.gorda.replicator.simulator;
 
 import java.time.Duration;
+import java.util.Arrays;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.simulated.Simulation;
 import org.gorda.replicator.core.ReplicationProtocol;
@@ -18,6 +19,7 @@ public final class SimulationRun {
 
     private static final Duration CHAOS = Duration.ofSeconds(15);
     private static final Duration SETTLING = Duration.ofMinutes(2);
+    private static final int STACK_SHOWN = 6;
     private static final long RECONCILING_NANOS = 1_000_000_000L;
 
     private final SimulatedCluster cluster;
@@ -52,6 +54,24 @@ public final class SimulationRun {
     }
 
     private SimulationResult run() {
+        try {
+            runWhole();
+        } catch (RuntimeException | AssertionError e) {
+            simulation.broken(e + " at "
+                    + Arrays.stream(e.getStackTrace()).limit(STACK_SHOWN).toList());
+        }
+        if (isBroken()) {
+            throw new ViolationError(
+                    cluster.scenario,
+                    simulation.broken(),
+                    faults.struck(),
+                    cluster.formed.size(),
+                    cluster.lastTransaction);
+        }
+        return result();
+    }
+
+    private void runWhole() {
         faults.start();
         cluster.start();
         simulation.schedule(CHAOS.toNanos(), "calm", this::calm);
@@ -71,15 +91,6 @@ public final class SimulationRun {
                 cluster.witness.checkFinal(name, cluster.host(name).bank);
             }
         }
-        if (isBroken()) {
-            throw new ViolationError(
-                    cluster.scenario,
-                    simulation.broken(),
-                    faults.struck(),
-                    cluster.formed.size(),
-                    cluster.lastTransaction);
-        }
-        return result();
     }
 
     private boolean isBroken() {

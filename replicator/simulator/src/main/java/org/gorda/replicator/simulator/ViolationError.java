@@ -61,7 +61,7 @@ public final class ViolationError extends AssertionError {
     }
 
     int transactions() {
-        return lastTransaction - scenario.first() + 1;
+        return Math.max(0, lastTransaction - scenario.first() + 1);
     }
 
     /** The smallest scenario that was found by leaving out what is not needed, and what it violates. Runs many. */
