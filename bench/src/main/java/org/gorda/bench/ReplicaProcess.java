@@ -60,15 +60,19 @@ public final class ReplicaProcess {
 
     /** Starts it; its output goes to a file in its directory. */
     public void start() {
+        start(line());
+    }
+
+    private List<String> line() {
         List<String> line = new ArrayList<>(command);
         line.addAll(1, javaOptions);
-        start(line);
+        return line;
     }
 
     /** As {@link #start}, on a disk that has no room for files of more than so many bytes. */
     public void startWithFilesUpTo(long bytes) {
         List<String> limited = new ArrayList<>(List.of("sh", "-c", "ulimit -f " + bytes / 512 + "; exec \"$@\"", "sh"));
-        limited.addAll(command);
+        limited.addAll(line());
         start(limited);
     }
 

@@ -217,6 +217,15 @@ final class GordaTest {
         }
         assertThat(gorda("simulate", "--seeds", "3", "--from", "7", "--json").err())
                 .isEqualTo(first.err());
+
+        GordaRun one =
+                gorda("simulate", "--seed", "8", "--replicas", "2", "--without", "1,2", "--last", "50", "--json");
+        assertThat(one.lastLine().get("seeds").getAsInt()).isEqualTo(1);
+        assertThat(one.err()).contains("seed 8", "2 replicas");
+
+        GordaRun some = gorda("simulate", "--time", "2s", "--json");
+        assertThat(some.lastLine().get("seeds").getAsInt()).isGreaterThan(1);
+        assertThat(some.lastLine().get("failures").getAsInt()).isZero();
     }
 
     @ParameterizedTest

@@ -147,10 +147,16 @@ final class DerbyDatabase implements ReflectedDatabase {
                     "MODIFIES SQL DATA",
                     "commitAs");
             createRoutine(statement, "FUNCTION GORDA.POSITION () RETURNS BIGINT", "NO SQL", "position");
-            lookForDeadlocksSoon(statement);
             createRoutine(statement, "PROCEDURE GORDA.AWAIT_POSITION (POSITION BIGINT)", "NO SQL", "awaitPosition");
+            lookForDeadlocksSoon(statement);
         }
         internal.commit();
+    }
+
+    private static void createRoutine(Statement statement, String declaration, String sql, String method)
+            throws SQLException {
+        statement.execute("CREATE " + declaration + " LANGUAGE JAVA PARAMETER STYLE JAVA " + sql + " EXTERNAL NAME '"
+                + DerbyProcedures.class.getName() + "." + method + "'");
     }
 
     /**
@@ -167,12 +173,6 @@ final class DerbyDatabase implements ReflectedDatabase {
         }
         statement.execute("CALL SYSCS_UTIL.SYSCS_SET_DATABASE_PROPERTY('" + Property.DEADLOCK_TIMEOUT + "', '"
                 + DEADLOCK_SECONDS + "')");
-    }
-
-    private static void createRoutine(Statement statement, String declaration, String sql, String method)
-            throws SQLException {
-        statement.execute("CREATE " + declaration + " LANGUAGE JAVA PARAMETER STYLE JAVA " + sql + " EXTERNAL NAME '"
-                + DerbyProcedures.class.getName() + "." + method + "'");
     }
 
     /** Where users need privileges, they need some for what the driver calls. */

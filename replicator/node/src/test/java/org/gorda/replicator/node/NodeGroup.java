@@ -48,6 +48,11 @@ final class NodeGroup implements AutoCloseable {
         return ports.get(kind * nodes.length + i);
     }
 
+    /** All ports on which a node listens: for the others, for who asks, for clients. */
+    List<Integer> listening(int i) {
+        return List.of(port(0, i), port(1, i), port(2, i));
+    }
+
     private Path database(int i) {
         return directory.resolve("node" + i).resolve("shop");
     }
