@@ -367,21 +367,28 @@ public final class PriorityLockFactory implements LockFactory {
         return waitedNanos >= TimeUnit.MILLISECONDS.toNanos(SLICE_MILLIS) && reader.isWaiting();
     }
 
-    /** The connections that hold a lock on {@code ref} which does not go with the one wanted. Derby's table has who waits, too. */
+    /**
+     * The connections that hold a lock on {@code ref} which does not go with the one wanted. If nobody does, those that wait for such a
+     * one: who asks for one that goes with all that are held waits behind them all the same.
+     */
     private List<ReflectedConnection> blockers(CompatibilitySpace space, Lockable ref, Object qualifier) {
-        List<ReflectedConnection> found = new ArrayList<>();
+        List<ReflectedConnection> holders = new ArrayList<>();
+        List<ReflectedConnection> waiters = new ArrayList<>();
         Enumeration<?> locks = derby.makeVirtualLockTable();
         while (locks.hasMoreElements()) {
             Latch lock = (Latch) locks.nextElement();
-            if (lock.getCompatabilitySpace() == space || lock.getCount() == 0 || !ref.equals(lock.getLockable())) {
+            if (lock.getCompatabilitySpace() == space || !ref.equals(lock.getLockable())) {
                 continue;
             }
-            ReflectedConnection holder = connections.get(lock.getCompatabilitySpace());
-            if (holder != null && !found.contains(holder) && !ref.requestCompatible(qualifier, lock.getQualifier())) {
-                found.add(holder);
+            ReflectedConnection connection = connections.get(lock.getCompatabilitySpace());
+            List<ReflectedConnection> found = lock.getCount() == 0 ? waiters : holders;
+            if (connection != null
+                    && !found.contains(connection)
+                    && !ref.requestCompatible(qualifier, lock.getQualifier())) {
+                found.add(connection);
             }
         }
-        return found;
+        return holders.isEmpty() ? waiters : holders;
     }
 
     // -------------------------------------------------------------------------------------------------- only passed on

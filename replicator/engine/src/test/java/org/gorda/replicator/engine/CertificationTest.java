@@ -585,6 +585,42 @@ class CertificationTest {
         assertThat(number(1, "SELECT N FROM T WHERE ID = 1")).isEqualTo(3);
     }
 
+    /** It wants the whole table, which a writer's row keeps from it; what is ordered would get its row, and waits behind it. */
+    @Test
+    void whoQueuesAheadMakesWay() throws Exception {
+        cluster.replica(1).close();
+        cluster.start(
+                1,
+                builder -> builder.protocol(ReplicationProtocol.CERTIFICATION).readGrace(Duration.ofMinutes(2)));
+        cluster.awaitOnline();
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "INSERT INTO T VALUES (1, 1), (2, 1)");
+        awaitEverywhere();
+        try (Connection writer = cluster.connect(1);
+                Statement change = writer.createStatement();
+                Connection reader = cluster.connect(1);
+                Statement select = reader.createStatement()) {
+            writer.setAutoCommit(false);
+            change.executeUpdate("UPDATE T SET N = 2 WHERE ID = 1");
+            reader.setAutoCommit(false);
+            reader.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+            Future<Long> sum = clients.submit(() -> number(select, "SELECT SUM(N) FROM T"));
+            TimeUnit.MILLISECONDS.sleep(300); // until it waits
+            execute(0, "UPDATE T SET N = 3 WHERE ID = 2");
+            assertThatThrownBy(() -> sum.get(20, TimeUnit.SECONDS))
+                    .cause()
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+            reader.rollback();
+            writer.commit();
+        }
+        awaitEverywhere();
+        assertThat(number(1, "SELECT SUM(N) FROM T")).isEqualTo(5);
+        cluster.assertIdentical();
+    }
+
     /** Nobody who waits for them has to wait for long; Derby alone looks for them after 20 s. */
     @Test
     void clientsOfOneReplicaThatWaitForEachOtherAreSetFreeSoon() throws Exception {
