@@ -68,12 +68,14 @@ final class DerbyApplier implements Applier {
     public void apply(WriteSet writeSet) {
         synchronized (connection) {
             try {
+                database.requireStorage();
                 database.makeWay();
                 DerbyDatabase.within(context, () -> {
                     applyWithin(new WriteSetReader(writeSet));
                     return true;
                 });
             } catch (SQLException | StandardException e) {
+                database.noticeFailedStorage(e);
                 throw new ReflectionException("Derby could not apply a write set: " + e.getMessage(), e);
             } finally {
                 current = null;
@@ -295,6 +297,7 @@ final class DerbyApplier implements Applier {
     public void rollback() {
         synchronized (connection) {
             try {
+                database.requireStorage();
                 connection.rollback();
                 tables.clear();
                 scratch.clear();

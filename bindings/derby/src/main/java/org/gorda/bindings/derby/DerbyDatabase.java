@@ -56,6 +56,9 @@ final class DerbyDatabase implements ReflectedDatabase {
     private static final int SERVER_START_TRIES = 200;
     private static final int DEADLOCK_SECONDS = 1;
 
+    /** How SQLSTATEs of what went wrong with a page in a file begin. */
+    private static final String PAGE_FAILED = "XSDG";
+
     /** Room in front of each write set for what the meta level sends before it. */
     private static final int HEADROOM_BYTES = 128;
 
@@ -290,6 +293,23 @@ final class DerbyDatabase implements ReflectedDatabase {
         if (failed.compareAndSet(false, true)) {
             listener.databaseFailed(new ReflectionException(
                     "the Derby database " + configuration.location() + " has stopped: " + cause.getMessage(), cause));
+        }
+    }
+
+    /**
+     * A page could not be read or written. Derby goes on, by what it has in memory, and asks the disk again and again; what is
+     * ordered must not wait for that.
+     */
+    void noticeFailedStorage(Exception e) {
+        if (e instanceof StandardException cause && cause.getSQLState().startsWith(PAGE_FAILED)) {
+            failed(cause);
+        }
+    }
+
+    /** Nothing is tried again on a disk that has failed. */
+    void requireStorage() {
+        if (failed.get()) {
+            throw new ReflectionException("the Derby database " + configuration.location() + " has failed");
         }
     }
 
