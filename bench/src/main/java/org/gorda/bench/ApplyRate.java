@@ -139,7 +139,7 @@ public record ApplyRate(int scale, int accounts, int clients, Duration warmUp, D
         long end = ordered(group);
         Rate produced = Rate.of(report.committed(), report.seconds(), cpu(group).minus(used));
         group.awaitOnline(WAIT, progress);
-        group.close();
+        group.stop();
 
         delete(database(alone.directory()));
         copy(database(kept), database(alone.directory()));
