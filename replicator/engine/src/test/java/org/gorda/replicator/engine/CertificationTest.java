@@ -11,10 +11,10 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -107,6 +107,28 @@ class CertificationTest {
             }
             return true;
         });
+    }
+
+    private void giveReadersTwoMinutes(int replica) {
+        cluster.replica(replica).close();
+        cluster.start(
+                replica,
+                builder -> builder.protocol(ReplicationProtocol.CERTIFICATION).readGrace(Duration.ofMinutes(2)));
+        cluster.awaitOnline();
+    }
+
+    private void makeTwoRows() throws SQLException {
+        execute(
+                0,
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "INSERT INTO T VALUES (1, 1), (2, 1)");
+        awaitEverywhere();
+    }
+
+    private void awaitWaitingForLocks(int replica, int count) {
+        Awaitility.await(count + " wait")
+                .until(() ->
+                        number(replica, "SELECT COUNT(*) FROM SYSCS_DIAG.LOCK_TABLE WHERE STATE = 'WAIT'") >= count);
     }
 
     @Test
@@ -506,14 +528,14 @@ class CertificationTest {
                 position.next();
                 next = position.getLong(1) + 1;
             }
-            CountDownLatch waits = new CountDownLatch(1);
             Future<Boolean> update = clients.submit(() -> {
-                waits.await();
-                TimeUnit.MILLISECONDS.sleep(300); // until it does
+                Awaitility.await("it waits for the position")
+                        .until(() -> Thread.getAllStackTraces().values().stream()
+                                .anyMatch(stack -> Arrays.stream(stack)
+                                        .anyMatch(frame -> frame.getMethodName().equals("awaitPosition"))));
                 return transaction(0, (other, change) -> change.executeUpdate("UPDATE T SET N = 3"));
             });
             long begin = System.nanoTime();
-            waits.countDown();
             assertThatThrownBy(() -> statement.execute("CALL GORDA.AWAIT_POSITION(" + (next + 1000) + ")"))
                     .isInstanceOfSatisfying(
                             SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
@@ -528,16 +550,8 @@ class CertificationTest {
     /** It has read what the delivery needs, and waits for one that cannot commit before the delivery goes on: no grace can help. */
     @Test
     void whoOnlyReadsAndWaitsMakesWayAtOnce() throws Exception {
-        cluster.replica(1).close();
-        cluster.start(
-                1,
-                builder -> builder.protocol(ReplicationProtocol.CERTIFICATION).readGrace(Duration.ofMinutes(2)));
-        cluster.awaitOnline();
-        execute(
-                0,
-                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
-                "INSERT INTO T VALUES (1, 1), (2, 1)");
-        awaitEverywhere();
+        giveReadersTwoMinutes(1);
+        makeTwoRows();
         try (Connection writer = cluster.connect(1);
                 Statement change = writer.createStatement();
                 Connection reader = cluster.connect(1);
@@ -574,7 +588,7 @@ class CertificationTest {
             for (int i = 0; i < 4; i++) {
                 readers.add(clients.submit(() -> number(1, "SELECT N FROM T WHERE ID = 1")));
             }
-            TimeUnit.MILLISECONDS.sleep(300); // until they wait
+            awaitWaitingForLocks(1, 4);
             execute(0, "UPDATE T SET N = 3 WHERE ID = 1");
             for (Future<Long> reader : readers) {
                 assertThat(reader.get(20, TimeUnit.SECONDS)).isIn(1L, 3L);
@@ -588,16 +602,8 @@ class CertificationTest {
     /** It wants the whole table, which a writer's row keeps from it; what is ordered would get its row, and waits behind it. */
     @Test
     void whoQueuesAheadMakesWay() throws Exception {
-        cluster.replica(1).close();
-        cluster.start(
-                1,
-                builder -> builder.protocol(ReplicationProtocol.CERTIFICATION).readGrace(Duration.ofMinutes(2)));
-        cluster.awaitOnline();
-        execute(
-                0,
-                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
-                "INSERT INTO T VALUES (1, 1), (2, 1)");
-        awaitEverywhere();
+        giveReadersTwoMinutes(1);
+        makeTwoRows();
         try (Connection writer = cluster.connect(1);
                 Statement change = writer.createStatement();
                 Connection reader = cluster.connect(1);
@@ -607,7 +613,7 @@ class CertificationTest {
             reader.setAutoCommit(false);
             reader.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
             Future<Long> sum = clients.submit(() -> number(select, "SELECT SUM(N) FROM T"));
-            TimeUnit.MILLISECONDS.sleep(300); // until it waits
+            awaitWaitingForLocks(1, 1);
             execute(0, "UPDATE T SET N = 3 WHERE ID = 2");
             assertThatThrownBy(() -> sum.get(20, TimeUnit.SECONDS))
                     .cause()
@@ -624,10 +630,7 @@ class CertificationTest {
     /** Nobody who waits for them has to wait for long; Derby alone looks for them after 20 s. */
     @Test
     void clientsOfOneReplicaThatWaitForEachOtherAreSetFreeSoon() throws Exception {
-        execute(
-                0,
-                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
-                "INSERT INTO T VALUES (1, 1), (2, 1)");
+        makeTwoRows();
         try (Connection one = cluster.connect(0);
                 Statement first = one.createStatement();
                 Connection other = cluster.connect(0);

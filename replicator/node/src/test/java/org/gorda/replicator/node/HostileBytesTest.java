@@ -48,10 +48,8 @@ class HostileBytesTest {
             List<Socket> open = new ArrayList<>();
             for (int i = 0; i < CONNECTIONS; i++) {
                 int node = random.nextInt(2);
-                Socket socket = send(
-                        group.listening(node).get(random.nextInt(3)),
-                        bytes(random),
-                        random.nextInt(10) == 0 ? ANSWER_MILLIS : 0);
+                Socket socket =
+                        send(group.listening(node).get(random.nextInt(3)), bytes(random), random.nextInt(10) == 0);
                 if (random.nextInt(20) == 0) {
                     open.add(socket);
                 } else {
@@ -80,13 +78,16 @@ class HostileBytesTest {
         return all;
     }
 
-    private static Socket send(int port, byte[] bytes, int wait) throws IOException, InterruptedException {
+    private static Socket send(int port, byte[] bytes, boolean listens) throws IOException {
         Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
+        socket.setSoTimeout(ANSWER_MILLIS);
         try {
             socket.getOutputStream().write(bytes);
-            Thread.sleep(wait);
+            while (listens && socket.getInputStream().read() >= 0) {
+                // Whatever it is.
+            }
         } catch (IOException e) {
-            // It has been shown the door.
+            // It has been shown the door, or is asked for more.
         }
         return socket;
     }
