@@ -71,7 +71,8 @@ final class HistoryFiles {
     /**
      * As dbcop reads it: sessions, each of one transaction in brackets, because a client's transactions go to any replica and are not
      * promised to follow each other there. An append writes its value as the list's version, a read has the version of the last
-     * element, and is there once however often it was made (dbcop takes the second one for a cycle). Transactions that were refused, and those of unknown outcome that did not happen, are left out.
+     * element, and is there once however often it was made (dbcop takes the second one for a cycle). Transactions that were
+     * refused, and those of unknown outcome that did not happen, are left out.
      *
      * @param lists as they are in the end, by key
      */

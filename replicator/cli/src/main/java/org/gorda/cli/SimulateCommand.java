@@ -97,6 +97,14 @@ final class SimulateCommand implements Callable<Integer> {
         if (clients < 1 || clients > 4 || replicas < 1) {
             throw new BenchException("--clients must be 1 to 4, and --replicas at least 1");
         }
+        boolean whole = scenario(1).equals(Scenario.of(1));
+        if (seed == null && !whole) {
+            throw new BenchException(
+                    "--replicas, --clients, --first, --last and --without make one run smaller: say which by --seed");
+        }
+        if (time != null && time.toMillis() < 1) {
+            throw new BenchException("--time is " + time.toMillis() + "ms but must be at least 1ms");
+        }
         Totals totals = new Totals();
         List<Long> failed = new ArrayList<>();
         long begin = System.nanoTime();
@@ -136,9 +144,7 @@ final class SimulateCommand implements Callable<Integer> {
     }
 
     private Scenario scenario(long number) {
-        return seed == null
-                ? Scenario.of(number)
-                : new Scenario(number, replicas, clients, firstTransaction, lastTransaction, without);
+        return new Scenario(number, replicas, clients, firstTransaction, lastTransaction, without);
     }
 
     /** Of the seeds in which nothing was found. Confined to one thread. */

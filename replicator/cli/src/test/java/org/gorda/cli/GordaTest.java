@@ -244,6 +244,8 @@ final class GordaTest {
                 "node --self 127.0.0.1:1 | 1 | database is not set",
                 "node --config nosuch.yaml | 1 | nosuch.yaml",
                 "sql --url jdbc:gorda:derby:x;durabilty=group SELECT | 1 | did you mean 'durability'",
+                "simulate --without 1,2 | 1 | say which by --seed",
+                "simulate --time 0s | 1 | must be at least 1ms",
                 "torture --duration 5s | 1 | duration is 5 s but must be 10 s to 2 h",
                 "torture --faults kill,flood | 1 | there is no fault 'flood': use kill,pause,partition,slow,disk-full",
                 "torture --protocol asynchronous | 1 | must be one of primary-backup, certification",

@@ -32,6 +32,12 @@ final class Faults {
     }
 
     private static final long BETWEEN_NANOS_MAX = 1_800_000_000L;
+
+    /** Trouble seldom comes alone. */
+    private static final int AT_ONCE_OF = 4;
+
+    private static final long AT_ONCE_NANOS_MAX = 60_000_000L;
+    private static final long BRIEFLY_NANOS_MAX = 3_000_000_000L;
     private static final List<ReplicationProtocol> GROUPS = List.of(
             ReplicationProtocol.PRIMARY_BACKUP, ReplicationProtocol.CERTIFICATION, ReplicationProtocol.ASYNCHRONOUS);
     private static final long BETWEEN_PROTOCOLS_NANOS_MAX = 4_000_000_000L;
@@ -94,7 +100,9 @@ final class Faults {
     }
 
     private void next() {
-        cluster.simulation.schedule(when.nextLong(BETWEEN_NANOS_MAX), "fault", () -> {
+        boolean atOnce = when.nextInt(AT_ONCE_OF) == 0;
+        long between = when.nextLong(atOnce ? AT_ONCE_NANOS_MAX : BETWEEN_NANOS_MAX);
+        cluster.simulation.schedule(between, "fault", () -> {
             if (cluster.chaos) {
                 random = when.split();
                 SimulatedHost host = cluster.anyHost(random);
@@ -156,6 +164,15 @@ final class Faults {
         for (MemberId peer : cluster.members()) {
             network.cut(alone, peer);
             network.cut(peer, alone);
+        }
+        if (random.nextBoolean()) {
+            after(
+                    BRIEFLY_NANOS_MAX,
+                    "back",
+                    () -> cluster.hosts.keySet().forEach(peer -> {
+                        network.mend(alone, peer);
+                        network.mend(peer, alone);
+                    }));
         }
     }
 

@@ -21,6 +21,12 @@ enum Flaw {
     LEAVES_CHUNKS_OPEN,
     /** Where every replica executes: what is sent to be certified does not say which rows it wrote. */
     CERTIFIES_WITHOUT_KEYS,
+    /** Where every replica executes: what is sent to be certified says which rows it wrote, but nothing of its unique names. */
+    CERTIFIES_WITHOUT_UNIQUE_KEYS,
+    /** Where every replica executes: what is sent to be certified does not say to which parents its rows refer. */
+    CERTIFIES_WITHOUT_PARENTS,
+    /** Where every replica executes: what a foreign key's check has seen is compared from where the commit was asked for. */
+    CERTIFIES_FROM_ONE_WATERMARK,
     /** Where every replica executes: what is sent to be certified does not say which rows it has read. */
     CERTIFIES_WITHOUT_READS,
     /** Where every replica executes: what is sent to be certified does not say that it depends on the schema. */
@@ -33,6 +39,10 @@ enum Flaw {
     TAKES_GIVING_WAY_FOR_ABORTED,
     /** Where every replica executes: what gave way and is certified is made again beside transactions that hold its rows by now. */
     REPLAYS_WITHOUT_PRIORITY,
+    /** A replica's own transaction is committed in its database before others that precede it. */
+    SHOWS_OWN_FIRST,
+    /** What was executed in an epoch that is over is committed in the next one. */
+    IGNORES_THE_EPOCH,
     /** Whether a transaction says what it has read and written goes by the protocol that the group began with, not by that of now. */
     CAPTURES_FOR_THE_FIRST_PROTOCOL,
     /** A primary goes ahead of the majority whatever the protocol. */

@@ -12,13 +12,20 @@ import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.Position;
 
 /**
- * A replica's database and its disk: accounts, which transactions were applied, and up to which position. As with an engine that
- * commits without a sync, a crash takes back what was not flushed, or some of it, by whole local transactions. Confined to one
- * thread.
+ * A replica's database and its disk: accounts with unique names, branches that they refer to, which transactions were applied, and up
+ * to which position. As with an engine that commits without a sync, a crash takes back what was not flushed, or some of it, by whole
+ * local transactions. Confined to one thread.
  */
 final class SimulatedBank {
 
     static final int ACCOUNTS = 12;
+
+    /** An account has one of them or none, and no two the same: few, so that many want the same. */
+    static final int NAMES = 4;
+
+    /** An account is in one of them or in none. */
+    static final int BRANCHES = 2;
+
     private static final long OPENING_BALANCE = 1_000;
 
     /**
@@ -29,6 +36,9 @@ final class SimulatedBank {
     private record Applied(Position position, Transfer transfer, long fingerprint) {}
 
     private final long[] balances = new long[ACCOUNTS];
+    private final int[] names = new int[ACCOUNTS];
+    private final int[] branches = new int[ACCOUNTS];
+    private final boolean[] isOpen = new boolean[BRANCHES];
     private final Set<TransactionId> present = new HashSet<>();
     private final List<Applied> applied = new ArrayList<>();
 
@@ -40,7 +50,15 @@ final class SimulatedBank {
     private long schema;
 
     SimulatedBank() {
+        reset();
+    }
+
+    private void reset() {
         Arrays.fill(balances, OPENING_BALANCE);
+        Arrays.fill(names, Intent.NONE);
+        Arrays.fill(branches, Intent.NONE);
+        Arrays.fill(isOpen, false);
+        schema = 0;
     }
 
     /** Up to where everything is committed. */
@@ -62,18 +80,9 @@ final class SimulatedBank {
         return present.contains(id);
     }
 
-    long balance(int account) {
-        return balances[account];
-    }
-
     /** How often the schema was changed. */
     long schema() {
         return schema;
-    }
-
-    /** How many transactions were applied. */
-    int transactions() {
-        return applied.size();
     }
 
     /** The same at all times. */
@@ -81,10 +90,74 @@ final class SimulatedBank {
         return Arrays.stream(balances).sum() == ACCOUNTS * OPENING_BALANCE;
     }
 
-    /** Whether a row is locked by what is applied and not committed. */
-    boolean isBeingApplied(int account) {
+    /**
+     * The change that a client makes that looks before it does: it takes the first name that is free, goes to a branch that is open only,
+     * and opens one that is not open or closes it once all have left it.
+     */
+    Intent look(Intent wanted) {
+        int subject = wanted.subject();
+        return switch (wanted.change()) {
+            case RENAME -> subject == Intent.NONE ? wanted : wanted.with(Intent.Change.RENAME, firstFreeName());
+            case MOVE ->
+                subject == Intent.NONE || isOpen[subject] ? wanted : wanted.with(Intent.Change.MOVE, Intent.NONE);
+            case NOTHING -> wanted;
+            case OPEN, CLOSE ->
+                wanted.with(
+                        !isOpen[subject]
+                                ? Intent.Change.OPEN
+                                : isEmpty(subject) ? Intent.Change.CLOSE : Intent.Change.NOTHING,
+                        subject);
+        };
+    }
+
+    private int firstFreeName() {
+        for (int name = 0; name < NAMES; name++) {
+            if (isFree(name)) {
+                return name;
+            }
+        }
+        return Intent.NONE;
+    }
+
+    private boolean isFree(int name) {
+        return Arrays.stream(names).noneMatch(each -> each == name);
+    }
+
+    private boolean isEmpty(int branch) {
+        return Arrays.stream(branches).noneMatch(each -> each == branch);
+    }
+
+    /** Whether the constraints allow the change that goes with the transfer. */
+    boolean allows(Intent intent) {
+        int subject = intent.subject();
+        return switch (intent.change()) {
+            case NOTHING -> true;
+            case RENAME -> subject == Intent.NONE || isFree(subject);
+            case MOVE -> subject == Intent.NONE || isOpen[subject];
+            case OPEN -> !isOpen[subject];
+            case CLOSE -> isOpen[subject] && isEmpty(subject);
+        };
+    }
+
+    /** The transaction as it would be if it ran now. */
+    Transfer find(Intent intent) {
+        return new Transfer(
+                intent,
+                intent.changesSchema() ? applied.size() : balances[intent.from()],
+                balances[intent.to()],
+                schema,
+                intent.read() == Intent.NONE ? 0 : balances[intent.read()],
+                switch (intent.change()) {
+                    case RENAME -> names[intent.from()];
+                    case MOVE -> branches[intent.from()];
+                    case NOTHING, OPEN, CLOSE -> Intent.NONE;
+                });
+    }
+
+    /** Whether a statement of this one waits for what is applied and not committed. */
+    boolean isDelayed(Transfer transfer) {
         return applied.subList(committed, applied.size()).stream()
-                .anyMatch(each -> each.transfer().touches(account));
+                .anyMatch(each -> each.transfer().delays(transfer));
     }
 
     int uncommitted() {
@@ -99,40 +172,47 @@ final class SimulatedBank {
         if (position.index() <= latest) {
             throw new DivergenceException(position + " is applied after " + latest);
         }
-        if (transfer.schema() != schema) {
-            throw new DivergenceException(
-                    transfer + " at " + position + " ran on another schema than " + schema + ", which is there");
+        Transfer found = find(transfer.intent());
+        if (!transfer.equals(found)) {
+            throw new DivergenceException(transfer + " at " + position + " ran on something else than " + found);
         }
-        if (transfer.changesSchema()) {
-            if (transfer.fromBefore() != applied.size()) {
-                throw new DivergenceException(transfer + " at " + position + " has not seen all " + applied.size()
-                        + " before it, and changes the schema");
-            }
-        } else if (balances[transfer.from()] != transfer.fromBefore()
-                || balances[transfer.to()] != transfer.toBefore()) {
-            throw new DivergenceException(transfer + " at " + position + " ran on other balances than "
-                    + balances[transfer.from()] + " and " + balances[transfer.to()] + ", which are there");
+        if (!allows(transfer.intent())) {
+            throw new DivergenceException(transfer + " at " + position + " breaks a constraint");
         }
-        if (transfer.read() != Transfer.NONE && balances[transfer.read()] != transfer.readBefore()) {
-            throw new DivergenceException(transfer + " at " + position + " has read another balance than "
-                    + balances[transfer.read()] + ", which is there");
-        }
-        if (!present.add(transfer.id())) {
-            throw new DivergenceException(transfer.id() + " is applied for a second time at " + position);
+        if (!present.add(transfer.intent().id())) {
+            throw new DivergenceException(transfer.intent().id() + " is applied for a second time at " + position);
         }
         append(position, transfer);
     }
 
+    /** A mistake: the last one is committed alone, before those that precede it. */
+    void commitLastFirst() {
+        List<Applied> before = List.copyOf(applied.subList(committed, applied.size() - 1));
+        Applied last = applied.get(applied.size() - 1);
+        load(List.copyOf(applied.subList(0, committed)));
+        append(last.position(), last.transfer());
+        commit();
+        before.forEach(each -> append(each.position(), each.transfer()));
+    }
+
     private void append(Position position, Transfer transfer) {
-        balances[transfer.from()] -= transfer.amount();
-        balances[transfer.to()] += transfer.amount();
-        schema += transfer.changesSchema() ? 1 : 0;
+        Intent intent = transfer.intent();
+        balances[intent.from()] -= intent.amount();
+        balances[intent.to()] += intent.amount();
+        schema += intent.changesSchema() ? 1 : 0;
+        switch (intent.change()) {
+            case NOTHING -> {}
+            case RENAME -> names[intent.from()] = intent.subject();
+            case MOVE -> branches[intent.from()] = intent.subject();
+            case OPEN -> isOpen[intent.subject()] = true;
+            case CLOSE -> isOpen[intent.subject()] = false;
+        }
         long before = applied.isEmpty() ? 0 : applied.get(applied.size() - 1).fingerprint();
         long fingerprint = new Hash64()
                 .add(before)
                 .add(position.term())
                 .add(position.index())
-                .add(transfer.hashCode())
+                .add(transfer.hash())
                 .value();
         applied.add(new Applied(position, transfer, fingerprint));
     }
@@ -162,12 +242,11 @@ final class SimulatedBank {
     }
 
     private void load(List<Applied> content) {
-        Arrays.fill(balances, OPENING_BALANCE);
+        reset();
         present.clear();
         applied.clear();
-        schema = 0;
         for (Applied each : content) {
-            present.add(each.transfer().id());
+            present.add(each.transfer().intent().id());
             append(each.position(), each.transfer());
         }
         committed = applied.size();

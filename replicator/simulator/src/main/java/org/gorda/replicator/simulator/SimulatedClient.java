@@ -1,5 +1,6 @@
 package org.gorda.replicator.simulator;
 
+import java.util.List;
 import java.util.SplittableRandom;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
@@ -16,8 +17,16 @@ final class SimulatedClient {
     private static final long THINK_NANOS_MAX = 60_000_000L;
     private static final long ANSWER_NANOS = 4_000_000_000L;
     private static final long ASK_AGAIN_NANOS = 1_500_000_000L;
+    private static final long DOUBT_NANOS_MAX = 3_000_000_000L;
     private static final int CHANGES_SCHEMA_OF = 12;
     private static final int READS_OF = 3;
+    private static final List<Intent.Change> CHANGES =
+            List.of(Intent.Change.NOTHING, Intent.Change.RENAME, Intent.Change.MOVE, Intent.Change.OPEN);
+    private static final double GIVES_UP_NAME = 0.5;
+
+    /** Often, because a branch cannot be closed before all have left it. */
+    private static final double LEAVES_BRANCH = 0.75;
+
     private static final double ANSWER_LOST = 0.01;
     private static final double ASKS_ANYWAY = 0.02;
 
@@ -25,6 +34,7 @@ final class SimulatedClient {
     private final SplittableRandom random;
     private final SplittableRandom schemaRandom;
     private final SplittableRandom readRandom;
+    private final SplittableRandom changeRandom;
     private final SessionId session;
     private SimulatedHost target;
     private long number;
@@ -40,6 +50,7 @@ final class SimulatedClient {
         this.random = cluster.simulation.random("client " + number);
         this.schemaRandom = cluster.simulation.random("schema " + number);
         this.readRandom = cluster.simulation.random("reads " + number);
+        this.changeRandom = cluster.simulation.random("changes " + number);
         this.session = new SessionId(random.nextLong(), random.nextLong());
         this.target = cluster.anyHost(random);
     }
@@ -81,10 +92,7 @@ final class SimulatedClient {
     private void begin(Runnable next) {
         TransactionId id = new TransactionId(session, ++number);
         current = id;
-        int from = random.nextInt(SimulatedBank.ACCOUNTS);
-        int to = (from + 1 + random.nextInt(SimulatedBank.ACCOUNTS - 1)) % SimulatedBank.ACCOUNTS;
-        long amount = 1L + random.nextInt(100);
-        boolean changesSchema = cluster.changesSchema && schemaRandom.nextInt(CHANGES_SCHEMA_OF) == 0;
+        Intent intent = intent(id);
         long asked = ++question;
         SimulatedReplica replica = target.replica;
         if (replica == null) {
@@ -93,11 +101,7 @@ final class SimulatedClient {
             return;
         }
         replica.execute(
-                id,
-                from,
-                changesSchema ? from : to,
-                changesSchema ? 0 : amount,
-                read(from, to),
+                intent,
                 answer -> reply(() -> {
                     if (question == asked) {
                         answered(id, answer, next);
@@ -110,10 +114,34 @@ final class SimulatedClient {
         });
     }
 
+    private Intent intent(TransactionId id) {
+        int from = random.nextInt(SimulatedBank.ACCOUNTS);
+        int to = (from + 1 + random.nextInt(SimulatedBank.ACCOUNTS - 1)) % SimulatedBank.ACCOUNTS;
+        long amount = 1L + random.nextInt(100);
+        if (cluster.changesSchema && schemaRandom.nextInt(CHANGES_SCHEMA_OF) == 0) {
+            return new Intent(id, from, from, 0, Intent.NONE, Intent.Change.NOTHING, Intent.NONE);
+        }
+        Intent.Change change = CHANGES.get(changeRandom.nextInt(CHANGES.size()));
+        return new Intent(id, from, to, amount, read(from, to), change, subject(change));
+    }
+
+    private int subject(Intent.Change change) {
+        return switch (change) {
+            case NOTHING -> Intent.NONE;
+            case RENAME -> subjectOrNone(SimulatedBank.NAMES, GIVES_UP_NAME);
+            case MOVE -> subjectOrNone(SimulatedBank.BRANCHES, LEAVES_BRANCH);
+            case OPEN, CLOSE -> changeRandom.nextInt(SimulatedBank.BRANCHES);
+        };
+    }
+
+    private int subjectOrNone(int count, double none) {
+        return changeRandom.nextDouble() < none ? Intent.NONE : changeRandom.nextInt(count);
+    }
+
     /** Another account, which is read and must not have changed until the commit; often there is none. */
     private int read(int from, int to) {
         int account = readRandom.nextInt(READS_OF * SimulatedBank.ACCOUNTS);
-        return account >= SimulatedBank.ACCOUNTS || account == from || account == to ? Transfer.NONE : account;
+        return account >= SimulatedBank.ACCOUNTS || account == from || account == to ? Intent.NONE : account;
     }
 
     /** An answer is on its way, or lost. */
@@ -127,7 +155,7 @@ final class SimulatedClient {
         question++;
         cluster.simulation.note(answer.name());
         if (answer == Answer.UNKNOWN && cluster.flaw != Flaw.TAKES_UNKNOWN_FOR_ABORTED) {
-            ask(id, next);
+            cluster.simulation.schedule(random.nextLong(DOUBT_NANOS_MAX), "in doubt", () -> ask(id, next));
             return;
         }
         if (answer != Answer.COMMITTED) {

@@ -5,11 +5,13 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
 import org.gorda.gapi.DivergenceException;
@@ -49,11 +51,7 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     /** A client's transaction, its rows locked from its execution on. */
     private static final class Local {
-        final TransactionId id;
-        final int from;
-        final int to;
-        final long amount;
-        final int read;
+        final Intent intent;
         final long epoch;
         final Consumer<Answer> client;
 
@@ -69,43 +67,30 @@ final class SimulatedReplica implements GroupListener, Effects {
         boolean sent;
         boolean answered;
 
-        Local(
-                TransactionId id,
-                int from,
-                int to,
-                long amount,
-                int read,
-                long epoch,
-                long begun,
-                Consumer<Answer> client) {
-            this.id = id;
-            this.from = from;
-            this.to = to;
-            this.amount = amount;
-            this.read = read;
+        Local(Intent intent, long epoch, long begun, Consumer<Answer> client) {
+            this.intent = intent;
             this.epoch = epoch;
             this.begun = begun;
             this.client = client;
         }
 
-        boolean changesSchema() {
-            return from == to;
-        }
-
         /** Whether it has a lock that the other one needs to change its rows. */
         boolean holds(Transfer other) {
-            return transfer != null
-                    && (changesSchema() || other.touches(from) || other.touches(to) || other.touches(read));
+            return transfer != null && (transfer.locksRowsOf(other) || other.touches(intent.read()));
         }
 
-        /** Whether it has changed what the other one reads. */
-        boolean changes(int account) {
-            return transfer != null && transfer.touches(account);
+        /** Whether a statement of the other one waits for it. */
+        boolean delays(Transfer other) {
+            return holds(other) || (transfer != null && transfer.delays(other));
         }
 
         /** As when a lock on a table or in an index stands for rows that are not the transaction's own. */
         boolean holdsMoreThanRowsOf(Transfer other) {
-            return transfer != null && (from + to) % 4 == (other.from() + other.to()) % 4;
+            return transfer != null && page(intent) == page(other.intent());
+        }
+
+        private static int page(Intent intent) {
+            return (intent.from() + intent.to()) % 4;
         }
     }
 
@@ -114,6 +99,11 @@ final class SimulatedReplica implements GroupListener, Effects {
     private static final int SEGMENT_SETS_MAX = 5;
     private static final long MAINTENANCE_NANOS = 700_000_000L;
     private static final long STATEMENT_NANOS_MAX = 4_000_000L;
+
+    /** A client that stays in its transaction for a while before it commits. */
+    private static final long THINK_NANOS_MAX = 60_000_000L;
+
+    private static final int THINKS_OF = 6;
     private static final long CHUNK_NANOS_MAX = 300_000_000L;
     private static final long RETRY_NANOS = 50_000_000L;
     private static final long TURN_WAIT_NANOS = 3_000_000_000L;
@@ -253,16 +243,16 @@ final class SimulatedReplica implements GroupListener, Effects {
     // ------------------------------------------------------------------------------------------- local transactions
 
     /** Runs a transaction and commits it; the client is told once, unless its connection breaks. */
-    void execute(TransactionId id, int from, int to, long amount, int read, Consumer<Answer> client) {
+    void execute(Intent intent, Consumer<Answer> client) {
         later(random.nextLong(1_000_000), "begin", () -> {
             boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY && view.isLeader(host.name);
             if (!view.working() || !(executes() || early)) {
                 client.accept(Answer.REFUSED);
                 return;
             }
-            Local begun = new Local(id, from, to, amount, read, core.epoch(), visibleIndex, client);
-            open.put(id, begun);
-            if (begun.changesSchema() && core.isEverywhere() && cluster.flaw != Flaw.CHANGES_SCHEMA_BESIDE_ROWS) {
+            Local begun = new Local(intent, core.epoch(), visibleIndex, client);
+            open.put(intent.id(), begun);
+            if (intent.changesSchema() && core.isEverywhere() && cluster.flaw != Flaw.CHANGES_SCHEMA_BESIDE_ROWS) {
                 begun.hasTurn = true;
                 renewTurn(begun);
                 awaitTurn(begun, cluster.simulation.now() + TURN_WAIT_NANOS);
@@ -274,7 +264,7 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     private void renewTurn(Local local) {
         if (!local.answered) {
-            trySend(new ReplicaMessage.SchemaTurn(local.id, false));
+            trySend(new ReplicaMessage.SchemaTurn(local.intent.id(), false));
             later(TURN_RENEWAL_NANOS, "renew turn", () -> renewTurn(local));
         }
     }
@@ -283,7 +273,7 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (local.answered) {
             return;
         }
-        if (local.id.equals(currentTurn()) && visibleIndex >= turnsMoved) {
+        if (local.intent.id().equals(currentTurn()) && visibleIndex >= turnsMoved) {
             local.begun = visibleIndex;
             later(random.nextLong(STATEMENT_NANOS_MAX), "statement", () -> change(local));
         } else if (cluster.simulation.now() > deadlineNanos) {
@@ -310,29 +300,18 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (local.answered) {
             return;
         }
-        Transfer transfer = new Transfer(
-                local.id,
-                local.from,
-                local.changesSchema() ? bank.transactions() : bank.balance(local.from),
-                local.to,
-                bank.balance(local.to),
-                local.amount,
-                bank.schema(),
-                local.read,
-                local.read == Transfer.NONE ? 0 : bank.balance(local.read));
+        Transfer transfer = bank.find(bank.look(local.intent));
         if (local.hasTurn) {
             makeWayFor(transfer);
         }
-        boolean locked = open.values().stream().anyMatch(other -> other.holds(transfer) || other.changes(local.read))
-                || bank.isBeingApplied(local.read)
-                || bank.isBeingApplied(local.from)
-                || bank.isBeingApplied(local.to);
-        if (locked) {
+        boolean delayed = bank.isDelayed(transfer) || open.values().stream().anyMatch(other -> other.delays(transfer));
+        if (delayed) {
             answer(local, Answer.ABORTED);
             return;
         }
         local.transfer = transfer;
-        later(random.nextLong(STATEMENT_NANOS_MAX), "commit", () -> committing(local));
+        boolean thinks = random.nextInt(THINKS_OF) == 0;
+        later(random.nextLong(thinks ? THINK_NANOS_MAX : STATEMENT_NANOS_MAX), "commit", () -> committing(local));
     }
 
     private void committing(Local local) {
@@ -355,20 +334,27 @@ final class SimulatedReplica implements GroupListener, Effects {
         int chunks = random.nextInt(4) == 0 ? 1 + random.nextInt(Transfer.CHUNKS_MAX) : 0;
         long epoch = early ? core.epoch() : local.epoch;
         boolean claims = cluster.flaw == Flaw.CLAIMS_TO_HAVE_EXECUTED_ALL
-                || (cluster.flaw == Flaw.CHANGES_SCHEMA_BESIDE_ROWS && local.changesSchema());
+                || (cluster.flaw == Flaw.CHANGES_SCHEMA_BESIDE_ROWS && local.intent.changesSchema());
         long executed = claims ? group.lastCommitted().index() + 10 : local.hasTurn ? local.begun : visibleIndex;
         boolean certified = cluster.flaw == Flaw.CAPTURES_FOR_THE_FIRST_PROTOCOL
                 ? cluster.begins.isEverywhere()
                 : core.isEverywhere();
-        boolean withKeys = certified && cluster.flaw != Flaw.CERTIFIES_WITHOUT_KEYS;
-        boolean withReads = withKeys && cluster.flaw != Flaw.CERTIFIES_WITHOUT_READS;
-        boolean withSchema = certified && cluster.flaw != Flaw.CERTIFIES_WITHOUT_SCHEMA;
-        send(
-                local,
-                epoch,
-                visibleIndex,
-                local.transfer.messages(epoch, local.begun, executed, chunks, withKeys, withReads, withSchema),
-                0);
+        Set<Transfer.Tells> tells = certified ? tells() : Set.of();
+        long begun = cluster.flaw == Flaw.CERTIFIES_FROM_ONE_WATERMARK ? executed : local.begun;
+        send(local, epoch, visibleIndex, local.transfer.messages(epoch, begun, executed, chunks, tells), 0);
+    }
+
+    private Set<Transfer.Tells> tells() {
+        Set<Transfer.Tells> tells = EnumSet.allOf(Transfer.Tells.class);
+        switch (cluster.flaw) {
+            case CERTIFIES_WITHOUT_KEYS -> tells.retainAll(Set.of(Transfer.Tells.SCHEMA));
+            case CERTIFIES_WITHOUT_UNIQUE_KEYS -> tells.remove(Transfer.Tells.UNIQUE_KEYS);
+            case CERTIFIES_WITHOUT_PARENTS -> tells.remove(Transfer.Tells.PARENTS);
+            case CERTIFIES_WITHOUT_READS -> tells.remove(Transfer.Tells.READS);
+            case CERTIFIES_WITHOUT_SCHEMA -> tells.remove(Transfer.Tells.SCHEMA);
+            default -> {}
+        }
+        return tells;
     }
 
     /** Sends the next of a transaction's messages; others' come between. */
@@ -384,12 +370,12 @@ final class SimulatedReplica implements GroupListener, Effects {
         }
         if (last) {
             local.sent = true;
-            inFlight.put(local.id, local);
+            inFlight.put(local.intent.id(), local);
         }
         try {
             group.multicast(messages.get(next), Duration.ZERO);
         } catch (GroupException e) {
-            inFlight.remove(local.id);
+            inFlight.remove(local.intent.id());
             if (next > 0) {
                 giveUp(local, base);
             } else {
@@ -410,7 +396,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     /** What was sent of a transaction will not be followed by its end. */
     private void giveUp(Local local, long base) {
         if (cluster.flaw != Flaw.LEAVES_CHUNKS_OPEN) {
-            send(new ReplicaMessage.Close(local.id, base, 0));
+            send(new ReplicaMessage.Close(local.intent.id(), base, 0));
         }
         answer(local, Answer.ABORTED);
     }
@@ -430,9 +416,9 @@ final class SimulatedReplica implements GroupListener, Effects {
     private void answer(Local local, Answer answer) {
         if (!local.answered) {
             local.answered = true;
-            open.remove(local.id);
+            open.remove(local.intent.id());
             if (local.hasTurn) {
-                trySend(new ReplicaMessage.SchemaTurn(local.id, true));
+                trySend(new ReplicaMessage.SchemaTurn(local.intent.id(), true));
             }
             local.client.accept(answer);
         }
@@ -473,7 +459,20 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (!checkStored(message.position())) {
             return;
         }
-        core.delivered(message);
+        core.delivered(cluster.flaw == Flaw.IGNORES_THE_EPOCH ? withCurrentEpoch(message) : message);
+    }
+
+    private Message withCurrentEpoch(Message message) {
+        if (!(ReplicaMessage.decode(message.payload()) instanceof ReplicaMessage.Commit commit)) {
+            return message;
+        }
+        ByteBuffer changed = ByteBuffer.allocate(message.payload().remaining());
+        ReplicaMessage.putWriteSetHeader(
+                changed, commit.id(), core.epoch(), commit.begun(), commit.executed(), commit.chunks());
+        return new Message(
+                message.position(),
+                message.id(),
+                changed.put(commit.writeSet().duplicate()).flip());
     }
 
     /** Whether what is done now follows from what no majority is known to have yet. */
@@ -511,7 +510,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     /** The client relies on it, and may yet lose it. */
     private void answerCommitted(Local local) {
         if (mayBeAhead && isAhead()) {
-            cluster.witness.risked(local.id);
+            cluster.witness.risked(local.intent.id());
         }
         answer(local, Answer.COMMITTED);
     }
@@ -623,8 +622,14 @@ final class SimulatedReplica implements GroupListener, Effects {
             if (waiting.transfer == null && cluster.flaw != Flaw.REPLAYS_WITHOUT_PRIORITY) {
                 makeWayFor(transfer);
             }
-            commitSegment();
-            apply(position, transfer);
+            if (cluster.flaw == Flaw.SHOWS_OWN_FIRST) {
+                apply(position, transfer);
+                bank.commitLastFirst();
+                tellCommitted();
+            } else {
+                commitSegment();
+                apply(position, transfer);
+            }
             commitSegment();
             visibleIndex = position.index();
             waiting.transfer = null;
@@ -693,11 +698,15 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (bank.uncommitted() > 0) {
             bank.commit();
             visibleIndex = Math.max(visibleIndex, bank.stored().index());
-            Position at = bank.stored();
-            long fingerprint = bank.fingerprint();
-            boolean balanced = bank.balanced();
-            tell(() -> cluster.witness.committed(host.name, at, fingerprint, balanced));
+            tellCommitted();
         }
+    }
+
+    private void tellCommitted() {
+        Position at = bank.stored();
+        long fingerprint = bank.fingerprint();
+        boolean balanced = bank.balanced();
+        tell(() -> cluster.witness.committed(host.name, at, fingerprint, balanced));
     }
 
     @Override

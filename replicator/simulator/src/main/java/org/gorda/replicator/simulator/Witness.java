@@ -87,7 +87,7 @@ final class Witness {
 
     /** A transaction is to be committed, told before any database has it. */
     void ordered(MemberId member, Position position, Transfer transfer) {
-        decided(member, position.index(), transfer.id(), true);
+        decided(member, position.index(), transfer.intent().id(), true);
         if (fingerprints.containsKey(position.index())) {
             return;
         }
