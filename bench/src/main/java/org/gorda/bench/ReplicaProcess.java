@@ -22,6 +22,7 @@ public final class ReplicaProcess {
     private final String embeddedUrl;
     private final List<String> command;
     private List<String> javaOptions = List.of();
+    private @Nullable WallClock clock;
     private volatile @Nullable Process process;
     private boolean retired;
 
@@ -58,6 +59,23 @@ public final class ReplicaProcess {
         javaOptions = List.copyOf(options);
     }
 
+    /**
+     * From the next start on it has a wall clock of its own.
+     *
+     * @throws BenchException if this machine lacks what is needed for that
+     */
+    public void giveClock() {
+        clock = new WallClock(directory.resolve("clock"));
+    }
+
+    /** Moves its own wall clock; what it measures waits by stays. */
+    public void moveClock(Duration ahead) {
+        if (clock == null) {
+            throw new IllegalStateException(name + " has no clock of its own");
+        }
+        clock.move(ahead);
+    }
+
     /** Starts it; its output goes to a file in its directory. */
     public void start() {
         start(line());
@@ -82,10 +100,13 @@ public final class ReplicaProcess {
         }
         try {
             Files.createDirectories(directory);
-            process = new ProcessBuilder(line)
+            ProcessBuilder builder = new ProcessBuilder(line)
                     .redirectErrorStream(true)
-                    .redirectOutput(ProcessBuilder.Redirect.appendTo(log().toFile()))
-                    .start();
+                    .redirectOutput(ProcessBuilder.Redirect.appendTo(log().toFile()));
+            if (clock != null) {
+                builder.environment().putAll(clock.environment());
+            }
+            process = builder.start();
         } catch (IOException e) {
             throw new BenchException(name + " cannot be started with " + line + ": " + e, e);
         }

@@ -1,5 +1,6 @@
 package org.gorda.bench.torture;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 
@@ -9,7 +10,7 @@ import java.util.Locale;
  * @param atMillis when, since the load began
  * @param lengthMillis until it is undone
  * @param victims by number, from 0
- * @param severity 0 to 1: of {@link Kind#SLOW} and {@link Kind#DISK_FULL}
+ * @param severity 0 to 1: of {@link Kind#SLOW}, {@link Kind#DISK_FULL} and {@link Kind#CLOCK}
  */
 record Fault(Kind kind, long atMillis, long lengthMillis, List<Integer> victims, double severity) {
 
@@ -30,7 +31,9 @@ record Fault(Kind kind, long atMillis, long lengthMillis, List<Integer> victims,
         /** All that victims send and receive arrives later. */
         SLOW("slow"),
         /** No file of theirs can grow beyond a size. */
-        DISK_FULL("disk-full");
+        DISK_FULL("disk-full"),
+        /** Their wall clocks are moved, and back again. */
+        CLOCK("clock");
 
         private final String family;
 
@@ -46,9 +49,15 @@ record Fault(Kind kind, long atMillis, long lengthMillis, List<Integer> victims,
         boolean isOfLinks() {
             return family.equals("partition");
         }
+
+        /** Whether a replica can have only one of these at a time. */
+        boolean isOfProcess() {
+            return this == KILL || this == PAUSE || this == DISK_FULL;
+        }
     }
 
     private static final double DELAY_MILLIS_MAX = 200;
+    private static final double DAY_SECONDS = 86_400;
     private static final int SIZE_BITS_MIN = 12;
     private static final int SIZE_BITS_MAX = 22;
 
@@ -60,6 +69,13 @@ record Fault(Kind kind, long atMillis, long lengthMillis, List<Integer> victims,
     /** How large files may become, with {@link Kind#DISK_FULL}: 4 KB to 4 MB. */
     long fileBytesMax() {
         return 1L << Math.round(SIZE_BITS_MIN + severity * (SIZE_BITS_MAX - SIZE_BITS_MIN));
+    }
+
+    /** How far clocks are moved, with {@link Kind#CLOCK}: a second to a day, forwards or backwards. */
+    Duration clockAhead() {
+        double away = Math.abs(2 * severity - 1);
+        long seconds = Math.round(Math.pow(DAY_SECONDS, away));
+        return Duration.ofSeconds(severity < 0.5 ? -seconds : seconds);
     }
 
     /** For people. */
@@ -74,6 +90,9 @@ record Fault(Kind kind, long atMillis, long lengthMillis, List<Integer> victims,
             case FLAPPING -> "cut off, on and off,";
             case SLOW -> "delay by " + delayMillis() + " ms";
             case DISK_FULL -> "let no file grow beyond " + fileBytesMax() + " bytes of";
+            case CLOCK ->
+                String.format(
+                        Locale.ROOT, "move by %+d s the clock of", clockAhead().toSeconds());
         };
         return String.format(Locale.ROOT, "%s replica %s for %.1f s", what, join(names), lengthMillis / 1e3);
     }

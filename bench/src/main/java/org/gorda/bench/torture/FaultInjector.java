@@ -1,5 +1,6 @@
 package org.gorda.bench.torture;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;
@@ -121,6 +122,7 @@ final class FaultInjector {
                 });
             case FLAPPING -> flap(fault);
             case PARTITION, PARTITION_OUT, SLOW -> setLinks();
+            case CLOCK -> setClocks();
             case PARTITION_RESET -> {
                 setLinks();
                 across(fault, links::reset);
@@ -138,6 +140,7 @@ final class FaultInjector {
             case PAUSE -> fault.victims().forEach(victim -> ifAlive(victim, ReplicaProcess::thaw));
             case DISK_FULL -> fault.victims().forEach(this::makeRoom);
             case PARTITION, PARTITION_OUT, PARTITION_RESET, FLAPPING, SLOW -> setLinks();
+            case CLOCK -> setClocks();
         }
         done.add(new Done(fault, from / 1e3, millis() / 1e3));
     }
@@ -181,6 +184,18 @@ final class FaultInjector {
         if (begun.containsKey(fault)) {
             setLinks();
             at(millis() + FLAP_MILLIS, () -> flap(fault));
+        }
+    }
+
+    private void setClocks() {
+        for (int number = 0; number < replicas.size(); number++) {
+            int victim = number;
+            Duration ahead = begun.keySet().stream()
+                    .filter(fault ->
+                            fault.kind() == Kind.CLOCK && fault.victims().contains(victim))
+                    .map(Fault::clockAhead)
+                    .reduce(Duration.ZERO, Duration::plus);
+            replicas.get(victim).moveClock(ahead);
         }
     }
 

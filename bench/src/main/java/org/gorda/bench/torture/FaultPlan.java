@@ -100,8 +100,8 @@ record FaultPlan(List<Fault> faults) {
                 linksBusyUntil = at + length;
                 return some(1 + random.nextInt(Math.max(1, replicas / 2)), false, at);
             }
-            List<Integer> victims = some(count(kind), kind != Kind.SLOW, at);
-            if (kind != Kind.SLOW) {
+            List<Integer> victims = some(count(kind), kind.isOfProcess(), at);
+            if (kind.isOfProcess()) {
                 long until = at + length + (kind == Kind.PAUSE ? 0 : START_MILLIS);
                 victims.forEach(victim -> busyUntil[victim] = until);
             }

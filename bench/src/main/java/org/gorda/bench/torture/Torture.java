@@ -161,6 +161,10 @@ public record Torture(
         progress.accept(String.format(
                 "%d replicas of one Derby database, each its own process, in %s; %s, durability %s, seed %d, %d faults",
                 replicas, directory, protocol, durability, seed, plan.faults().size()));
+        if (faults.contains(Fault.Kind.CLOCK.family())) {
+            group.replicas().forEach(ReplicaProcess::giveClock);
+            group.replicas().forEach(replica -> replica.moveClock(Duration.ZERO));
+        }
         group.start();
         group.awaitOnline(START_WAIT, progress);
         return new Run(group, links, plan, progress).run();

@@ -63,7 +63,7 @@ final class TortureCommand implements Callable<Integer> {
     @Option(
             names = "--faults",
             split = ",",
-            description = "Which: kill, pause, partition, slow, disk-full.",
+            description = "Which: kill, pause, partition, slow, disk-full; also clock, where libfaketime is installed.",
             defaultValue = "kill,pause,partition,slow,disk-full")
     private Set<String> faults = new LinkedHashSet<>();
 

@@ -247,7 +247,7 @@ final class GordaTest {
                 "simulate --without 1,2 | 1 | say which by --seed",
                 "simulate --time 0s | 1 | must be at least 1ms",
                 "torture --duration 5s | 1 | duration is 5 s but must be 10 s to 2 h",
-                "torture --faults kill,flood | 1 | there is no fault 'flood': use kill,pause,partition,slow,disk-full",
+                "torture --faults kill,flood | 1 | there is no fault 'flood': use kill,pause,partition,slow,disk-full,clock",
                 "torture --protocol asynchronous | 1 | must be one of primary-backup, certification",
                 "torture --replicas 0 | 1 | replicas is 0",
                 "torture --clients 0 | 1 | clients is 0",

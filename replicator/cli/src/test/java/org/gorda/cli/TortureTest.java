@@ -82,6 +82,25 @@ final class TortureTest {
                 .contains("uPlot");
     }
 
+    /** Where clocks cannot be moved it says so before it starts anything. */
+    @Test
+    void clocksThatJumpHarmNothing() throws Exception {
+        GordaRun run =
+                torture("--duration", "20s", "--seed", "2", "--faults", "clock").get();
+
+        if (run.status() == 1 && run.err().contains("libfaketime, which is in none of")) {
+            assertThat(report().resolve("index.html")).doesNotExist();
+            return;
+        }
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.err()).containsPattern("move by [+-]\\d+ s the clock of replica");
+        assertThat(run.lastLine().get("verdict").getAsString()).isEqualTo("OK");
+        assertThat(run.lastLine().get("committed").getAsLong()).isPositive();
+        assertThat(run.lastLine().get("longest_silence_ms").getAsLong())
+                .as("nobody's waits go by it")
+                .isLessThan(5_000);
+    }
+
     /** Longer ones than Java tells of. */
     private static String commandLine(ProcessHandle process) {
         try {
