@@ -63,6 +63,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private static final long NOT_BEGUN = -1;
 
+    /** What {@link java.sql.Connection#abort} of Derby has run: a rollback, and then the end of the connection. */
+    private static final String ABORT = "org.apache.derby.impl.jdbc.EmbedConnection$1";
+
+    private static final int FRAMES_TO_ABORT = 8;
+
     private final ReflectedConnectionFactory factory;
     private final PriorityLockFactory locks;
     private final DerbyValues values = new DerbyValues();
@@ -80,6 +85,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     /** Statements whose cursors may stay open over a commit: what they read counts for the next transaction, too, which goes on reading. */
     private final Set<Activation> holders = Collections.newSetFromMap(new IdentityHashMap<>());
+
+    /**
+     * Whether another thread aborts the connection. Derby lets its client use it until it is closed: its commit would find nothing to commit
+     * after that thread's rollback, and succeed.
+     */
+    private boolean aborted;
 
     /** What SERIALIZABLE statements that change something are at, by their contexts. */
     private final IdentityHashMap<StatementContext, ConstantAction> changing = new IdentityHashMap<>();
@@ -588,6 +599,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     @Override
     protected void doCommit(boolean commitStore, boolean sync, int flag, boolean byUser) throws StandardException {
+        if (aborted) {
+            throw StandardException.newException(SQLState.NO_CURRENT_CONNECTION);
+        }
         LocalTransaction open = transaction;
         if (open == null || !commitStore || isWithinAtomicStatement(byUser)) {
             checkNotRefused();
@@ -763,6 +777,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             // The client has met it meanwhile, and what is open now is another transaction.
             return;
         }
+        aborted |= isAbort();
         rollingBack = true;
         try {
             super.userRollback();
@@ -770,6 +785,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             rollingBack = false;
         }
         rolledBack();
+    }
+
+    private static boolean isAbort() {
+        return StackWalker.getInstance()
+                .walk(frames -> frames.limit(FRAMES_TO_ABORT)
+                        .anyMatch(frame -> frame.getClassName().equals(ABORT)));
     }
 
     @Override

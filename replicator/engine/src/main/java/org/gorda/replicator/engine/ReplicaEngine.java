@@ -114,6 +114,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final ReplicaCore core;
     private final Map<TransactionId, SuspendedCommit> inFlight = new ConcurrentHashMap<>();
     private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
+    private static final String KEPT_OUT = "writes are held up by a verification: run it again";
+
     private final Verifications verifications = new Verifications();
     private final List<SuspendedCommit> toRelease = new ArrayList<>();
 
@@ -476,13 +478,16 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public boolean isPacing() {
-        return flow.isPacing();
+        return flow.isPacing() || gate.isClosed();
     }
 
     @Override
     public void pace() {
         try {
             flow.pace(configuration.commitTimeout());
+            if (!gate.awaitOpen()) {
+                throw new RefusedException(new Refusal(Refusal.Cause.OVERDUE, KEPT_OUT));
+            }
         } catch (RefusedException e) {
             countUnlessInterrupted(e);
             throw e;
@@ -492,7 +497,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     @Override
     public void begin(TransactionContext transaction) {
         if (!gate.enter()) {
-            throw refuse(Refusal.Cause.OVERDUE, "writes are held up by a verification: try again");
+            throw refuse(Refusal.Cause.OVERDUE, KEPT_OUT);
         }
         boolean begun = false;
         try {
@@ -1163,6 +1168,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             commitSegment();
         }
         if (waiting != null) {
+            if (!everywhere && !waiting.isAnswered()) {
+                throw new IllegalStateException(
+                        "transaction " + id + " of this primary has lost its locks before it was committed, at "
+                                + position + ": others may have run on what it was to change");
+            }
             replayed.add(waiting);
         }
         applied.increment();
@@ -1382,16 +1392,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         commitSegment();
         releaseDurably();
         visible(position.index());
-        try {
-            verifications.made(new Verification(
-                    request,
-                    configuration.self(),
-                    position.toString(),
-                    Verifications.checksums(applier(), database().tables())));
-        } catch (SQLException | IOException e) {
-            LOG.warn("{}: the tables could not be read for a verification", configuration.self(), e);
-            verifications.failed(request, e);
-        }
+        // To read takes the locks of those who write here, which only certification makes good. So who leads it keeps
+        // them out, until he gives up.
+        boolean onlyIfAwaited = executesHere && !everywhere;
+        verifications.make(
+                request,
+                onlyIfAwaited,
+                () -> new Verification(
+                        request,
+                        configuration.self(),
+                        position.toString(),
+                        Verifications.checksums(applier(), database().tables())));
     }
 
     @Override
@@ -1544,6 +1555,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
      * Has all replicas compare what they hold. Local transactions that write wait meanwhile; if every replica takes writes, those in
      * the way are rolled back.
      *
+     * @param wait how long at most; this replica's own reading of its tables, once begun, is waited for all the same
      * @throws ReplicaException if this replica is not the primary, or transactions do not end in time
      */
     Verification verify(Duration wait) {
@@ -1584,12 +1596,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             throws InterruptedException, ExecutionException, TimeoutException {
         long request = lastRequest.incrementAndGet();
         CompletableFuture<Verification> made = verifications.await(request);
-        if (asked != epoch) { // nobody tells that the message does not count any more
-            made.completeExceptionally(new ReplicaException("the primary or the protocol has changed"));
+        try {
+            if (asked != epoch) { // nobody tells that the message does not count any more
+                made.completeExceptionally(new ReplicaException("the primary or the protocol has changed"));
+            }
+            return ask(new ReplicaMessage.Verify(request, asked), made).get(wait.toMillis(), TimeUnit.MILLISECONDS);
+        } finally {
+            verifications.forget(request);
         }
-        return ask(new ReplicaMessage.Verify(request, asked), made)
-                .whenComplete((found, failed) -> verifications.forget(request))
-                .get(wait.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     /** What this replica found for a verification, empty if it has not got there. */

@@ -9,15 +9,23 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.TableShape;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** What this replica held at the places in the order where all were to compare that, and who waits for it here. Thread-safe. */
 final class Verifications {
 
     private static final int KEPT = 16;
 
+    private static final Logger LOG = LoggerFactory.getLogger(Verifications.class);
+
     private final Map<Long, CompletableFuture<Verification>> awaited = new ConcurrentHashMap<>();
+
+    /** Held while one is made. */
+    private final ReentrantLock making = new ReentrantLock();
 
     /** Guarded by itself: who asks does not wait while a large one is being made. */
     private final Map<Long, Verification> made = new LinkedHashMap<>();
@@ -29,8 +37,38 @@ final class Verifications {
         return future;
     }
 
+    /** Nobody waits for it any more. Returns once it is not being made: what its maker relies on may end then. */
     void forget(long request) {
-        awaited.remove(request);
+        making.lock();
+        try {
+            awaited.remove(request);
+        } finally {
+            making.unlock();
+        }
+    }
+
+    /** How one is made. */
+    interface Maker {
+        Verification make() throws SQLException, IOException;
+    }
+
+    /**
+     * Makes one, and tells who waits for it.
+     *
+     * @param onlyIfAwaited whether it must not be made when nobody here waits for it any more
+     */
+    void make(long request, boolean onlyIfAwaited, Maker maker) {
+        making.lock();
+        try {
+            if (!onlyIfAwaited || awaited.containsKey(request)) {
+                made(maker.make());
+            }
+        } catch (SQLException | IOException e) {
+            LOG.warn("the tables could not be read for a verification", e);
+            failed(request, e);
+        } finally {
+            making.unlock();
+        }
     }
 
     /** Nobody will make those that are waited for. */
@@ -38,7 +76,7 @@ final class Verifications {
         awaited.values().forEach(future -> future.completeExceptionally(why));
     }
 
-    void made(Verification verification) {
+    private void made(Verification verification) {
         synchronized (made) {
             made.put(verification.request(), verification);
             if (made.size() > KEPT) {
@@ -51,7 +89,7 @@ final class Verifications {
         }
     }
 
-    void failed(long request, Exception why) {
+    private void failed(long request, Exception why) {
         CompletableFuture<Verification> future = awaited.remove(request);
         if (future != null) {
             future.completeExceptionally(why);

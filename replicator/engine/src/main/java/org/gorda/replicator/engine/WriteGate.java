@@ -1,7 +1,6 @@
 package org.gorda.replicator.engine;
 
 import java.time.Duration;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -12,6 +11,13 @@ final class WriteGate {
     /** How long transactions wait for the gate, and the gate for transactions. */
     private static final Duration WAIT = Duration.ofSeconds(15);
 
+    private static final Duration POLL = Duration.ofMillis(2);
+
+    /** How long it stays closed while somebody is inside, and how long it is open before the next attempt. */
+    private static final Duration CLOSED = Duration.ofMillis(500);
+
+    private static final Duration OPENED = Duration.ofMillis(50);
+
     private final Progress progress;
     private final AtomicInteger open = new AtomicInteger();
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -21,19 +27,27 @@ final class WriteGate {
         this.progress = progress;
     }
 
+    /** Whether who is about to write had better {@linkplain #awaitOpen wait}. */
+    boolean isClosed() {
+        return closed.get();
+    }
+
     /**
-     * A transaction is about to write; waits if the gate is closed.
+     * Waits while the gate is closed, in a thread that may hold locks.
      *
-     * @return false if that takes too long: then it must not
+     * @return false if that takes too long
+     * @throws org.gorda.gapi.RefusedException if the thread is interrupted
      */
+    boolean awaitOpen() {
+        return progress.await(() -> !closed.get(), System.nanoTime() + WAIT.toNanos());
+    }
+
+    /** A transaction is about to write. False if the gate is closed: then it must not. */
     boolean enter() {
         open.incrementAndGet();
-        while (closed.get()) { // it may have been closed just before this one was counted
+        if (closed.get()) { // it may have been closed just before this one was counted
             open.decrementAndGet();
-            if (!progress.await(() -> !closed.get(), System.nanoTime() + WAIT.toNanos())) {
-                return false;
-            }
-            open.incrementAndGet();
+            return false;
         }
         return true;
     }
@@ -44,18 +58,35 @@ final class WriteGate {
     }
 
     /**
-     * Closes the gate and waits until nobody is inside. To be {@linkplain #open opened} after that.
+     * Closes the gate and waits until nobody is inside. Who is kept out may have locks that somebody inside waits for: so now and then it
+     * is opened for a moment. To be {@linkplain #open opened} after that.
      *
      * @throws ReplicaException if they do not end in time, or if it is closed already
      */
     void close() throws InterruptedException {
+        long end = System.nanoTime() + WAIT.toNanos();
+        while (!closedAndEmpty()) {
+            if (System.nanoTime() > end) {
+                throw new ReplicaException(open.get() + " transactions that write have not ended within "
+                        + WAIT.toSeconds() + " s: a verification needs a moment without them");
+            }
+            pause(OPENED);
+        }
+    }
+
+    /** Leaves it closed only if nobody is inside. */
+    private boolean closedAndEmpty() throws InterruptedException {
         if (!closed.compareAndSet(false, true)) {
             throw new ReplicaException("another verification is under way");
         }
         boolean empty = false;
         try {
-            awaitEmpty();
-            empty = true;
+            long end = System.nanoTime() + CLOSED.toNanos();
+            while (open.get() > 0 && System.nanoTime() < end) {
+                pause(POLL);
+            }
+            empty = open.get() == 0;
+            return empty;
         } finally {
             if (!empty) {
                 open();
@@ -63,17 +94,10 @@ final class WriteGate {
         }
     }
 
-    private void awaitEmpty() throws InterruptedException {
-        long end = System.nanoTime() + WAIT.toNanos();
-        while (open.get() > 0) {
-            if (System.nanoTime() > end) {
-                throw new ReplicaException(open.get() + " transactions that write have not ended within "
-                        + WAIT.toSeconds() + " s: a verification needs a moment without them");
-            }
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
-            if (Thread.interrupted()) {
-                throw new InterruptedException();
-            }
+    private static void pause(Duration length) throws InterruptedException {
+        LockSupport.parkNanos(length.toNanos());
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
         }
     }
 

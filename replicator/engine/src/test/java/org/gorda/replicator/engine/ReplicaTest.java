@@ -8,7 +8,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -18,6 +20,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.gapi.SessionId;
@@ -207,6 +211,59 @@ class ReplicaTest {
                                 e -> assertThat(e.getSQLState()).isEqualTo("40001"));
             }
             assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(1);
+        }
+    }
+
+    /** It takes locks that only those may lose who are certified: who writes at a primary is kept out until nobody wants it any more. */
+    @Test
+    void aVerificationThatIsGivenUpHarmsNobody() throws Exception {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
+            cluster.execute(
+                    "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)", "INSERT INTO T VALUES (1, 0)");
+            int primary = cluster.primary();
+            ExecutorService clients = Executors.newFixedThreadPool(6);
+            AtomicBoolean goesOn = new AtomicBoolean(true);
+            List<Future<Integer>> load = new ArrayList<>();
+            for (int client = 0; client < 6; client++) {
+                load.add(clients.submit(() -> {
+                    int committed = 0;
+                    try (Connection connection = cluster.connect(primary);
+                            Statement statement = connection.createStatement()) {
+                        while (goesOn.get()) {
+                            try {
+                                statement.executeUpdate("UPDATE T SET N = N + 1");
+                                committed++;
+                            } catch (SQLTransactionRollbackException e) {
+                                // Held up for too long by one verification after the other.
+                            }
+                        }
+                    }
+                    return committed;
+                }));
+            }
+            int givenUp = 0;
+            for (int i = 0; i < 120; i++) {
+                try {
+                    cluster.replica(primary).verify(Duration.ofMillis(i % 40));
+                } catch (ReplicaException e) {
+                    givenUp++;
+                }
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5)); // so that somebody writes
+            }
+            goesOn.set(false);
+            int committed = 0;
+            for (Future<Integer> one : load) {
+                committed += one.get(60, TimeUnit.SECONDS);
+            }
+            clients.shutdown();
+            assertThat(givenUp).isBetween(10, 119);
+            try (Connection connection = cluster.connect(primary);
+                    Statement statement = connection.createStatement();
+                    ResultSet row = statement.executeQuery("SELECT N FROM T")) {
+                row.next();
+                assertThat(row.getInt(1)).as("increments of %d", committed).isEqualTo(committed);
+            }
+            cluster.assertIdentical();
         }
     }
 
