@@ -1394,7 +1394,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         visible(position.index());
         // To read takes the locks of those who write here, which only certification makes good. So who leads it keeps
         // them out, until he gives up.
-        boolean onlyIfAwaited = executesHere && !everywhere;
+        boolean onlyIfAwaited = !everywhere && configuration.self().equals(primary);
         verifications.make(
                 request,
                 onlyIfAwaited,
