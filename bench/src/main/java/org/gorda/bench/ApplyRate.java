@@ -183,28 +183,26 @@ public record ApplyRate(int scale, int accounts, int clients, Duration warmUp, D
     }
 
     /**
-     * Watches it work off what lies between two places in the order. A load that is so short that nobody sees the first place passed is
-     * measured from the start of the process.
+     * Watches it work off what lies between two places in the order. If nothing is left of that once the first place has been seen passed, it
+     * is measured from the start of the process, with what was before.
      */
     private static Rate apply(ReplicaGroup group, ReplicaProcess replica, long from, long to) {
         long deadline = System.nanoTime() + WAIT.toNanos();
-        Mark begin = null;
+        Mark start = new Mark(0, 0, System.nanoTime(), Duration.ZERO);
+        Mark begin = start;
         while (System.nanoTime() < deadline) {
             replica.requireAlive();
             NodeStatus now = group.status(replica).orElse(null);
             if (now != null) {
                 Mark mark = new Mark(now.applied(), now.appliedOfOthers(), System.nanoTime(), replica.cpu());
                 if (mark.index() >= to) {
-                    if (begin == null) {
-                        throw new BenchException(
-                                "all was applied before it could be measured: let the load last longer");
-                    }
+                    Mark since = begin.transactions() < mark.transactions() ? begin : start;
                     return Rate.of(
-                            mark.transactions() - begin.transactions(),
-                            (mark.nanos() - begin.nanos()) / 1e9,
-                            mark.cpu().minus(begin.cpu()));
+                            mark.transactions() - since.transactions(),
+                            (mark.nanos() - since.nanos()) / 1e9,
+                            mark.cpu().minus(since.cpu()));
                 }
-                if (begin == null || (begin.index() < from && mark.index() >= from)) {
+                if (begin.index() < from) {
                     begin = mark;
                 }
             }

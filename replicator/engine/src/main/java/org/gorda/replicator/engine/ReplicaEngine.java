@@ -1168,7 +1168,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             commitSegment();
         }
         if (waiting != null) {
-            if (!everywhere && !waiting.isAnswered()) {
+            if (!everywhere && executesHere && !waiting.isAnswered()) {
                 throw new IllegalStateException(
                         "transaction " + id + " of this primary has lost its locks before it was committed, at "
                                 + position + ": others may have run on what it was to change");
