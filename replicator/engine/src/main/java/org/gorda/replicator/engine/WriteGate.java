@@ -85,7 +85,7 @@ final class WriteGate {
             while (open.get() > 0 && System.nanoTime() < end) {
                 pause(POLL);
             }
-            empty = open.get() == 0;
+            empty = open.get() <= 0;
             return empty;
         } finally {
             if (!empty) {
