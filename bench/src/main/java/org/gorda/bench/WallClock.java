@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A process's own wall clock, which can be moved while it runs. By libfaketime, which is put between a process and its C library, reads from a file
- * how far the clock is off, and leaves the one alone that waits are measured by. Confined to one thread.
+ * A process's own wall clock, which can be moved while it runs. By libfaketime, which is put between a process and its C library, reads
+ * from a file how far the clock is off, and leaves the one alone that waits are measured by. Confined to one thread.
  */
 final class WallClock {
 

@@ -84,31 +84,6 @@ class CertificationTest {
         assertThat(done).isTrue();
     }
 
-    private long number(int replica, String query) throws SQLException {
-        try (Connection connection = cluster.connect(replica);
-                Statement statement = connection.createStatement();
-                ResultSet row = statement.executeQuery(query)) {
-            row.next();
-            return row.getLong(1);
-        }
-    }
-
-    private void awaitEverywhere() {
-        long index = 0;
-        for (int i = 0; i < cluster.size(); i++) {
-            index = Math.max(index, cluster.replica(i).status().orderedIndex());
-        }
-        long newest = index;
-        Awaitility.await("all show it").pollInterval(Duration.ofMillis(2)).until(() -> {
-            for (int i = 0; i < cluster.size(); i++) {
-                if (cluster.replica(i).status().appliedIndex() < newest) {
-                    return false;
-                }
-            }
-            return true;
-        });
-    }
-
     private void giveReadersTwoMinutes(int replica) {
         cluster.replica(replica).close();
         cluster.start(
@@ -122,13 +97,13 @@ class CertificationTest {
                 0,
                 "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
                 "INSERT INTO T VALUES (1, 1), (2, 1)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
     }
 
     private void awaitWaitingForLocks(int replica, int count) {
         Awaitility.await(count + " wait")
-                .until(() ->
-                        number(replica, "SELECT COUNT(*) FROM SYSCS_DIAG.LOCK_TABLE WHERE STATE = 'WAIT'") >= count);
+                .until(() -> cluster.number(replica, "SELECT COUNT(*) FROM SYSCS_DIAG.LOCK_TABLE WHERE STATE = 'WAIT'")
+                        >= count);
     }
 
     @Test
@@ -137,7 +112,7 @@ class CertificationTest {
                 0,
                 "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
                 "INSERT INTO T VALUES (0, 0), (1, 0), (2, 0), (3, 0)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         AtomicInteger committed = new AtomicInteger();
         AtomicInteger lost = new AtomicInteger();
         List<Future<?>> running = new ArrayList<>();
@@ -160,7 +135,7 @@ class CertificationTest {
         }
         cluster.assertIdentical();
         for (int i = 0; i < cluster.size(); i++) {
-            assertThat(number(i, "SELECT SUM(N) FROM T")).isEqualTo(committed.get());
+            assertThat(cluster.number(i, "SELECT SUM(N) FROM T")).isEqualTo(committed.get());
         }
         assertThat(committed.get()).isGreaterThan(60);
         assertThat(lost.get()).as("those rows are hot").isPositive();
@@ -172,7 +147,7 @@ class CertificationTest {
                 0,
                 "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
                 "INSERT INTO T VALUES (0, 0)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         List<Future<Boolean>> running = new ArrayList<>();
         for (int client = 0; client < 4; client++) {
             running.add(clients.submit(() -> {
@@ -188,8 +163,8 @@ class CertificationTest {
         for (Future<Boolean> one : running) {
             assertThat(one.get(90, TimeUnit.SECONDS)).isTrue();
         }
-        awaitEverywhere();
-        assertThat(number(1, "SELECT N FROM T")).isEqualTo(400);
+        cluster.awaitEverywhere();
+        assertThat(cluster.number(1, "SELECT N FROM T")).isEqualTo(400);
         assertThat(cluster.replica(1).status().refused()).isEmpty();
         cluster.assertIdentical();
     }
@@ -200,7 +175,7 @@ class CertificationTest {
                 0,
                 "CREATE TABLE \"Läden\" (CITY VARCHAR(20) NOT NULL, NR DECIMAL(5, 1) NOT NULL, N INTEGER, PRIMARY KEY (NR, CITY))",
                 "INSERT INTO \"Läden\" VALUES ('Braga', 7.0, 0)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         List<String> told = new ArrayList<>();
         Map<Refusal.Cause, Long> refused = Map.of();
         for (int i = 0; i < 200 && !refused.containsKey(Refusal.Cause.CONFLICT); i++) {
@@ -239,7 +214,7 @@ class CertificationTest {
                 0,
                 "CREATE TABLE T (ID INTEGER NOT NULL, A VARCHAR(9) NOT NULL, N INTEGER UNIQUE, PRIMARY KEY (A, ID))",
                 "INSERT INTO T VALUES (1, 'x', 1), (2, 'y', 2)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         assertGivesWay("UPDATE T SET N = N", "UPDATE T SET N = 7 WHERE ID = 2", "\"APP\".\"T\" key (y, 2)");
         assertGivesWay(
                 "INSERT INTO T VALUES (3, 'z', 3)", "INSERT INTO T VALUES (4, 'z', 3)", "\"APP\".\"T\" key (z, 4)");
@@ -258,7 +233,7 @@ class CertificationTest {
             connection.setAutoCommit(false);
             statement.execute(open);
             execute(1, ordered);
-            awaitEverywhere();
+            cluster.awaitEverywhere();
             assertThatThrownBy(() -> {
                         statement.execute("VALUES 1");
                         connection.commit();
@@ -283,7 +258,7 @@ class CertificationTest {
         for (int i = 0; i < 60; i++) {
             int id = i;
             execute(0, "INSERT INTO P VALUES (" + id + ")");
-            awaitEverywhere();
+            cluster.awaitEverywhere();
             Future<Boolean> child =
                     clients.submit(() -> ownOrForeign(1, "INSERT INTO C VALUES (" + id + ", " + id + ")"));
             Future<Boolean> gone = clients.submit(() -> ownOrForeign(2, "DELETE FROM P WHERE ID = " + id));
@@ -294,7 +269,7 @@ class CertificationTest {
         }
         cluster.assertIdentical();
         for (int i = 0; i < cluster.size(); i++) {
-            assertThat(number(i, "SELECT COUNT(*) FROM C WHERE P NOT IN (SELECT ID FROM P)"))
+            assertThat(cluster.number(i, "SELECT COUNT(*) FROM C WHERE P NOT IN (SELECT ID FROM P)"))
                     .isZero();
         }
         assertThat(both).as("neither won").isLessThan(30);
@@ -318,7 +293,7 @@ class CertificationTest {
                 0,
                 "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(20) UNIQUE, B INTEGER)",
                 "CREATE UNIQUE INDEX T_B ON T (B)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         for (int i = 0; i < 40; i++) {
             List<Future<Boolean>> all = new ArrayList<>();
             for (int replica = 0; replica < 3; replica++) {
@@ -353,7 +328,7 @@ class CertificationTest {
                 0,
                 "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
                 "INSERT INTO T VALUES (0, 0), (1, 0), (2, 0)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         List<Future<Integer>> running = new ArrayList<>();
         for (int replica = 0; replica < 3; replica++) {
             int at = replica;
@@ -377,7 +352,7 @@ class CertificationTest {
         }
         cluster.assertIdentical();
         for (int row = 0; row < 3; row++) {
-            assertThat(number(0, "SELECT N FROM T WHERE ID = " + row)).isEqualTo(done[row]);
+            assertThat(cluster.number(0, "SELECT N FROM T WHERE ID = " + row)).isEqualTo(done[row]);
             assertThat(cluster.replica(row).status().refused())
                     .as("what is certified is never taken for lost")
                     .doesNotContainKey(Refusal.Cause.CONFLICT);
@@ -395,7 +370,7 @@ class CertificationTest {
                 "CREATE TABLE S (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
                 "INSERT INTO T VALUES (0, 0)",
                 "INSERT INTO S VALUES (0, 0)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         byte[] large = new byte[24 << 20];
         Future<Integer> writing = clients.submit(() -> {
             int lost = 0;
@@ -428,7 +403,7 @@ class CertificationTest {
         assertThat(writing.get()).as("large ones that lost").isPositive();
         assertThat(Duration.ofNanos(slowest)).isLessThan(Duration.ofSeconds(15));
         cluster.assertIdentical();
-        assertThat(number(2, "SELECT N FROM T")).isEqualTo(done + 4 - writing.get());
+        assertThat(cluster.number(2, "SELECT N FROM T")).isEqualTo(done + 4 - writing.get());
     }
 
     @Test
@@ -436,14 +411,14 @@ class CertificationTest {
         for (int i = 0; i < 6; i++) {
             int table = i;
             execute(i % 3, "CREATE TABLE T" + i + " (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(9))");
-            awaitEverywhere();
+            cluster.awaitEverywhere();
             execute((i + 1) % 3, "INSERT INTO T" + i + " VALUES (1, 'x')");
-            awaitEverywhere();
+            cluster.awaitEverywhere();
             execute(
                     (i + 2) % 3,
                     "ALTER TABLE T" + table + " ADD COLUMN B INTEGER DEFAULT 7",
                     "UPDATE T" + i + " SET A = 'y'");
-            awaitEverywhere();
+            cluster.awaitEverywhere();
         }
         assertThat(cluster.assertIdentical()).hasSize(6).allMatch(table -> table.rows() == 1);
     }
@@ -455,7 +430,7 @@ class CertificationTest {
         for (int i = 0; i < 6; i++) {
             execute(0, "INSERT INTO T VALUES (" + i + ", 0)");
         }
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         AtomicBoolean goesOn = new AtomicBoolean(true);
         AtomicInteger committed = new AtomicInteger();
         List<Future<?>> load = new ArrayList<>();
@@ -487,7 +462,7 @@ class CertificationTest {
                 try (Connection connection = cluster.connect(i % 3);
                         Statement statement = connection.createStatement()) {
                     if (reads) {
-                        awaitEverywhere(); // the schema change before
+                        cluster.awaitEverywhere(); // the schema change before
                         connection.setAutoCommit(false);
                         statement
                                 .executeQuery("SELECT COUNT(*) FROM SYS.SYSTABLES")
@@ -509,8 +484,8 @@ class CertificationTest {
             one.get(60, TimeUnit.SECONDS);
         }
         cluster.assertIdentical();
-        assertThat(number(1, "SELECT SUM(N) FROM T")).isEqualTo(committed.get());
-        assertThat(number(2, "SELECT COUNT(*) FROM SYS.SYSTABLES WHERE TABLENAME LIKE 'U%'"))
+        assertThat(cluster.number(1, "SELECT SUM(N) FROM T")).isEqualTo(committed.get());
+        assertThat(cluster.number(2, "SELECT COUNT(*) FROM SYS.SYSTABLES WHERE TABLENAME LIKE 'U%'"))
                 .isEqualTo(6);
     }
 
@@ -518,7 +493,7 @@ class CertificationTest {
     @Test
     void whoWaitsForAPositionMakesWay() throws Exception {
         execute(0, "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)", "INSERT INTO T VALUES (1, 1)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         try (Connection connection = cluster.connect(1);
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
@@ -541,10 +516,10 @@ class CertificationTest {
                             SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
             connection.rollback();
             assertThat(update.get(20, TimeUnit.SECONDS)).isTrue();
-            awaitEverywhere();
+            cluster.awaitEverywhere();
             assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(20));
         }
-        assertThat(number(1, "SELECT N FROM T")).isEqualTo(3);
+        assertThat(cluster.number(1, "SELECT N FROM T")).isEqualTo(3);
     }
 
     /** It has read what the delivery needs, and waits for one that cannot commit before the delivery goes on: no grace can help. */
@@ -569,7 +544,7 @@ class CertificationTest {
                     .hasMessageContaining("needed a lock that this one held");
             reader.rollback();
             writer.commit();
-            awaitEverywhere();
+            cluster.awaitEverywhere();
             assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(20));
         }
         cluster.assertIdentical();
@@ -579,14 +554,14 @@ class CertificationTest {
     @Test
     void whoOnlyQueuesForARowIsLeftAlone() throws Exception {
         execute(0, "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)", "INSERT INTO T VALUES (1, 1)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         try (Connection writer = cluster.connect(1);
                 Statement change = writer.createStatement()) {
             writer.setAutoCommit(false);
             change.executeUpdate("UPDATE T SET N = 2 WHERE ID = 1");
             List<Future<Long>> readers = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
-                readers.add(clients.submit(() -> number(1, "SELECT N FROM T WHERE ID = 1")));
+                readers.add(clients.submit(() -> cluster.number(1, "SELECT N FROM T WHERE ID = 1")));
             }
             awaitWaitingForLocks(1, 4);
             execute(0, "UPDATE T SET N = 3 WHERE ID = 1");
@@ -595,8 +570,8 @@ class CertificationTest {
             }
             writer.rollback();
         }
-        awaitEverywhere();
-        assertThat(number(1, "SELECT N FROM T WHERE ID = 1")).isEqualTo(3);
+        cluster.awaitEverywhere();
+        assertThat(cluster.number(1, "SELECT N FROM T WHERE ID = 1")).isEqualTo(3);
     }
 
     /** It wants the whole table, which a writer's row keeps from it; what is ordered would get its row, and waits behind it. */
@@ -622,8 +597,8 @@ class CertificationTest {
             reader.rollback();
             writer.commit();
         }
-        awaitEverywhere();
-        assertThat(number(1, "SELECT SUM(N) FROM T")).isEqualTo(5);
+        cluster.awaitEverywhere();
+        assertThat(cluster.number(1, "SELECT SUM(N) FROM T")).isEqualTo(5);
         cluster.assertIdentical();
     }
 
@@ -662,7 +637,7 @@ class CertificationTest {
     @Test
     void schemaChangesAtOnceWaitForEachOther() throws Exception {
         execute(0, "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         CyclicBarrier together = new CyclicBarrier(6);
         List<Future<?>> changes = new ArrayList<>();
         for (int i = 0; i < 6; i++) {
@@ -679,9 +654,10 @@ class CertificationTest {
         for (Future<?> change : changes) {
             change.get(60, TimeUnit.SECONDS);
         }
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         for (int i = 0; i < cluster.size(); i++) {
-            assertThat(number(i, "SELECT C0 + C1 + C2 + C3 + C4 + C5 FROM T")).isEqualTo(42);
+            assertThat(cluster.number(i, "SELECT C0 + C1 + C2 + C3 + C4 + C5 FROM T"))
+                    .isEqualTo(42);
         }
         cluster.assertIdentical();
     }
@@ -691,7 +667,7 @@ class CertificationTest {
                 0,
                 "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)",
                 "CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
     }
 
     /** As by a program that makes what it needs if it is not there. */
@@ -709,7 +685,7 @@ class CertificationTest {
                     .atMost(Duration.ofSeconds(15))
                     .until(() -> transaction(1, (other, insert) -> insert.execute("INSERT INTO U VALUES (1)")));
             // To Derby it goes on changing the schema, and what is applied needs way.
-            awaitEverywhere();
+            cluster.awaitEverywhere();
             assertThatThrownBy(connection::commit)
                     .isInstanceOfSatisfying(
                             SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
@@ -725,9 +701,9 @@ class CertificationTest {
             statement.execute("CREATE TABLE V (ID INTEGER NOT NULL PRIMARY KEY)");
             connection.commit();
         }
-        awaitEverywhere();
-        assertThat(number(2, "SELECT COUNT(*) FROM T")).isEqualTo(3);
-        assertThat(number(2, "SELECT COUNT(*) FROM V")).isZero();
+        cluster.awaitEverywhere();
+        assertThat(cluster.number(2, "SELECT COUNT(*) FROM T")).isEqualTo(3);
+        assertThat(cluster.number(2, "SELECT COUNT(*) FROM V")).isZero();
         cluster.assertIdentical();
     }
 
@@ -780,7 +756,7 @@ class CertificationTest {
                 "INSERT INTO DOCTORS VALUES (0, 1), (1, 1), (2, 1), (3, 1)",
                 "CREATE TABLE BOOKINGS (ID INTEGER NOT NULL PRIMARY KEY, ROOM INTEGER NOT NULL)",
                 "CREATE INDEX ROOMS ON BOOKINGS (ROOM)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         // One on each: two of one replica would wait for each other, until Derby looks for deadlocks.
         int[] committed = new int[3];
         List<Future<?>> running = new ArrayList<>();
@@ -816,17 +792,17 @@ class CertificationTest {
                 "CREATE TABLE BOOKINGS (ID INTEGER NOT NULL PRIMARY KEY, ROOM INTEGER NOT NULL)",
                 "CREATE INDEX ROOMS ON BOOKINGS (ROOM)",
                 "INSERT INTO BOOKINGS VALUES (1, 1), (2, 1)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         try (Connection connection = cluster.connect(0)) {
             connection.setAutoCommit(false);
             book(connection, 3, 1);
             assertThat(transaction(1, (other, statement) -> book(other, 4, 1))).isTrue();
-            awaitEverywhere();
+            cluster.awaitEverywhere();
             assertThatThrownBy(connection::commit)
                     .isInstanceOfSatisfying(
                             SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
         }
-        assertThat(number(0, "SELECT COUNT(*) FROM BOOKINGS")).isEqualTo(3);
+        assertThat(cluster.number(0, "SELECT COUNT(*) FROM BOOKINGS")).isEqualTo(3);
         cluster.assertIdentical();
     }
 
@@ -879,7 +855,7 @@ class CertificationTest {
         for (int id = 0; id < 12; id++) {
             execute(0, "INSERT INTO T VALUES (" + id + ", 0)");
         }
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         List<Future<Boolean>> running = new ArrayList<>();
         for (int client = 0; client < 6; client++) {
             int own = client;
@@ -899,8 +875,8 @@ class CertificationTest {
         for (Future<Boolean> one : running) {
             assertThat(one.get(90, TimeUnit.SECONDS)).isTrue();
         }
-        awaitEverywhere();
-        assertThat(number(1, "SELECT COUNT(*) FROM T WHERE N = 60")).isEqualTo(12);
+        cluster.awaitEverywhere();
+        assertThat(cluster.number(1, "SELECT COUNT(*) FROM T WHERE N = 60")).isEqualTo(12);
         cluster.assertIdentical();
     }
 
@@ -910,7 +886,7 @@ class CertificationTest {
                 0,
                 "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL)",
                 "INSERT INTO T VALUES (0, 0), (1, 0)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         List<String> told = new ArrayList<>();
         for (int i = 0; i < 300 && told.isEmpty(); i++) {
             List<Future<?>> both = new ArrayList<>();

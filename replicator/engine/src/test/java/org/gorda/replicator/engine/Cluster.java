@@ -6,6 +6,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
 import java.util.function.Consumer;
@@ -112,12 +113,28 @@ final class Cluster implements AutoCloseable {
     }
 
     long count(int i, String table) throws SQLException {
+        return number(i, "SELECT COUNT(*) FROM " + table);
+    }
+
+    /** What a query of one number gives at a replica. */
+    long number(int i, String query) throws SQLException {
         try (Connection connection = connect(i);
                 Statement statement = connection.createStatement();
-                ResultSet rows = statement.executeQuery("SELECT COUNT(*) FROM " + table)) {
-            rows.next();
-            return rows.getLong(1);
+                ResultSet row = statement.executeQuery(query)) {
+            row.next();
+            return row.getLong(1);
         }
+    }
+
+    /** Waits until all show what any knows to be ordered. */
+    void awaitEverywhere() {
+        long newest = Arrays.stream(replicas)
+                .mapToLong(replica -> replica.status().orderedIndex())
+                .max()
+                .orElseThrow();
+        patiently("all show it")
+                .until(() -> Arrays.stream(replicas)
+                        .allMatch(replica -> replica.status().appliedIndex() >= newest));
     }
 
     /** Waits until all have everything, then compares all tables of all replicas. */

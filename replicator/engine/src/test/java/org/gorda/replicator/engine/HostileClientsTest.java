@@ -75,7 +75,7 @@ class HostileClientsTest {
                 "CREATE TABLE T (ID BIGINT NOT NULL PRIMARY KEY, W INTEGER, L BLOB)",
                 "CREATE TABLE C (ID INTEGER NOT NULL PRIMARY KEY, N BIGINT NOT NULL)",
                 "INSERT INTO C VALUES (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         int threadsBefore = threads().size();
 
         List<Thread> clients = new ArrayList<>();
@@ -96,7 +96,7 @@ class HostileClientsTest {
 
         assertThat(surprises).isEmpty();
         assertThat(acknowledged).hasSizeGreaterThan(20);
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         cluster.assertIdentical();
         Set<Long> there = rows(cluster.primary());
         assertThat(acknowledged.stream().filter(number -> !there.contains(number)))
@@ -105,13 +105,14 @@ class HostileClientsTest {
         assertThat(refused.stream().filter(there::contains))
                 .as("refused and there")
                 .isEmpty();
-        assertThat(number(cluster.primary(), "SELECT SUM(N) FROM C")).isEqualTo(there.size());
+        assertThat(cluster.number(cluster.primary(), "SELECT SUM(N) FROM C")).isEqualTo(there.size());
         for (int i = 0; i < cluster.size(); i++) {
             int replica = i;
             Awaitility.await("replica " + i + " keeps no locks")
                     .atMost(Duration.ofSeconds(30))
                     .until(() ->
-                            number(replica, "SELECT COUNT(*) FROM SYSCS_DIAG.LOCK_TABLE WHERE TABLETYPE <> 'S'") == 0);
+                            cluster.number(replica, "SELECT COUNT(*) FROM SYSCS_DIAG.LOCK_TABLE WHERE TABLETYPE <> 'S'")
+                                    == 0);
         }
         Awaitility.await("no threads are left")
                 .atMost(Duration.ofSeconds(30))
@@ -237,21 +238,6 @@ class HostileClientsTest {
         }
     }
 
-    private void awaitEverywhere() {
-        Awaitility.await("all show everything").atMost(Duration.ofSeconds(60)).until(() -> {
-            long newest = 0;
-            for (int i = 0; i < cluster.size(); i++) {
-                newest = Math.max(newest, cluster.replica(i).status().orderedIndex());
-            }
-            for (int i = 0; i < cluster.size(); i++) {
-                if (cluster.replica(i).status().appliedIndex() < newest) {
-                    return false;
-                }
-            }
-            return true;
-        });
-    }
-
     private Set<Long> rows(int replica) throws SQLException {
         Set<Long> rows = new HashSet<>();
         try (Connection connection = cluster.connect(replica);
@@ -262,14 +248,5 @@ class HostileClientsTest {
             }
         }
         return rows;
-    }
-
-    private long number(int replica, String query) throws SQLException {
-        try (Connection connection = cluster.connect(replica);
-                Statement statement = connection.createStatement();
-                ResultSet row = statement.executeQuery(query)) {
-            row.next();
-            return row.getLong(1);
-        }
     }
 }
