@@ -2,6 +2,7 @@ package org.gorda.gapi;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +47,9 @@ public interface Applier extends AutoCloseable {
      * be used when nothing is applied and not committed, until {@link #rollback} is called, and not to be closed.
      */
     Connection reading();
+
+    /** The tables whose changes are reflected. To be used like {@link #reading}. */
+    List<TableShape> tables() throws SQLException;
 
     /**
      * Has the database look for contradictions between what it keeps of a table, for instance its rows and its indexes. To be used

@@ -15,6 +15,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionContext;
 import org.gorda.gapi.WriteSet;
 import org.junit.jupiter.api.Test;
@@ -299,6 +300,23 @@ public abstract class AbortsTck extends BindingTck {
                 .as("its changes are still there")
                 .isFalse();
         return client;
+    }
+
+    @Test
+    void tablesAreListedForTheApplierWithoutWaitingForOnesThatAreNotCommitted() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        replicate();
+        try (Connection local = connect(replica, new Properties());
+                Statement statement = local.createStatement()) {
+            statement.execute("CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY)");
+            Future<List<TableShape>> listing = clients.submit(applier::tables);
+            assertThat(listing.get(10, TimeUnit.SECONDS)).hasSize(1).isEqualTo(origin.tables());
+            applier.rollback();
+            assertThatThrownBy(local::commit)
+                    .isInstanceOf(SQLException.class)
+                    .hasFieldOrPropertyWithValue("SQLState", "40001");
+        }
+        assertThat(count(replica, "T")).isZero();
     }
 
     @Test

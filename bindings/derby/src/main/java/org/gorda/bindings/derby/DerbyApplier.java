@@ -103,6 +103,18 @@ final class DerbyApplier implements Applier {
     }
 
     @Override
+    public List<TableShape> tables() throws SQLException {
+        synchronized (connection) {
+            try {
+                database.makeWay();
+                return database.tables(connection);
+            } catch (StandardException e) {
+                throw new SQLException("the tables cannot be listed: " + e.getMessage(), e.getSQLState(), e);
+            }
+        }
+    }
+
+    @Override
     public @Nullable String damage(TableShape table) throws SQLException {
         return damage(reading(), table);
     }

@@ -411,31 +411,34 @@ final class DerbyDatabase implements ReflectedDatabase {
     public List<TableShape> tables() {
         synchronized (internal) {
             try {
-                ReflectedConnection connection = (ReflectedConnection) internal.getLanguageConnection();
-                List<TableShape> found = within(connection, () -> {
-                    List<TableShape> shapesFound = new ArrayList<>();
-                    try (Statement statement = internal.createStatement();
-                            ResultSet rows =
-                                    statement.executeQuery("SELECT TABLEID FROM SYS.SYSTABLES T JOIN SYS.SYSSCHEMAS S "
-                                            + "ON T.SCHEMAID = S.SCHEMAID WHERE TABLETYPE = 'T' AND SCHEMANAME NOT LIKE 'SYS%' "
-                                            + "AND SCHEMANAME <> 'GORDA' ORDER BY SCHEMANAME, TABLENAME")) {
-                        while (rows.next()) {
-                            TableDescriptor table = dictionary.getTableDescriptor(
-                                    dictionary.getUUIDFactory().recreateUUID(rows.getString(1)));
-                            CapturedTable captured = CapturedTable.of(dictionary, table);
-                            if (captured.obstacle() == null) {
-                                shapesFound.add(captured.shape());
-                            }
-                        }
-                    }
-                    return shapesFound;
-                });
+                List<TableShape> found = tables(internal);
                 internal.commit();
                 return found;
             } catch (SQLException | StandardException e) {
                 throw new ReflectionException("the tables of " + configuration.location() + " cannot be listed", e);
             }
         }
+    }
+
+    /** The tables that are reflected, as a connection sees them, within its transaction. */
+    List<TableShape> tables(EmbedConnection reader) throws SQLException, StandardException {
+        return within((ReflectedConnection) reader.getLanguageConnection(), () -> {
+            List<TableShape> found = new ArrayList<>();
+            try (Statement statement = reader.createStatement();
+                    ResultSet rows = statement.executeQuery("SELECT TABLEID FROM SYS.SYSTABLES T JOIN SYS.SYSSCHEMAS S "
+                            + "ON T.SCHEMAID = S.SCHEMAID WHERE TABLETYPE = 'T' AND SCHEMANAME NOT LIKE 'SYS%' "
+                            + "AND SCHEMANAME <> 'GORDA' ORDER BY SCHEMANAME, TABLENAME")) {
+                while (rows.next()) {
+                    TableDescriptor table = dictionary.getTableDescriptor(
+                            dictionary.getUUIDFactory().recreateUUID(rows.getString(1)));
+                    CapturedTable captured = CapturedTable.of(dictionary, table);
+                    if (captured.obstacle() == null) {
+                        found.add(captured.shape());
+                    }
+                }
+            }
+            return found;
+        });
     }
 
     @Override

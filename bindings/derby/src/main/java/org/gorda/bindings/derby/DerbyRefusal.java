@@ -15,13 +15,22 @@ final class DerbyRefusal extends StandardException {
     private final String text;
 
     DerbyRefusal(Refusal refusal) {
-        super(messageId(refusal.cause()), null, new Object[] {refusal.message()});
+        this(refusal, refusal.cause().endsTransaction());
+    }
+
+    private DerbyRefusal(Refusal refusal, boolean endsTransaction) {
+        super(messageId(refusal.cause(), endsTransaction), null, new Object[] {refusal.message()});
         this.text = refusal.message();
     }
 
-    private static String messageId(Refusal.Cause cause) {
-        String severity = cause.endsSession() ? "C" : cause.endsTransaction() ? "T" : "S";
+    private static String messageId(Refusal.Cause cause, boolean endsTransaction) {
+        String severity = cause.endsSession() ? "C" : endsTransaction ? "T" : "S";
         return cause.sqlState() + "." + severity + ".GORDA";
+    }
+
+    /** Of a commit that the listener was asked for: nothing else can become of the transaction. */
+    static DerbyRefusal ofCommit(Refusal refusal) {
+        return new DerbyRefusal(refusal, true);
     }
 
     /** An unsupported feature, refused at the statement that needs it. */

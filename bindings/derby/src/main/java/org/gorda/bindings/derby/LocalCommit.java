@@ -110,7 +110,7 @@ final class LocalCommit implements SuspendedCommit {
         }
         Refusal refused = refusal;
         if (state.get() == State.ABORTED && refused != null) {
-            throw new DerbyRefusal(refused);
+            throw DerbyRefusal.ofCommit(refused);
         }
         if (state.get() == State.FAILED) {
             throw new DerbyRefusal(new Refusal(

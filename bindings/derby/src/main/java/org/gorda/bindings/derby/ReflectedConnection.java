@@ -767,8 +767,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             super.internalRollback();
         } finally {
             rollingBack = false;
+            rolledBack();
         }
-        rolledBack();
     }
 
     @Override
@@ -783,8 +783,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             super.userRollback();
         } finally {
             rollingBack = false;
+            rolledBack();
         }
-        rolledBack();
     }
 
     private static boolean isAbort() {
@@ -859,6 +859,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private void ended(LocalTransaction open, boolean committed) {
         synchronized (this) {
+            if (open != transaction) {
+                return; // another thread, which aborts the connection, was first
+            }
             transaction = null;
         }
         schemaChanged = false;

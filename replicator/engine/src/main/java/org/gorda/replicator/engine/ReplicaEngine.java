@@ -554,6 +554,20 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void checkWritable() {
+        checkWorking();
+        if (!executesHere) {
+            MemberId elsewhere = primary;
+            throw refuse(
+                    Refusal.Cause.BACKUP,
+                    "replica " + configuration.self() + " is a backup and takes no writes: "
+                            + (elsewhere == null || elsewhere.equals(configuration.self())
+                                    ? "there is no primary yet"
+                                    : "the primary is " + elsewhere));
+        }
+    }
+
+    /** Whether what is written here could be ordered now. */
+    private void checkWorking() {
         if (state == ReplicaState.STOPPED) {
             throw refuse(
                     Refusal.Cause.STOPPED, "this replica has stopped (" + explanation + "): connect to another one");
@@ -569,15 +583,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     Refusal.Cause.NO_MAJORITY,
                     "replica " + configuration.self() + " is not up to date yet: " + explanation);
         }
-        if (!executesHere) {
-            MemberId elsewhere = primary;
-            throw refuse(
-                    Refusal.Cause.BACKUP,
-                    "replica " + configuration.self() + " is a backup and takes no writes: "
-                            + (elsewhere == null || elsewhere.equals(configuration.self())
-                                    ? "there is no primary yet"
-                                    : "the primary is " + elsewhere));
-        }
     }
 
     @Override
@@ -591,7 +596,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     Refusal.Cause.PRIMARY_CHANGED,
                     "the primary changed while transaction " + id + " ran; it did not happen: run it again");
         }
-        checkWritable();
+        checkWorking();
         WriteSet writeSet = commit.writeSet();
         long base = visibleIndex;
         boolean asked = false;
@@ -1399,10 +1404,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 request,
                 onlyIfAwaited,
                 () -> new Verification(
-                        request,
-                        configuration.self(),
-                        position.toString(),
-                        Verifications.checksums(applier(), database().tables())));
+                        request, configuration.self(), position.toString(), Verifications.checksums(applier())));
     }
 
     @Override

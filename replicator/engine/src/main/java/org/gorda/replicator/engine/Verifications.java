@@ -104,10 +104,10 @@ final class Verifications {
     }
 
     /** Reads all tables, one after the other, as the applier sees them. */
-    static List<TableChecksum> checksums(Applier applier, List<TableShape> tables) throws SQLException, IOException {
+    static List<TableChecksum> checksums(Applier applier) throws SQLException, IOException {
         List<TableChecksum> checksums = new ArrayList<>();
         try {
-            for (TableShape table : tables) {
+            for (TableShape table : applier.tables()) {
                 checksums.add(TableChecksum.of(applier, table));
                 applier.rollback(); // and lets its lock go: nothing becomes visible before this is over
             }
