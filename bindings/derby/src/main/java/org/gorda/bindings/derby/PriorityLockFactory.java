@@ -25,9 +25,11 @@ import org.apache.derby.iapi.services.locks.Limit;
 import org.apache.derby.iapi.services.locks.LockFactory;
 import org.apache.derby.iapi.services.locks.LockOwner;
 import org.apache.derby.iapi.services.locks.Lockable;
+import org.apache.derby.iapi.services.property.PropertyUtil;
 import org.apache.derby.iapi.util.Matchable;
 import org.apache.derby.impl.services.locks.ConcurrentPool;
 import org.apache.derby.shared.common.error.StandardException;
+import org.apache.derby.shared.common.reference.SQLState;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RowKey;
 import org.gorda.gapi.TransactionListener;
@@ -63,6 +65,14 @@ public final class PriorityLockFactory implements LockFactory {
     /** How long who wins waits for a lock that nobody holds who could be rolled back. */
     private static final Duration WINNER_WAIT_MAX = Duration.ofMinutes(1);
 
+    private static final String DEADLOCK_WAIT = "derby.locks.deadlockTimeout";
+
+    /** When Derby looks for deadlocks unless it is told. */
+    private static final int DEADLOCK_MILLIS = 20_000;
+
+    /** A client that waits shorter keeps its place in the queue. */
+    private static final int WAIT_MILLIS_MIN = 10_000;
+
     private final LockFactory derby = new ConcurrentPool();
     private final Map<CompatibilitySpace, ReflectedConnection> connections = new ConcurrentHashMap<>();
 
@@ -75,6 +85,7 @@ public final class PriorityLockFactory implements LockFactory {
     private volatile @Nullable CompatibilitySpace applier;
     private volatile Supplier<@Nullable RowKey> applied = () -> null;
     private volatile long readGraceNanos;
+    private volatile int deadlockMillis = DEADLOCK_MILLIS;
 
     /** For Derby. */
     public PriorityLockFactory() {
@@ -281,13 +292,36 @@ public final class PriorityLockFactory implements LockFactory {
         try {
             // Who refused it before it was known to wait has not woken it.
             meetRefusal(connection);
-            return contendedByWinner(connection, space, ref, qualifier, attempt, () -> null) || attempt.lock(timeout);
+            return contendedByWinner(connection, space, ref, qualifier, attempt, () -> null)
+                    || lockedInTime(attempt, timeout);
         } catch (StandardException e) {
             throwIfRefused(connection);
             throw e;
         } finally {
             connection.endWait();
         }
+    }
+
+    /**
+     * Derby looks for a deadlock once in each wait. What is one only later, or remains when another one has ended, may not be looked for
+     * any more: two were seen that waited for each other until the lock time-out. So long waits are several.
+     */
+    private boolean lockedInTime(Attempt attempt, int timeout) throws StandardException {
+        int wait = timeout == C_LockFactory.TIMED_WAIT ? derby.getWaitTimeout() : timeout;
+        int once = Math.max(WAIT_MILLIS_MIN, 2 * deadlockMillis);
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(wait);
+        long left = wait;
+        while (wait < 0 || left > once) {
+            try {
+                return attempt.lock(once);
+            } catch (StandardException e) {
+                if (!SQLState.LOCK_TIMEOUT.equals(e.getSQLState())) {
+                    throw e;
+                }
+            }
+            left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+        }
+        return attempt.lock((int) Math.max(1, left));
     }
 
     /**
@@ -391,6 +425,35 @@ public final class PriorityLockFactory implements LockFactory {
         return holders.isEmpty() ? waiters : holders;
     }
 
+    // ------------------------------------------------------------------------------------------------------ properties
+
+    @Override
+    public void init(boolean dbOnly, Dictionary properties) {
+        derby.init(dbOnly, properties);
+        deadlockAfter(PropertyUtil.getPropertyFromSet(dbOnly, properties, DEADLOCK_WAIT));
+    }
+
+    @Override
+    public @Nullable Serviceable apply(String key, Serializable value, Dictionary properties) throws StandardException {
+        Serviceable passedOn = derby.apply(key, value, properties);
+        if (key.equals(DEADLOCK_WAIT)) {
+            deadlockAfter(value == null ? PropertyUtil.getPropertyFromSet(properties, key) : value);
+        }
+        return passedOn;
+    }
+
+    /** When Derby looks for deadlocks, as it reads that itself. */
+    private void deadlockAfter(@Nullable Serializable seconds) {
+        deadlockMillis = DEADLOCK_MILLIS;
+        if (seconds != null) {
+            try {
+                deadlockMillis = Math.multiplyExact(1_000, Integer.parseInt(seconds.toString()));
+            } catch (ArithmeticException | NumberFormatException e) {
+                LOG.debug("{} is {}", DEADLOCK_WAIT, seconds, e);
+            }
+        }
+    }
+
     // -------------------------------------------------------------------------------------------------- only passed on
 
     @Override
@@ -459,18 +522,8 @@ public final class PriorityLockFactory implements LockFactory {
     }
 
     @Override
-    public void init(boolean dbOnly, Dictionary properties) {
-        derby.init(dbOnly, properties);
-    }
-
-    @Override
     public boolean validate(String key, Serializable value, Dictionary properties) throws StandardException {
         return derby.validate(key, value, properties);
-    }
-
-    @Override
-    public @Nullable Serviceable apply(String key, Serializable value, Dictionary properties) throws StandardException {
-        return derby.apply(key, value, properties);
     }
 
     @Override
