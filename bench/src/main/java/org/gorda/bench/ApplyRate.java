@@ -11,10 +11,10 @@ import java.util.Comparator;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import org.gorda.bench.workload.TpcB;
 import org.gorda.replicator.node.NodeStatus;
 
 /**
@@ -103,7 +103,7 @@ public record ApplyRate(int scale, int accounts, int clients, Duration warmUp, D
      * @throws BenchException if a value cannot be, before anything is started; or if a replica does not do what it should
      */
     public Result run(Consumer<String> progress) {
-        TpcB bank = new TpcB(scale, 1, accounts);
+        TpcB bank = TpcB.of(scale, accounts);
         LoadTest.of(bank).clients(clients).duration(warmUp).duration(duration);
         try (ReplicaGroup group = ReplicaGroup.of(REPLICAS, directory, SETTINGS)) {
             Runtime.getRuntime().addShutdownHook(new Thread(group::close, "end-of-bench"));
@@ -119,9 +119,9 @@ public record ApplyRate(int scale, int accounts, int clients, Duration warmUp, D
         ReplicaProcess alone = group.replicas().get(REPLICAS - 1);
         group.start();
         group.awaitOnline(WAIT, progress);
-        progress.accept(String.format(Locale.ROOT, "loading     %,d accounts", bank.allAccounts()));
+        progress.accept(String.format(Locale.ROOT, "loading     %,d accounts", (long) scale * accounts));
         try (Connection connection = DriverManager.getConnection(group.url())) {
-            bank.load(connection, new AtomicLong());
+            bank.load(connection, (rows, ofAll) -> {});
         }
         group.awaitOnline(WAIT, progress);
         Path kept = directory.resolve("before");

@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import org.gorda.bench.workload.TpcB;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
@@ -115,7 +116,7 @@ public record Demo(
         group.awaitOnline(START_WAIT, progress);
         progress.accept("url         " + group.url());
         Fault fault = new Fault(group, progress);
-        LoadTest test = LoadTest.of(new TpcB(1, 1))
+        LoadTest test = LoadTest.of(TpcB.of(1))
                 .target(group.url())
                 .clients(clients)
                 .duration(duration)
@@ -209,7 +210,7 @@ public record Demo(
         String killed = fault.killed;
         long lost = 0;
         long resurrected = 0;
-        boolean consistent = report.sums().equal();
+        boolean consistent = report.check().consistent();
         // Before the replicas are read, because it waits until each has executed all that was acknowledged.
         NodeClient.Comparison comparison = group.verify(CATCH_UP_WAIT);
         for (ReplicaProcess replica : group.replicas()) {

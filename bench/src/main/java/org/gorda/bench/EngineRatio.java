@@ -12,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.ToDoubleFunction;
+import org.gorda.bench.workload.TpcB;
 import org.gorda.jgcs.LoopbackPorts;
 
 /**
@@ -57,13 +58,12 @@ public record EngineRatio(
     public record Side(
             double perS, Map<String, Long> aborted, double abortedShare, double cpuMicros, double p50Ms, double p99Ms) {
 
-        static Side of(LoadReport report, Duration cpu) {
-            long attempts = report.committed() + report.abortedInAll();
+        static Side of(LoadReport report) {
             return new Side(
                     report.throughputPerS(),
                     report.aborted(),
-                    report.abortedInAll() / (double) Math.max(1, attempts),
-                    cpu.toNanos() / 1e3 / Math.max(1, report.committed()),
+                    report.abortedShare(),
+                    java.util.Objects.requireNonNull(report.replicasCpuMicros()),
                     report.latency().p50(),
                     report.latency().p99());
         }
@@ -150,7 +150,7 @@ public record EngineRatio(
         if (pairs < 1 || pairs > 1_000) {
             throw new BenchException("pairs is " + pairs + " but must be 1 to 1000");
         }
-        TpcB bank = new TpcB(scale, 1, accounts);
+        TpcB bank = TpcB.of(scale, accounts);
         LoadTest.of(bank).clients(clients).duration(turn);
         int port = LoopbackPorts.free(1).get(0);
         String aloneUrl = "jdbc:derby://127.0.0.1:" + port + "/"
@@ -227,6 +227,6 @@ public record EngineRatio(
                         () -> processes.stream().map(ReplicaProcess::cpu).reduce(Duration.ZERO, Duration::plus));
         LoadReport report = load.run();
         report.requireConsistent();
-        return Side.of(report, load.processorTime());
+        return Side.of(report);
     }
 }

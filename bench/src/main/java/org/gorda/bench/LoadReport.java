@@ -1,75 +1,134 @@
 package org.gorda.bench;
 
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.gorda.bench.workload.Workload;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a load test measured after its warm-up. Immutable.
  *
- * @param aborted transactions that did not happen, by SQLSTATE and what it means
+ * @param parameters all that could be chosen, with its value; no password
+ * @param ratePerS how many transactions were to begin each second; null if each client began its next after the answer
+ * @param throughputLow with {@code throughputHigh} the interval that holds the mean with 95 % confidence, if the seconds are taken as
+ *     independent of each other
+ * @param aborted transactions that did not happen, by SQLSTATE and what it means; what was run again successfully is not among them
+ * @param retried how often a transaction was run again
  * @param unknown transactions of which the client was told that nobody knows (08007)
- * @param latency of committed ones
- * @param sums of the balances at the end
+ * @param latency of committed ones, from when they were to begin; retries are within
+ * @param service as {@code latency}, but from when a client was free for them; null without a rate, when that is the same
+ * @param cpuMicros processor time for a committed transaction of this process, which has the clients, and an embedded database if it is one
+ * @param replicasCpuMicros the same of the processes that have the database; null if they are not known here
+ * @param answersInTime whether nine of ten transactions had their answer within the workload's limit; null if it has none
+ * @param timeline seconds of what was measured
  */
 public record LoadReport(
+        String workload,
+        Map<String, String> parameters,
         int clients,
-        int scale,
         double seconds,
+        @Nullable Double ratePerS,
         long committed,
         double throughputPerS,
+        double throughputLow,
+        double throughputHigh,
         Map<String, Long> aborted,
+        long retried,
         long unknown,
         Latencies latency,
-        TpcB.Sums sums) {
+        @Nullable Latencies service,
+        double cpuMicros,
+        @Nullable Double replicasCpuMicros,
+        @Nullable Boolean answersInTime,
+        Workload.Check check,
+        List<Timeline.Second> timeline) {
 
     /** How many did not happen, for any cause. */
     public long abortedInAll() {
         return aborted.values().stream().mapToLong(Long::longValue).sum();
     }
 
+    /** Of all attempts of transactions, those that did not happen, whether they were run again or not. */
+    public double abortedShare() {
+        return (abortedInAll() + retried) / (double) Math.max(1, committed + abortedInAll() + retried);
+    }
+
     /**
-     * Checks the invariant of TPC-B.
+     * Checks what must hold after this workload.
      *
-     * @throws BenchException if the balances do not equal the history
+     * @throws BenchException if it does not
      */
     public void requireConsistent() {
-        if (!sums.equal()) {
-            throw new BenchException("the balances do not equal the history: " + sums);
+        if (!check.consistent()) {
+            throw new BenchException("what must hold does not: " + check.text());
         }
     }
 
     /** For people. */
     public String toText() {
         StringBuilder text = new StringBuilder();
-        text.append(String.format(
-                Locale.ROOT,
-                "committed   %,d in %.1f s by %d clients, scale %d: %,.1f/s%n",
+        line(
+                text,
+                "committed",
+                "%,d in %.1f s by %d clients of %s%s: %,.1f/s (%,.1f to %,.1f)",
                 committed,
                 seconds,
                 clients,
-                scale,
-                throughputPerS));
-        text.append(String.format(Locale.ROOT, "aborted     %,d%n", abortedInAll()));
-        aborted.forEach(
-                (cause, count) -> text.append(String.format(Locale.ROOT, "              %,d %s%n", count, cause)));
-        text.append(String.format(Locale.ROOT, "unknown     %,d%n", unknown));
-        text.append(String.format(
-                Locale.ROOT,
-                "latency     mean %.3f  p50 %.3f  p95 %.3f  p99 %.3f  max %.3f ms%n",
-                latency.mean(),
-                latency.p50(),
-                latency.p95(),
-                latency.p99(),
-                latency.max()));
-        text.append(String.format(
-                Locale.ROOT,
-                "balances    branches %d, tellers %d, accounts %d; history %d in %,d rows (warm-up and ramp-down are in it): %s",
-                sums.branches(),
-                sums.tellers(),
-                sums.accounts(),
-                sums.history(),
-                sums.historyRows(),
-                sums.equal() ? "consistent" : "NOT CONSISTENT"));
-        return text.toString();
+                workload,
+                ratePerS == null ? "" : String.format(Locale.ROOT, ", %,.1f/s wanted", ratePerS),
+                throughputPerS,
+                throughputLow,
+                throughputHigh);
+        line(text, "aborted", "%,d", abortedInAll());
+        aborted.forEach((cause, count) -> line(text, "", "  %,d %s", count, cause));
+        if (retried > 0) {
+            line(text, "run again", "%,d", retried);
+        }
+        line(text, "unknown", "%,d", unknown);
+        latencies(text, "latency", latency);
+        if (service != null) {
+            latencies(text, "service", service);
+        }
+        line(
+                text,
+                "processor",
+                "%,.0f us for each committed one by the clients%s",
+                cpuMicros,
+                replicasCpuMicros == null
+                        ? ""
+                        : String.format(Locale.ROOT, ", %,.0f us by the replicas", replicasCpuMicros));
+        if (answersInTime != null) {
+            line(text, "90 %", "%s", answersInTime ? "answered in time" : "NOT ANSWERED IN TIME");
+        }
+        line(
+                text,
+                "check",
+                "%s%s",
+                check.text().isEmpty() ? "" : check.text() + ": ",
+                check.consistent() ? "consistent" : "NOT CONSISTENT");
+        return text.toString().stripTrailing();
+    }
+
+    private static void latencies(StringBuilder text, String what, Latencies of) {
+        line(
+                text,
+                what,
+                "mean %.3f  p50 %.3f  p90 %.3f  p95 %.3f  p99 %.3f  p99.9 %.3f  max %.3f ms; mean below p95 %.3f",
+                of.mean(),
+                of.p50(),
+                of.p90(),
+                of.p95(),
+                of.p99(),
+                of.p999(),
+                of.max(),
+                of.meanBelowP95());
+    }
+
+    @SuppressWarnings("AnnotateFormatMethod")
+    private static void line(StringBuilder text, String what, String format, Object... values) {
+        text.append(String.format(Locale.ROOT, "%-12s", what))
+                .append(String.format(Locale.ROOT, format, values))
+                .append(System.lineSeparator());
     }
 }

@@ -1,7 +1,9 @@
 package org.gorda.bench;
 
+import com.sun.management.OperatingSystemMXBean;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import java.lang.management.ManagementFactory;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -22,11 +24,14 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.Recorder;
+import org.gorda.bench.workload.Workload;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Clients that run TPC-B transactions one after the other, each on a connection it takes from a HikariCP pool for each
- * transaction, as applications do. Closed loop: a client waits for the answer before its next transaction. Confined to one thread.
+ * Clients that run transactions of a workload, each on a connection that it takes from a HikariCP pool for each transaction, as
+ * applications do. Closed loop: a client waits for the answer before its next transaction. Open loop, with a {@link #rate}:
+ * transactions are to begin at constant intervals, whatever became of those before, and their latency counts from then, also if all
+ * clients are busy. Confined to one thread.
  */
 public final class LoadTest {
 
@@ -37,28 +42,43 @@ public final class LoadTest {
         }
     }
 
-    private static final long LATENCY_NANOS_MAX = TimeUnit.MINUTES.toNanos(10);
     private static final long SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LOADED_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
-    private static final long FINISH_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long STOP_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     private static final int SILENCES_KEPT = 10_000;
     private static final Duration CONNECTION_WAIT = Duration.ofSeconds(60);
     private static final Duration PAUSE_AFTER_FAILURE = Duration.ofMillis(1);
+    private static final String CONFLICT = "40001";
+    private static final String OUTCOME_UNKNOWN = "08007";
 
-    private final TpcB bank;
-    private String url = "";
+    /** Of the standard normal distribution, both sides. */
+    private static final double CONFIDENCE_95 = 1.96;
+
+    private final Workload workload;
+    private List<String> urls = List.of();
+    private String user = "";
+    private String password = "";
+    private long seed = 1;
     private int clients = 8;
+    private int rampStep = Integer.MAX_VALUE;
+    private Duration rampEvery = Duration.ZERO;
+    private Duration think = Duration.ZERO;
+    private @Nullable Double rate;
+    private int retries;
+    private Map<String, String> parameters = Map.of();
     private Duration warmUp = Duration.ZERO;
     private Duration duration = Duration.ofSeconds(10);
     private Consumer<String> progress = line -> {};
     private Runnable everySecond = () -> {};
-    private Supplier<Duration> processorClock = () -> Duration.ZERO;
-    private Duration processorTime = Duration.ZERO;
+    private Consumer<Histogram> everyHistogram = histogram -> {};
+    private @Nullable Supplier<Duration> processorClock;
 
     private final Acknowledged acknowledged =
             new Acknowledged(ThreadLocalRandom.current().nextInt());
-    private final Recorder recorder = new Recorder(LATENCY_NANOS_MAX, 3);
-    private final LongAdder committed = new LongAdder();
+    private final Timeline timeline = new Timeline();
+    private final Recorder service = new Recorder(Timeline.LATENCY_NANOS_MAX, Timeline.DIGITS);
+    private final AtomicLong arrivals = new AtomicLong();
+    private final LongAdder retried = new LongAdder();
     private final LongAdder unknown = new LongAdder();
     private final Map<String, LongAdder> aborted = new ConcurrentHashMap<>();
     private final AtomicLong lastSuccessNanos = new AtomicLong();
@@ -67,17 +87,30 @@ public final class LoadTest {
     private volatile boolean finishing;
     private volatile @Nullable Throwable broken;
 
-    private LoadTest(TpcB bank) {
-        this.bank = bank;
+    private LoadTest(Workload workload) {
+        this.workload = workload;
     }
 
-    public static LoadTest of(TpcB bank) {
-        return new LoadTest(bank);
+    public static LoadTest of(Workload workload) {
+        return new LoadTest(workload);
     }
 
-    /** The database's JDBC URL. */
-    public LoadTest target(String jdbcUrl) {
-        url = jdbcUrl;
+    /** The database's JDBC URL, or several: each client uses one of them, in turns. */
+    public LoadTest target(String... jdbcUrls) {
+        urls = List.of(jdbcUrls);
+        return this;
+    }
+
+    /** By whom the database is used; nobody if the user is empty. */
+    public LoadTest as(String userName, String userPassword) {
+        user = userName;
+        password = userPassword;
+        return this;
+    }
+
+    /** Of the clients' random choices. */
+    public LoadTest seed(long number) {
+        seed = number;
         return this;
     }
 
@@ -87,6 +120,43 @@ public final class LoadTest {
             throw new BenchException("clients is " + count + " but must be 1 to 9999");
         }
         clients = count;
+        return this;
+    }
+
+    /** Has so many clients begin at first, and so many more each time; the warm-up begins when all have. */
+    public LoadTest ramp(int step, Duration every) {
+        if (step < 1) {
+            throw new BenchException("ramp-step is " + step + " but must be at least 1");
+        }
+        rampStep = step;
+        rampEvery = every;
+        return this;
+    }
+
+    /** How long a client waits after each transaction. */
+    public LoadTest think(Duration time) {
+        think = time;
+        return this;
+    }
+
+    /** How many transactions are to begin each second, of all clients together. */
+    public LoadTest rate(double perSecond) {
+        if (!(perSecond > 0 && perSecond <= 10_000_000)) {
+            throw new BenchException("rate is " + perSecond + " but must be above 0 and at most 10000000");
+        }
+        rate = perSecond;
+        return this;
+    }
+
+    /** How often a transaction that was refused with 40001 is run again, with the same choices. */
+    public LoadTest retries(int count) {
+        retries = count;
+        return this;
+    }
+
+    /** What was chosen, for the report. */
+    LoadTest parameters(Map<String, String> chosen) {
+        parameters = chosen;
         return this;
     }
 
@@ -117,15 +187,16 @@ public final class LoadTest {
         return this;
     }
 
+    /** Gets the latencies of each second that is measured, which are reused after that. */
+    public LoadTest histograms(Consumer<Histogram> consumer) {
+        everyHistogram = consumer;
+        return this;
+    }
+
     /** What tells how much processor time the database has used; read at the beginning and the end of what is measured. */
     LoadTest processorClock(Supplier<Duration> clock) {
         processorClock = clock;
         return this;
-    }
-
-    /** How much the database used while it was measured. */
-    Duration processorTime() {
-        return processorTime;
     }
 
     /** Which transactions were acknowledged, those of the warm-up too. */
@@ -147,53 +218,69 @@ public final class LoadTest {
     }
 
     /**
-     * Makes the bank if it is not there, runs the load, and reads the sums.
+     * Makes the tables if they are not there, runs the load, and checks what must hold.
      *
      * @throws BenchException if the database cannot be reached or a client breaks down
      */
     public LoadReport run() {
-        HikariConfig config = new HikariConfig();
-        config.setJdbcUrl(url);
-        config.setMaximumPoolSize(clients);
-        config.setAutoCommit(false);
-        config.setConnectionTimeout(CONNECTION_WAIT.toMillis());
-        config.setPoolName("load");
-        try (HikariDataSource pool = new HikariDataSource(config)) {
-            load(pool);
-            awaitLoaded(pool);
-            return run(pool);
+        List<HikariDataSource> pools = new ArrayList<>();
+        try {
+            for (String url : urls) {
+                pools.add(pool(url));
+            }
+            load(pools.get(0));
+            awaitLoaded(pools);
+            return run(pools);
         } catch (SQLException e) {
             throw new BenchException("SQLSTATE " + e.getSQLState() + ": " + e.getMessage(), e);
+        } finally {
+            pools.forEach(HikariDataSource::close);
         }
     }
 
+    private HikariDataSource pool(String url) {
+        HikariConfig config = new HikariConfig();
+        config.setJdbcUrl(url);
+        if (!user.isEmpty()) {
+            config.setUsername(user);
+            config.setPassword(password);
+        }
+        config.setMaximumPoolSize((clients + urls.size() - 1) / urls.size());
+        config.setAutoCommit(false);
+        config.setConnectionTimeout(CONNECTION_WAIT.toMillis());
+        config.setPoolName("load");
+        return new HikariDataSource(config);
+    }
+
     private void load(HikariDataSource pool) throws SQLException {
-        AtomicLong loaded = new AtomicLong();
-        Thread teller = new Thread(() -> tell(loaded), "load-progress");
-        teller.setDaemon(true);
-        teller.start();
+        long[] told = {System.nanoTime()};
         try (Connection connection = pool.getConnection()) {
-            bank.load(connection, loaded);
-        } finally {
-            teller.interrupt();
+            workload.load(connection, (rows, ofAll) -> {
+                if (System.nanoTime() - told[0] > TimeUnit.SECONDS.toNanos(1)) {
+                    told[0] = System.nanoTime();
+                    progress.accept(String.format(Locale.ROOT, "loading     %,d of %,d rows", rows, ofAll));
+                }
+            });
         }
     }
 
     /** Clients' connections go to several replicas, and one may show a little later what was loaded on another one. */
-    private void awaitLoaded(HikariDataSource pool) throws SQLException {
+    private void awaitLoaded(List<HikariDataSource> pools) throws SQLException {
         long begin = System.nanoTime();
         List<Connection> all = new ArrayList<>();
         try {
             for (int client = 0; client < clients; client++) {
-                Connection connection = pool.getConnection();
+                Connection connection = pools.get(client % pools.size()).getConnection();
                 all.add(connection);
-                while (!bank.isLoaded(connection)) {
+                while (!workload.isLoaded(connection)) {
                     if (System.nanoTime() - begin > CONNECTION_WAIT.toNanos()) {
                         throw new BenchException("after " + CONNECTION_WAIT.toSeconds() + " s " + connection
-                                + " still does not show all branches that were loaded");
+                                + " still does not show all that was loaded");
                     }
+                    connection.rollback();
                     LockSupport.parkNanos(LOADED_POLL_NANOS);
                 }
+                connection.rollback();
             }
         } finally {
             for (Connection connection : all) {
@@ -202,73 +289,108 @@ public final class LoadTest {
         }
     }
 
-    private void tell(AtomicLong loaded) {
-        long all = bank.allAccounts();
-        while (!Thread.interrupted()) {
-            LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(1));
-            if (!Thread.currentThread().isInterrupted() && loaded.get() < all) {
-                progress.accept(String.format(Locale.ROOT, "loading     %,d of %,d accounts", loaded.get(), all));
-            }
-        }
-    }
-
-    private LoadReport run(HikariDataSource pool) throws SQLException {
-        lastSuccessNanos.set(System.nanoTime());
+    private LoadReport run(List<HikariDataSource> pools) throws SQLException {
+        long begin = System.nanoTime();
+        lastSuccessNanos.set(begin);
         List<Thread> threads = new ArrayList<>();
         for (int client = 0; client < clients; client++) {
             int number = client;
-            Thread thread = new Thread(() -> work(pool, number), "client-" + number);
+            Thread thread = new Thread(() -> work(pools.get(number % pools.size()), number, begin), "client-" + number);
             thread.start();
             threads.add(thread);
         }
-        Histogram all = new Histogram(LATENCY_NANOS_MAX, 3);
-        LoadReport report;
         try {
-            long begin = System.nanoTime();
-            watch(begin, begin + warmUp.toNanos(), null);
-            long abortedBefore = abortedInAll();
-            Map<String, Long> before = abortedNow();
-            long committedBefore = committed.sum();
-            long unknownBefore = unknown.sum();
-            Duration used = processorClock.get();
-            long measured = System.nanoTime();
-            watch(measured, measured + duration.toNanos(), all);
-            double seconds = (System.nanoTime() - measured) / 1e9;
-            long count = committed.sum() - committedBefore;
-            processorTime = processorClock.get().minus(used);
-            Map<String, Long> causes = abortedNow();
-            before.forEach((cause, earlier) -> causes.computeIfPresent(cause, (any, now) -> now - earlier));
-            causes.values().removeIf(value -> value == 0);
-            assert abortedInAll() >= abortedBefore;
-            stop(threads);
-            report = new LoadReport(
-                    clients,
-                    bank.scale(),
-                    Math.round(seconds * 1e3) / 1e3,
-                    count,
-                    Math.round(count / seconds * 10) / 10.0,
-                    causes,
-                    unknown.sum() - unknownBefore,
-                    Latencies.of(all),
-                    sums(pool));
+            return measure(pools, begin, threads);
         } finally {
             stop(threads);
         }
-        return report;
+    }
+
+    private LoadReport measure(List<HikariDataSource> pools, long begin, List<Thread> threads) throws SQLException {
+        Histogram all = new Histogram(Timeline.LATENCY_NANOS_MAX, Timeline.DIGITS);
+        watch(begin, begin + rampNanos(clients - 1) + warmUp.toNanos(), null);
+        int secondsBefore = timeline.seconds().size();
+        Map<String, Long> before = abortedNow();
+        long unknownBefore = unknown.sum();
+        long retriedBefore = retried.sum();
+        service.reset();
+        Supplier<Duration> clock = processorClock;
+        Duration usedBefore = clock == null ? Duration.ZERO : clock.get();
+        long cpuBefore = cpuNanos();
+        long measured = System.nanoTime();
+        watch(measured, measured + duration.toNanos(), all);
+        double seconds = (System.nanoTime() - measured) / 1e9;
+        long cpuNanos = cpuNanos() - cpuBefore;
+        Duration used = clock == null ? Duration.ZERO : clock.get().minus(usedBefore);
+        Map<String, Long> causes = abortedNow();
+        before.forEach((cause, earlier) -> causes.computeIfPresent(cause, (any, now) -> now - earlier));
+        causes.values().removeIf(value -> value == 0);
+        long unknownNow = unknown.sum() - unknownBefore;
+        long retriedNow = retried.sum() - retriedBefore;
+        List<Timeline.Second> line = List.copyOf(
+                timeline.seconds().subList(secondsBefore, timeline.seconds().size()));
+        stop(threads);
+        long committed = all.getTotalCount();
+        double perS = committed / seconds;
+        double margin = margin(line);
+        Latencies latency = Latencies.of(all);
+        Duration limit = workload.responseLimit();
+        return new LoadReport(
+                workload.kind().name(),
+                parameters,
+                clients,
+                Math.round(seconds * 1e3) / 1e3,
+                rate,
+                committed,
+                rounded(perS),
+                rounded(Math.max(0, perS - margin)),
+                rounded(perS + margin),
+                causes,
+                retriedNow,
+                unknownNow,
+                latency,
+                rate == null ? null : Latencies.of(service.getIntervalHistogram()),
+                rounded(cpuNanos / 1e3 / Math.max(1, committed)),
+                clock == null ? null : rounded(used.toNanos() / 1e3 / Math.max(1, committed)),
+                limit == null ? null : latency.p90() <= limit.toNanos() / 1e6,
+                check(pools.get(0)),
+                line);
+    }
+
+    private static double rounded(double value) {
+        return Math.round(value * 10) / 10.0;
+    }
+
+    private static long cpuNanos() {
+        return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
+    }
+
+    /** Half of the interval that holds the mean throughput. */
+    private static double margin(List<Timeline.Second> line) {
+        int count = line.size();
+        if (count < 2) {
+            return 0;
+        }
+        double mean =
+                line.stream().mapToLong(Timeline.Second::committed).average().orElse(0);
+        double squares = line.stream()
+                .mapToDouble(second -> (second.committed() - mean) * (second.committed() - mean))
+                .sum();
+        return CONFIDENCE_95 * Math.sqrt(squares / (count - 1) / count);
     }
 
     /**
-     * Reads again if the primary changes meanwhile. What was committed on another replica may become visible between two of the sums: at
-     * REPEATABLE READ it waits for them.
+     * Checks again if the primary changes meanwhile. What was committed on another replica may become visible between two queries of a check:
+     * at REPEATABLE READ it waits for them.
      */
-    private static TpcB.Sums sums(HikariDataSource pool) throws SQLException {
+    private Workload.Check check(HikariDataSource pool) throws SQLException {
         long begin = System.nanoTime();
         while (true) {
             try (Connection connection = pool.getConnection()) {
                 connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
-                TpcB.Sums sums = TpcB.sums(connection);
+                Workload.Check check = workload.check(connection);
                 connection.rollback();
-                return sums;
+                return check;
             } catch (SQLException e) {
                 if (cause(String.valueOf(e.getSQLState())).endsWith(" error")
                         || System.nanoTime() - begin > CONNECTION_WAIT.toNanos()) {
@@ -294,10 +416,6 @@ public final class LoadTest {
         }
     }
 
-    private long abortedInAll() {
-        return aborted.values().stream().mapToLong(LongAdder::sum).sum();
-    }
-
     private Map<String, Long> abortedNow() {
         Map<String, Long> now = new TreeMap<>();
         aborted.forEach((cause, count) -> now.put(cause, count.sum()));
@@ -311,95 +429,153 @@ public final class LoadTest {
 
     /** Tells how it goes once a second until the time is over; {@code all} is null during the warm-up. */
     private void watch(long beginNanos, long endNanos, @Nullable Histogram all) {
-        Histogram second = recorder.getIntervalHistogram();
+        timeline.endSecond();
         long next = beginNanos;
-        long committedThen = committed.sum();
-        long abortedThen = abortedInAll();
         while (broken == null && !finishing && next < endNanos) {
             long from = next;
             next = Math.min(endNanos, next + TimeUnit.SECONDS.toNanos(1));
             while (broken == null && !finishing && System.nanoTime() < next) {
-                LockSupport.parkNanos(Math.min(FINISH_POLL_NANOS, next - System.nanoTime()));
+                LockSupport.parkNanos(Math.min(STOP_POLL_NANOS, next - System.nanoTime()));
             }
-            second = recorder.getIntervalHistogram(second);
+            Timeline.Second second = timeline.endSecond();
             if (all != null) {
-                all.add(second);
+                all.add(timeline.latencies());
+                everyHistogram.accept(timeline.latencies());
             }
-            long committedNow = committed.sum();
-            long abortedNow = abortedInAll();
             progress.accept(String.format(
                     Locale.ROOT,
                     "%4d s %s%,9.0f/s   p50 %8.3f ms   p99 %8.3f ms   aborted %d",
                     Math.round((next - beginNanos) / 1e9),
                     all == null ? " warm-up" : "",
-                    (committedNow - committedThen) / ((next - from) / 1e9),
-                    second.getValueAtPercentile(50) / 1e6,
-                    second.getValueAtPercentile(99) / 1e6,
-                    abortedNow - abortedThen));
-            committedThen = committedNow;
-            abortedThen = abortedNow;
+                    second.committed() / ((next - from) / 1e9),
+                    second.p50Ms() == null ? Double.NaN : second.p50Ms(),
+                    second.p99Ms() == null ? Double.NaN : second.p99Ms(),
+                    second.failed()));
             everySecond.run();
         }
     }
 
-    private void work(HikariDataSource pool, int client) {
+    /** How long after the first one a client begins. */
+    private long rampNanos(int client) {
+        return client / rampStep * rampEvery.toNanos();
+    }
+
+    private void work(HikariDataSource pool, int client, long beginNanos) {
         try {
-            SplittableRandom random = bank.random(client);
+            SplittableRandom random = new SplittableRandom(seed * 31 + client);
+            pause(beginNanos + rampNanos(client));
             for (int number = 1; !stopping && number <= Acknowledged.NUMBER_MAX; number++) {
-                transaction(pool, client, number, random);
+                transaction(pool, client, number, random.nextLong(), scheduled(beginNanos));
+                if (!think.isZero()) {
+                    pause(System.nanoTime() + think.toNanos());
+                }
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             broken = e;
             stopping = true;
         }
     }
 
-    private void transaction(HikariDataSource pool, int client, int number, SplittableRandom random) {
+    /** When the next transaction is to begin, which it waits for. */
+    private long scheduled(long beginNanos) {
+        Double perS = rate;
+        if (perS == null) {
+            return System.nanoTime();
+        }
+        long at = beginNanos + (long) (arrivals.getAndIncrement() * 1e9 / perS);
+        pause(at);
+        return at;
+    }
+
+    private void pause(long untilNanos) {
+        while (!stopping) {
+            long left = untilNanos - System.nanoTime();
+            if (left <= 0) {
+                return;
+            }
+            LockSupport.parkNanos(Math.min(left, STOP_POLL_NANOS));
+        }
+    }
+
+    private void transaction(HikariDataSource pool, int client, int number, long drawn, long scheduledNanos) {
+        if (stopping) {
+            return;
+        }
         long start = System.nanoTime();
-        boolean done = false;
+        int attempt = 0;
+        while (!attempt(pool, client, number, drawn, scheduledNanos, start, attempt)) {
+            attempt++;
+        }
+    }
+
+    /** False if it is to be run again. */
+    private boolean attempt(
+            HikariDataSource pool,
+            int client,
+            int number,
+            long drawn,
+            long scheduledNanos,
+            long startNanos,
+            int attempt) {
+        boolean answered = false;
+        boolean again = false;
         try (Connection connection = pool.getConnection()) {
             try {
-                bank.run(connection, random, acknowledged.name(client, number));
-                done = true;
-                succeeded(client, number, start);
+                workload.run(
+                        connection,
+                        new Workload.Choices(client, new SplittableRandom(drawn), acknowledged.name(client, number)));
+                answered = true;
+                succeeded(client, number, scheduledNanos, startNanos);
             } catch (SQLException e) {
-                failed(client, number, e);
-                done = true;
+                again = isRunAgain(e, attempt);
+                failed(client, number, e, again);
+                answered = true;
                 if (!connection.isClosed()) {
                     connection.rollback();
                 }
             }
         } catch (SQLException e) {
-            if (!done) {
-                failed(client, number, e);
+            if (!answered) {
+                failed(client, number, e, false);
             }
         }
+        return !again;
     }
 
-    private void succeeded(int client, int number, long startNanos) {
+    private boolean isRunAgain(SQLException e, int attempt) {
+        return attempt < retries && !stopping && CONFLICT.equals(e.getSQLState());
+    }
+
+    private void succeeded(int client, int number, long scheduledNanos, long startNanos) {
         long now = System.nanoTime();
         acknowledged.acknowledged(client, number);
-        committed.increment();
-        recorder.recordValue(Math.min(LATENCY_NANOS_MAX, now - startNanos));
+        timeline.committed(now - scheduledNanos);
+        if (rate != null) {
+            service.recordValue(Math.min(Timeline.LATENCY_NANOS_MAX, now - startNanos));
+        }
         long before = lastSuccessNanos.getAndAccumulate(now, Math::max);
         if (now - before > SILENCE_NANOS && silences.size() < SILENCES_KEPT) {
             silences.put(before, new Silence(before, now));
         }
     }
 
-    private void failed(int client, int number, SQLException e) {
+    private void failed(int client, int number, SQLException e, boolean again) {
         String state = String.valueOf(e.getSQLState());
-        if (state.equals("08007")) {
+        if (again) {
+            retried.increment();
+        } else if (state.equals(OUTCOME_UNKNOWN)) {
             unknown.increment();
+            timeline.unknown();
             acknowledged.unknown(client, number);
         } else {
+            timeline.failed();
             aborted.computeIfAbsent(cause(state), any -> new LongAdder()).increment();
         }
         LockSupport.parkNanos(PAUSE_AFTER_FAILURE.toNanos());
     }
 
     private static String cause(String state) {
-        String meaning = state.equals("40001")
+        String meaning = state.equals(CONFLICT)
                 ? "conflict or change of primary, run again"
                 : state.equals("25006")
                         ? "not the primary"

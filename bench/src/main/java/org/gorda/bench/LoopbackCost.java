@@ -17,6 +17,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
+import org.gorda.bench.workload.TpcB;
+import org.gorda.bench.workload.Workload;
 
 /**
  * What the reflection API costs: CPU time per TPC-B transaction of an embedded, in-memory Derby with {@code protocol=loopback}
@@ -137,9 +139,9 @@ public final class LoopbackCost {
 
     /** For each line it reads, prints the microseconds of CPU per transaction. */
     private static void measure(String url, int clients) throws SQLException, IOException, InterruptedException {
-        TpcB bank = new TpcB(1, 1);
+        TpcB bank = TpcB.of(1);
         try (Connection connection = DriverManager.getConnection(url)) {
-            bank.load(connection, new AtomicLong());
+            bank.load(connection, (rows, ofAll) -> {});
         }
         OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
         BufferedReader orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -167,11 +169,11 @@ public final class LoopbackCost {
     }
 
     private static void work(TpcB bank, String url, int client, Acknowledged names, AtomicLong left) {
-        SplittableRandom random = bank.random(client);
+        SplittableRandom random = new SplittableRandom(client);
         try (Connection connection = DriverManager.getConnection(url)) {
             connection.setAutoCommit(false);
             for (int number = 1; left.getAndDecrement() > 0; number++) {
-                bank.run(connection, random, names.name(client, number));
+                bank.run(connection, new Workload.Choices(client, random, names.name(client, number)));
             }
         } catch (SQLException e) {
             throw new BenchException("a client failed: " + e.getMessage(), e);

@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.gorda.bench.BenchException;
+import org.gorda.bench.Timeline;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -230,7 +231,11 @@ final class Clients implements AutoCloseable {
         private synchronized void record(
                 Workload workload, Operation operation, long begun, Outcome outcome, @Nullable String state) {
             long now = System.nanoTime();
-            timeline.ended(outcome, now - begun);
+            switch (outcome) {
+                case OK -> timeline.committed(now - begun);
+                case FAILED -> timeline.failed();
+                case UNKNOWN -> timeline.unknown();
+            }
             running = null;
             history.add(new Recorded(
                     workload.name(), operation, process, begun - beginNanos, now - beginNanos, outcome, state));

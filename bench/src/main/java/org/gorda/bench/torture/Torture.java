@@ -26,6 +26,7 @@ import org.gorda.bench.BenchException;
 import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
+import org.gorda.bench.Timeline;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;

@@ -5,69 +5,24 @@ import java.time.Duration;
 import java.util.concurrent.Callable;
 import org.gorda.bench.ApplyRate;
 import org.gorda.bench.EngineRatio;
-import org.gorda.bench.LoadReport;
-import org.gorda.bench.LoadTest;
-import org.gorda.bench.TpcB;
+import org.gorda.bench.workload.Workloads;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 
 @Command(
         name = "bench",
         mixinStandardHelpOptions = true,
         description = "Load tests.",
-        subcommands = {BenchCommand.TpcBCommand.class, BenchCommand.ApplyCommand.class, BenchCommand.EngineCommand.class
-        })
+        subcommands = {BenchCommand.ApplyCommand.class, BenchCommand.EngineCommand.class})
 final class BenchCommand {
 
-    @Command(
-            name = "tpcb",
-            mixinStandardHelpOptions = true,
-            showDefaultValues = true,
-            description = {
-                "TPC-B: makes the bank if it is not there, runs the load, checks that the balances equal the history.",
-                "Exits with 0 only if they do."
-            })
-    @SuppressWarnings("FieldMayBeFinal") // by picocli
-    static final class TpcBCommand implements Callable<Integer> {
-
-        @Mixin
-        private Output output = new Output();
-
-        @Option(
-                names = "--url",
-                required = true,
-                description = "The database: jdbc:gorda://HOST:PORT,.../DB, jdbc:gorda:derby:PATH;... or any other.")
-        private String url = "";
-
-        @Option(names = "--clients", description = "How many at once.", defaultValue = "8")
-        private int clients;
-
-        @Option(names = "--scale", description = "How many branches, of 100,000 accounts each.", defaultValue = "1")
-        private int scale;
-
-        @Option(names = "--duration", description = "How long to measure: 500ms, 30s, 5m, 1h.", defaultValue = "30s")
-        private Duration duration = Duration.ZERO;
-
-        @Option(names = "--warmup", description = "How long to run before.", defaultValue = "5s")
-        private Duration warmup = Duration.ZERO;
-
-        @Option(names = "--seed", description = "Of the clients' random choices.", defaultValue = "1")
-        private long seed;
-
-        @Override
-        public Integer call() {
-            LoadReport report = LoadTest.of(new TpcB(scale, seed))
-                    .target(url)
-                    .clients(clients)
-                    .warmUp(warmup)
-                    .duration(duration)
-                    .progress(output::line)
-                    .run();
-            output.line(report.toText());
-            output.result(report);
-            return report.sums().equal() ? 0 : 1;
-        }
+    /** The command, with one for each workload below it. */
+    static CommandSpec spec() {
+        CommandSpec spec = CommandSpec.forAnnotatedObject(new BenchCommand());
+        Workloads.kinds().forEach(kind -> spec.addSubcommand(kind.name(), BenchLoadCommand.spec(kind)));
+        return spec;
     }
 
     @Command(

@@ -25,7 +25,6 @@ import picocli.CommandLine.TypeConversionException;
             ConflictsCommand.class,
             CheckCommand.class,
             SqlCommand.class,
-            BenchCommand.class,
             SimulateCommand.class
         })
 public final class Gorda {
@@ -51,6 +50,7 @@ public final class Gorda {
         }
         CommandLine line = new CommandLine(new Gorda());
         line.addSubcommand("node", NodeCommand.spec());
+        line.addSubcommand("bench", BenchCommand.spec());
         line.registerConverter(Duration.class, new DurationConverter());
         line.setCaseInsensitiveEnumValuesAllowed(true);
         line.setExecutionExceptionHandler((failure, command, parsed) -> {

@@ -22,7 +22,7 @@ import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
-import org.gorda.bench.TpcB;
+import org.gorda.bench.workload.TpcB;
 import org.gorda.replicator.node.NodeStatus;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -49,7 +49,7 @@ final class FailoverTest {
     /** Runs a load, has the fault happen to the primary in the middle, and tells how long there was no success. */
     private static long gapMillis(ReplicaGroup group, ReplicaProcess primary, Consumer<ReplicaProcess> fault)
             throws Exception {
-        LoadTest load = LoadTest.of(new TpcB(1, 1, 10_000))
+        LoadTest load = LoadTest.of(TpcB.of(1, 10_000))
                 .target(group.url())
                 .clients(4)
                 .duration(WAIT)
@@ -126,7 +126,7 @@ final class FailoverTest {
     void whereEveryReplicaTakesWritesTheClientsOfAFrozenOneGoOnAtTheOthers() throws Exception {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("protocol", "certification"))) {
             start(group);
-            LoadTest load = LoadTest.of(new TpcB(2, 1, 10_000))
+            LoadTest load = LoadTest.of(TpcB.of(2, 10_000))
                     .target(group.url())
                     .clients(6)
                     .duration(WAIT);

@@ -9,7 +9,7 @@ import java.time.Duration;
 import org.gorda.bench.Acknowledged;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
-import org.gorda.bench.TpcB;
+import org.gorda.bench.workload.TpcB;
 
 /** The promise, asked of a whole group after a load: each replica holds what was acknowledged, and all hold the same. */
 final class NothingLost {

@@ -12,7 +12,7 @@ import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
-import org.gorda.bench.TpcB;
+import org.gorda.bench.workload.TpcB;
 import org.gorda.replicator.node.NodeStatus;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -47,7 +47,7 @@ final class ProtocolTest {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
             group.start();
             group.awaitOnline(WAIT, line -> {});
-            LoadTest load = LoadTest.of(new TpcB(4, 1, 10_000))
+            LoadTest load = LoadTest.of(TpcB.of(4, 10_000))
                     .target(group.url())
                     .clients(6)
                     .duration(WAIT.multipliedBy(5));

@@ -20,7 +20,7 @@ import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
-import org.gorda.bench.TpcB;
+import org.gorda.bench.workload.TpcB;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import org.junit.jupiter.api.Test;
@@ -67,7 +67,7 @@ final class RecoverTest {
             GordaRun running = recover(any);
             assertThat(running.status()).isEqualTo(1);
             assertThat(running.err()).contains("in use by another process");
-            LoadTest load = LoadTest.of(new TpcB(1, 1, 10_000))
+            LoadTest load = LoadTest.of(TpcB.of(1, 10_000))
                     .target(group.url())
                     .clients(4)
                     .duration(WAIT);

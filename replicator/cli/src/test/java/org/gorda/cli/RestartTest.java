@@ -19,7 +19,7 @@ import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
-import org.gorda.bench.TpcB;
+import org.gorda.bench.workload.TpcB;
 import org.gorda.replicator.node.NodeStatus;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -36,10 +36,7 @@ final class RestartTest {
     private Path directory;
 
     private static LoadTest load(ReplicaGroup group) {
-        return LoadTest.of(new TpcB(1, 1, 10_000))
-                .target(group.url())
-                .clients(4)
-                .duration(WAIT);
+        return LoadTest.of(TpcB.of(1, 10_000)).target(group.url()).clients(4).duration(WAIT);
     }
 
     private static void awaitEnough(LoadTest load, CompletableFuture<LoadReport> report) {

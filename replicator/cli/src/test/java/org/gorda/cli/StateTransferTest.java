@@ -26,7 +26,7 @@ import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
-import org.gorda.bench.TpcB;
+import org.gorda.bench.workload.TpcB;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import org.gorda.replicator.node.ReplicaContent;
@@ -81,10 +81,7 @@ final class StateTransferTest {
     }
 
     private static LoadTest load(ReplicaGroup group) {
-        return LoadTest.of(new TpcB(1, 1, 10_000))
-                .target(group.url())
-                .clients(4)
-                .duration(WAIT);
+        return LoadTest.of(TpcB.of(1, 10_000)).target(group.url()).clients(4).duration(WAIT);
     }
 
     private static CompletableFuture<LoadReport> run(LoadTest load) {

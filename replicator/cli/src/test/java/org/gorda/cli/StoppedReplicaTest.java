@@ -17,7 +17,7 @@ import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
-import org.gorda.bench.TpcB;
+import org.gorda.bench.workload.TpcB;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
@@ -52,7 +52,7 @@ final class StoppedReplicaTest {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("protocol", protocol), HEAP_MEGABYTES + "m")) {
             group.start();
             group.awaitOnline(WAIT, line -> {});
-            LoadTest load = LoadTest.of(new TpcB(4, 1, 1_000))
+            LoadTest load = LoadTest.of(TpcB.of(4, 1_000))
                     .target(group.url())
                     .clients(6)
                     .duration(Duration.ofSeconds(SECONDS + 3));

@@ -1,4 +1,4 @@
-package org.gorda.bench.torture;
+package org.gorda.bench;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -9,9 +9,10 @@ import org.HdrHistogram.Recorder;
 import org.jspecify.annotations.Nullable;
 
 /** What happened in each second. Counting is thread-safe; seconds are ended and read by one thread. */
-final class Timeline {
+public final class Timeline {
 
-    private static final long LATENCY_NANOS_MAX = TimeUnit.MINUTES.toNanos(10);
+    static final long LATENCY_NANOS_MAX = TimeUnit.MINUTES.toNanos(10);
+    static final int DIGITS = 3;
 
     /**
      * One second. Immutable.
@@ -19,7 +20,7 @@ final class Timeline {
      * @param noConnection how often a client got no connection
      * @param p50Ms of what was committed; null if nothing was
      */
-    record Second(
+    public record Second(
             long committed,
             long failed,
             long unknown,
@@ -28,40 +29,49 @@ final class Timeline {
             @Nullable Double p99Ms) {}
 
     private final List<Second> seconds = new ArrayList<>();
-    private final Recorder latency = new Recorder(LATENCY_NANOS_MAX, 2);
+    private final Recorder latency = new Recorder(LATENCY_NANOS_MAX, DIGITS);
     private final LongAdder failed = new LongAdder();
     private final LongAdder unknown = new LongAdder();
     private final LongAdder noConnection = new LongAdder();
-    private @Nullable Histogram reused;
+    private @Nullable Histogram histogram;
 
-    void ended(Outcome outcome, long nanos) {
-        switch (outcome) {
-            case OK -> latency.recordValue(Math.min(LATENCY_NANOS_MAX, nanos));
-            case FAILED -> failed.increment();
-            case UNKNOWN -> unknown.increment();
-        }
+    public void committed(long nanos) {
+        latency.recordValue(Math.min(LATENCY_NANOS_MAX, nanos));
     }
 
-    void noConnection() {
+    public void failed() {
+        failed.increment();
+    }
+
+    public void unknown() {
+        unknown.increment();
+    }
+
+    public void noConnection() {
         noConnection.increment();
     }
 
-    Second endSecond() {
-        Histogram histogram = latency.getIntervalHistogram(reused);
-        reused = histogram;
-        long count = histogram.getTotalCount();
+    public Second endSecond() {
+        Histogram ended = latency.getIntervalHistogram(histogram);
+        histogram = ended;
+        long count = ended.getTotalCount();
         Second second = new Second(
                 count,
                 failed.sumThenReset(),
                 unknown.sumThenReset(),
                 noConnection.sumThenReset(),
-                count == 0 ? null : Double.valueOf(histogram.getValueAtPercentile(50) / 1e6),
-                count == 0 ? null : Double.valueOf(histogram.getValueAtPercentile(99) / 1e6));
+                count == 0 ? null : Double.valueOf(ended.getValueAtPercentile(50) / 1e6),
+                count == 0 ? null : Double.valueOf(ended.getValueAtPercentile(99) / 1e6));
         seconds.add(second);
         return second;
     }
 
-    List<Second> seconds() {
+    /** Of the second that was ended last, in nanoseconds; until the next one is. */
+    Histogram latencies() {
+        return java.util.Objects.requireNonNull(histogram, "no second has ended");
+    }
+
+    public List<Second> seconds() {
         return seconds;
     }
 }

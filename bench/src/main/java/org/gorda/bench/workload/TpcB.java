@@ -1,13 +1,15 @@
-package org.gorda.bench;
+package org.gorda.bench.workload;
 
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
-import java.util.concurrent.atomic.AtomicLong;
+import org.gorda.bench.BenchException;
 
 /**
  * The bank of TPC Benchmark B (revision 2.0): a branch has 10 tellers and 100,000 accounts; a transaction changes the balances of
@@ -15,17 +17,34 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p>In one thing more than the specification asks: the history row's filler of 22 bytes is its primary key and names the
  * transaction, so that one whose commit was acknowledged can be looked up afterwards.
- *
- * @param scale how many branches, 1 to 10,000
- * @param seed of all random choices
- * @param accounts of each branch, 1,000 to 100,000 by the thousand; fewer than specified for who measures something else than speed
  */
-public record TpcB(int scale, long seed, int accounts) {
+public final class TpcB implements Workload {
+
+    /** As users choose it. */
+    public static final Kind KIND = new Kind(
+            "tpcb",
+            "TPC Benchmark B: changes an account, its teller and its branch, reads the account, writes a row of history.",
+            List.of(
+                    Parameter.number("scale", 1, 1, 10_000, "How many branches."),
+                    Parameter.number(
+                            "accounts",
+                            100_000,
+                            1_000,
+                            100_000,
+                            "Of each branch; TPC-B has 100,000, fewer are loaded sooner."),
+                    Parameter.percent("affinity", 0, "Transactions on a branch that is the client's own."),
+                    Parameter.percent("hot", 0, "Of the others, those on the first branch whatever else is drawn."),
+                    Parameter.percent("reads", 0, "Transactions that only read an account."),
+                    Parameter.word("history", "yes", List.of("yes", "no"), "Whether a row of history is written.")),
+            TpcB::new);
 
     static final int TELLERS = 10;
 
     /** By a transaction: an account, a teller, a branch and the history. */
-    static final int ROWS_CHANGED = 4;
+    public static final int ROWS_CHANGED = 4;
+
+    /** Nine of ten have their answer within that (clause 4.2). */
+    private static final Duration RESPONSE_LIMIT = Duration.ofSeconds(2);
 
     private static final int ACCOUNTS = 100_000;
     private static final int DELTA_MAX = 999_999;
@@ -59,29 +78,51 @@ public record TpcB(int scale, long seed, int accounts) {
         public boolean equal() {
             return branches == history && tellers == history && accounts == history;
         }
+
+        private String toText() {
+            return "branches " + branches + ", tellers " + tellers + ", accounts " + accounts + "; history " + history
+                    + " in " + historyRows + " rows";
+        }
     }
 
-    public TpcB {
-        if (scale < 1 || scale > 10_000) {
-            throw new BenchException("scale is " + scale + " but must be 1 to 10000 branches");
-        }
-        if (accounts < ROWS_PER_TRANSACTION || accounts > ACCOUNTS || accounts % ROWS_PER_TRANSACTION != 0) {
+    private final int scale;
+    private final int accounts;
+    private final int affinity;
+    private final int hot;
+    private final int reads;
+    private final boolean history;
+
+    private TpcB(Parameters values) {
+        scale = values.number("scale");
+        accounts = values.number("accounts");
+        affinity = values.number("affinity");
+        hot = values.number("hot");
+        reads = values.number("reads");
+        history = values.text("history").equals("yes");
+        if (accounts % ROWS_PER_TRANSACTION != 0) {
             throw new BenchException("accounts is " + accounts + " but must be 1000 to 100000, by the thousand");
         }
     }
 
-    /** As specified. */
-    public TpcB(int scale, long seed) {
-        this(scale, seed, ACCOUNTS);
+    /** As specified, but for the number of branches, 1 to 10,000. */
+    public static TpcB of(int scale) {
+        return of(scale, ACCOUNTS);
     }
 
-    /**
-     * Makes tables and rows if they are not there.
-     *
-     * @param loaded is told how many accounts are there
-     * @throws BenchException if there are tables of another scale
-     */
-    public void load(Connection connection, AtomicLong loaded) throws SQLException {
+    /** With fewer accounts for each branch than specified, for who measures something else than speed: 1,000 to 100,000 by the thousand. */
+    public static TpcB of(int scale, int accounts) {
+        return new TpcB(new Parameters(
+                KIND.parameters(), Map.of("scale", Integer.toString(scale), "accounts", Integer.toString(accounts))));
+    }
+
+    @Override
+    public Kind kind() {
+        return KIND;
+    }
+
+    /** @throws BenchException if there are tables of another scale */
+    @Override
+    public void load(Connection connection, Loading progress) throws SQLException {
         if (!exists(connection)) {
             connection.setAutoCommit(true);
             try (Statement statement = connection.createStatement()) {
@@ -92,29 +133,26 @@ public record TpcB(int scale, long seed, int accounts) {
         }
         connection.setAutoCommit(false);
         long there = count(connection, "branches");
-        if (there != scale || count(connection, "accounts") != allAccounts()) {
-            if (there > scale) {
-                throw new BenchException(
-                        "the database has a bank of " + there + " branches, not " + scale + ": ask for that scale");
-            }
-            for (int branch = (int) there; branch < scale; branch++) {
-                loadBranch(connection, branch, loaded);
-            }
+        if (there > scale) {
+            throw new BenchException(
+                    "the database has a bank of " + there + " branches, not " + scale + ": ask for that scale");
         }
-        loaded.set(allAccounts());
+        for (int branch = (int) there; branch < scale; branch++) {
+            loadBranch(connection, branch, progress);
+        }
+        long all = count(connection, "accounts");
+        if (all != (long) scale * accounts) {
+            throw new BenchException("the database has a bank of " + all + " accounts, not " + (long) scale * accounts
+                    + ": ask for " + all / scale + " of each branch");
+        }
         connection.commit();
     }
 
-    /** Whether the replica of this connection shows all of it. */
-    boolean isLoaded(Connection connection) throws SQLException {
+    @Override
+    public boolean isLoaded(Connection connection) throws SQLException {
         long branches = exists(connection) ? count(connection, "branches") : 0;
         connection.rollback();
         return branches == scale;
-    }
-
-    /** How many accounts the bank has. */
-    long allAccounts() {
-        return (long) scale * accounts;
     }
 
     private static boolean exists(Connection connection) throws SQLException {
@@ -141,7 +179,7 @@ public record TpcB(int scale, long seed, int accounts) {
     }
 
     /** The branch's own row comes last: a branch that is there is there wholly. */
-    private void loadBranch(Connection connection, int branch, AtomicLong loaded) throws SQLException {
+    private void loadBranch(Connection connection, int branch, Loading progress) throws SQLException {
         try (Statement statement = connection.createStatement()) {
             statement.executeUpdate("DELETE FROM accounts WHERE bid = " + branch);
             statement.executeUpdate("DELETE FROM tellers WHERE bid = " + branch);
@@ -157,7 +195,7 @@ public record TpcB(int scale, long seed, int accounts) {
                 insert.executeUpdate();
                 if ((first + ROWS_PER_STATEMENT) % ROWS_PER_TRANSACTION == 0) {
                     connection.commit();
-                    loaded.addAndGet(ROWS_PER_TRANSACTION);
+                    progress.loaded((long) branch * accounts + first + ROWS_PER_STATEMENT, (long) scale * accounts);
                 }
             }
         }
@@ -178,6 +216,17 @@ public record TpcB(int scale, long seed, int accounts) {
         connection.commit();
     }
 
+    @Override
+    public Check check(Connection connection) throws SQLException {
+        Sums sums = sums(connection);
+        return new Check(!history || sums.equal(), sums.toText());
+    }
+
+    @Override
+    public Duration responseLimit() {
+        return RESPONSE_LIMIT;
+    }
+
     /** Reads the sums. */
     public static Sums sums(Connection connection) throws SQLException {
         return new Sums(
@@ -188,22 +237,45 @@ public record TpcB(int scale, long seed, int accounts) {
                 count(connection, "history"));
     }
 
-    /** A client's random choices, different for each number but the same for the same seed. */
-    SplittableRandom random(int client) {
-        return new SplittableRandom(seed * 31 + client);
-    }
-
-    /**
-     * Runs one transaction and commits it.
-     *
-     * @param name of the transaction, at most 22 characters, never used before
-     */
-    void run(Connection connection, SplittableRandom random, String name) throws SQLException {
-        int teller = random.nextInt(scale * TELLERS);
-        int branch = teller / TELLERS;
+    @Override
+    public void run(Connection connection, Choices choices) throws SQLException {
+        SplittableRandom random = choices.random();
+        int branch = branch(choices);
+        int teller = branch * TELLERS + random.nextInt(TELLERS);
         int account = accountBranch(branch, random) * accounts + random.nextInt(accounts);
+        if (choices.chance(reads)) {
+            balance(connection, account);
+            connection.commit();
+            return;
+        }
         int delta = random.nextInt(-DELTA_MAX, DELTA_MAX + 1);
         update(connection, "UPDATE accounts SET abalance = abalance + ? WHERE aid = ?", delta, account);
+        balance(connection, account);
+        update(connection, "UPDATE tellers SET tbalance = tbalance + ? WHERE tid = ?", delta, teller);
+        update(connection, "UPDATE branches SET bbalance = bbalance + ? WHERE bid = ?", delta, branch);
+        if (history) {
+            try (PreparedStatement insert =
+                    connection.prepareStatement("INSERT INTO history VALUES (?, ?, ?, ?, CURRENT_TIMESTAMP, ?)")) {
+                insert.setInt(1, teller);
+                insert.setInt(2, branch);
+                insert.setInt(3, account);
+                insert.setLong(4, delta);
+                insert.setString(5, choices.name());
+                insert.executeUpdate();
+            }
+        }
+        connection.commit();
+    }
+
+    /** Where the teller works who is asked. */
+    private int branch(Choices choices) {
+        if (choices.chance(affinity)) {
+            return choices.client() % scale;
+        }
+        return choices.chance(hot) ? 0 : choices.random().nextInt(scale);
+    }
+
+    private static void balance(Connection connection, int account) throws SQLException {
         try (PreparedStatement select = connection.prepareStatement("SELECT abalance FROM accounts WHERE aid = ?")) {
             select.setInt(1, account);
             try (ResultSet row = select.executeQuery()) {
@@ -211,18 +283,6 @@ public record TpcB(int scale, long seed, int accounts) {
                 row.getLong(1);
             }
         }
-        update(connection, "UPDATE tellers SET tbalance = tbalance + ? WHERE tid = ?", delta, teller);
-        update(connection, "UPDATE branches SET bbalance = bbalance + ? WHERE bid = ?", delta, branch);
-        try (PreparedStatement insert =
-                connection.prepareStatement("INSERT INTO history VALUES (?, ?, ?, ?, CURRENT_TIMESTAMP, ?)")) {
-            insert.setInt(1, teller);
-            insert.setInt(2, branch);
-            insert.setInt(3, account);
-            insert.setLong(4, delta);
-            insert.setString(5, name);
-            insert.executeUpdate();
-        }
-        connection.commit();
     }
 
     private int accountBranch(int home, SplittableRandom random) {

@@ -1,0 +1,2 @@
+/** What load tests run: transactions of a kind, on tables of its own, through plain JDBC and so on any database. */
+package org.gorda.bench.workload;
