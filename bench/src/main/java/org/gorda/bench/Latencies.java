@@ -29,7 +29,7 @@ public record Latencies(
     /** So many of a hundred took at most that long. Immutable. */
     public record Point(double percentile, double ms) {}
 
-    static Latencies of(Histogram nanos) {
+    public static Latencies of(Histogram nanos) {
         return new Latencies(
                 millis(nanos.getMean()),
                 millis(meanBelow(nanos, nanos.getValueAtPercentile(95))),

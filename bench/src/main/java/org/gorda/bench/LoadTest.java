@@ -194,7 +194,7 @@ public final class LoadTest {
     }
 
     /** What tells how much processor time the database has used; read at the beginning and the end of what is measured. */
-    LoadTest processorClock(Supplier<Duration> clock) {
+    public LoadTest processorClock(Supplier<Duration> clock) {
         processorClock = clock;
         return this;
     }

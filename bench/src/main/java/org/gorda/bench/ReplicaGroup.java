@@ -26,7 +26,7 @@ public final class ReplicaGroup implements AutoCloseable {
     static final String DATABASE = "bank";
 
     /** What the processes of a group have in common. */
-    private record Common(Path directory, Map<String, String> settings, String heap) {
+    private record Common(Path directory, Map<String, String> settings, String heap, List<String> options) {
 
         /** @param clients the port for the database's own protocol */
         ReplicaProcess replica(
@@ -34,7 +34,7 @@ public final class ReplicaGroup implements AutoCloseable {
             Path own = directory.toAbsolutePath().resolve("replica" + number);
             String database = own.resolve(DATABASE).toString();
             String all = String.join(",", members);
-            List<String> command = new ArrayList<>(java(heap));
+            List<String> command = java(heap, options);
             command.addAll(List.of("org.gorda.cli.Gorda", "node"));
             command.addAll(List.of("--database", database, "--self", self));
             command.addAll(List.of("--members", all, "--services", String.join(",", services)));
@@ -65,7 +65,7 @@ public final class ReplicaGroup implements AutoCloseable {
      * @param settings of all replicas
      */
     public static ReplicaGroup of(int size, Path directory, Map<String, String> settings) {
-        return of(size, directory, settings, "768m");
+        return of(size, directory, settings, "768m", QUICK);
     }
 
     /**
@@ -74,13 +74,23 @@ public final class ReplicaGroup implements AutoCloseable {
      * @param heap of each process, as Java's {@code -Xmx} takes it
      */
     public static ReplicaGroup of(int size, Path directory, Map<String, String> settings, String heap) {
+        return of(size, directory, settings, heap, QUICK);
+    }
+
+    /**
+     * As {@link #of(int, Path, Map)}.
+     *
+     * @param options of Java, for each process
+     */
+    public static ReplicaGroup of(
+            int size, Path directory, Map<String, String> settings, String heap, List<String> options) {
         if (size < 1 || size > 9) {
             throw new BenchException("replicas is " + size + " but must be 1 to 9");
         }
         List<Integer> ports = LoopbackPorts.free(size * PORTS);
         List<String> members = addresses(ports.subList(0, size));
         List<String> services = addresses(ports.subList(size, 2 * size));
-        Common common = new Common(directory, settings, heap);
+        Common common = new Common(directory, settings, heap, options);
         List<ReplicaProcess> replicas = new ArrayList<>();
         for (int i = 0; i < size; i++) {
             replicas.add(
@@ -108,19 +118,22 @@ public final class ReplicaGroup implements AutoCloseable {
     }
 
     /**
-     * This Java with this class path; assertions are part of the product. These processes live for seconds to minutes: with the
+     * These processes live for seconds to minutes: with the
      * quick compiler alone they are at full speed at once, instead of spending two cores on the slow one for the first minute.
      */
-    static List<String> java(String heap) {
-        return List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-ea",
-                "-Djdk.serialFilter=org.apache.derby.**;java.base/*;!*",
-                "-Xmx" + heap,
-                "-XX:TieredStopAtLevel=1",
-                "-XX:+ExitOnOutOfMemoryError",
-                "-cp",
-                System.getProperty("java.class.path"));
+    static final List<String> QUICK = List.of("-XX:TieredStopAtLevel=1");
+
+    /** This Java with this class path; assertions are part of the product. */
+    static List<String> java(String heap, List<String> options) {
+        List<String> line = new ArrayList<>();
+        line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        line.add("-ea");
+        line.add("-Djdk.serialFilter=org.apache.derby.**;java.base/*;!*");
+        line.add("-Xmx" + heap);
+        line.addAll(options);
+        line.add("-XX:+ExitOnOutOfMemoryError");
+        line.addAll(List.of("-cp", System.getProperty("java.class.path")));
+        return line;
     }
 
     private static List<String> addresses(List<Integer> ports) {

@@ -34,6 +34,16 @@ public final class ReplicaProcess {
         this.command = List.copyOf(command);
     }
 
+    /** Derby's own network server, as somebody uses it who does not replicate. Its embedded URL is that of its clients. */
+    public static ReplicaProcess engineAlone(Path directory, int port, String heap) {
+        String url = "jdbc:derby://127.0.0.1:" + port + "/"
+                + directory.toAbsolutePath().resolve(ReplicaGroup.DATABASE) + ";create=true";
+        List<String> command = new ArrayList<>(ReplicaGroup.java(heap, List.of()));
+        command.addAll(List.of("org.apache.derby.drda.NetworkServerControl", "start"));
+        command.addAll(List.of("-h", "127.0.0.1", "-p", Integer.toString(port), "-noSecurityManager"));
+        return new ReplicaProcess("the engine alone", directory, "", url, command);
+    }
+
     /** For people. */
     public String name() {
         return name;
@@ -135,7 +145,7 @@ public final class ReplicaProcess {
     }
 
     /** What its process has used of the processors' time since it was started. */
-    Duration cpu() {
+    public Duration cpu() {
         return process()
                 .info()
                 .totalCpuDuration()
@@ -192,7 +202,7 @@ public final class ReplicaProcess {
     }
 
     /** Ends it, and whoever wants to start it again afterwards does not. For any thread, as that of the end of this program. */
-    void retire() {
+    public void retire() {
         synchronized (this) {
             retired = true;
         }
@@ -224,7 +234,7 @@ public final class ReplicaProcess {
      *
      * @throws BenchException with the end of its output if it has ended
      */
-    void requireAlive() {
+    public void requireAlive() {
         if (!isAlive()) {
             throw new BenchException(
                     name + " has ended with status " + process().exitValue() + ":\n" + lastLines(LOG_LINES_SHOWN));

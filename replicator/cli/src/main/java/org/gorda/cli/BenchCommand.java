@@ -2,10 +2,12 @@ package org.gorda.cli;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.Callable;
 import org.gorda.bench.ApplyRate;
-import org.gorda.bench.EngineRatio;
+import org.gorda.bench.ladder.Ladder;
 import org.gorda.bench.workload.Workloads;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -15,7 +17,7 @@ import picocli.CommandLine.Option;
         name = "bench",
         mixinStandardHelpOptions = true,
         description = "Load tests.",
-        subcommands = {BenchCommand.ApplyCommand.class, BenchCommand.EngineCommand.class})
+        subcommands = {BenchCommand.ApplyCommand.class, BenchCommand.LadderCommand.class, BenchCompareCommand.class})
 final class BenchCommand {
 
     /** The command, with one for each workload below it. */
@@ -74,45 +76,60 @@ final class BenchCommand {
     }
 
     @Command(
-            name = "engine",
+            name = "ladder",
             mixinStandardHelpOptions = true,
             showDefaultValues = true,
             description = {
-                "What replication costs: TPC-B on three replica processes and on the same engine alone, with its default durable"
-                        + " commit, in turns.",
-                "Exits with 0 only if all replicas hold the same afterwards."
+                "What each step of replication costs: TPC-B on the engine alone (vanilla), with all changes captured and nothing else"
+                        + " done (loopback), and on three replicas with primary-backup and certification, which all take turns.",
+                "Exits with 0 only if all replicas hold the same afterwards, and balances equal the history."
             })
     @SuppressWarnings("FieldMayBeFinal") // by picocli
-    static final class EngineCommand implements Callable<Integer> {
+    static final class LadderCommand implements Callable<Integer> {
 
         @Mixin
         private Output output = new Output();
 
-        @Option(names = "--protocol", description = "primary-backup or certification.", defaultValue = "certification")
-        private String protocol = "";
+        @Option(names = "--storage", description = "${COMPLETION-CANDIDATES}.", defaultValue = "DISK")
+        private Ladder.Storage storage = Ladder.Storage.DISK;
 
-        @Option(names = "--clients", description = "How many at once.", defaultValue = "16")
-        private int clients;
+        @Option(
+                names = "--via",
+                description =
+                        "Clients are embedded in the databases' processes, or use them over the network: ${COMPLETION-CANDIDATES}.",
+                defaultValue = "EMBEDDED")
+        private Ladder.Via via = Ladder.Via.EMBEDDED;
 
-        @Option(names = "--scale", description = "How many branches.", defaultValue = "10")
+        @Option(
+                names = "--rungs",
+                split = ",",
+                description =
+                        "Which, besides vanilla: loopback (embedded only), primary-backup, certification, asynchronous; all but the last"
+                                + " if not given.")
+        private @Nullable List<String> rungs;
+
+        @Option(names = "--clients", split = ",", description = "How many at once.", defaultValue = "1,4,8,16")
+        private List<Integer> clients = List.of();
+
+        @Option(names = "--scale", description = "How many branches.", defaultValue = "16")
         private int scale;
 
-        @Option(names = "--accounts", description = "Of each branch.", defaultValue = "100000")
+        @Option(names = "--accounts", description = "Of each branch; TPC-B has 100,000.", defaultValue = "10000")
         private int accounts;
 
         @Option(
                 names = "--retry",
-                description = "How many times the driver runs a refused transaction again.",
+                description = "How often the driver runs a refused transaction again; via the network only.",
                 defaultValue = "0")
         private int retry;
 
-        @Option(names = "--warmup", description = "How long each side runs before.", defaultValue = "30s")
+        @Option(names = "--warmup", description = "How long each rung runs before.", defaultValue = "20s")
         private Duration warmup = Duration.ZERO;
 
-        @Option(names = "--turn", description = "How long each turn lasts.", defaultValue = "10s")
+        @Option(names = "--turn", description = "How long each turn lasts.", defaultValue = "5s")
         private Duration turn = Duration.ZERO;
 
-        @Option(names = "--pairs", description = "How many turns each side has.", defaultValue = "5")
+        @Option(names = "--pairs", description = "How many turns each rung has.", defaultValue = "5")
         private int pairs;
 
         @Mixin
@@ -120,14 +137,27 @@ final class BenchCommand {
 
         @Override
         public Integer call() throws IOException {
-            EngineRatio.Result result = directory.work(
+            if (storage == Ladder.Storage.MEMORY) {
+                directory.inMemory();
+            }
+            Ladder.Results results = directory.work(
                     output,
-                    used -> new EngineRatio(protocol, scale, accounts, clients, retry, warmup, turn, pairs, used)
+                    used -> new Ladder(
+                                    new Ladder.Size(scale, accounts),
+                                    storage,
+                                    via,
+                                    rungs == null ? Ladder.rungs(via) : rungs,
+                                    clients,
+                                    retry,
+                                    warmup,
+                                    turn,
+                                    pairs,
+                                    used)
                             .run(output::line),
-                    EngineRatio.Result::identical);
-            output.line(result.toText());
-            output.result(result);
-            return result.identical() ? 0 : 1;
+                    Ladder.Results::identical);
+            output.line(results.toText());
+            output.result(results);
+            return results.identical() ? 0 : 1;
         }
     }
 }

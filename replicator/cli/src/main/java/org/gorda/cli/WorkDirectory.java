@@ -15,8 +15,21 @@ import picocli.CommandLine.Option;
 /** Where the replicas of a command keep everything: a new directory, which is deleted afterwards unless it was given. */
 final class WorkDirectory {
 
+    private static final Path MEMORY = Path.of("/dev/shm");
+
     @Option(names = "--dir", description = "Where the replicas keep everything; a new temporary one if not given.")
     private @Nullable Path given;
+
+    private @Nullable Path parent;
+
+    /** Makes it in a file system in memory, unless it is given. */
+    void inMemory() {
+        if (given == null && !Files.isDirectory(MEMORY)) {
+            throw new BenchException(
+                    "there is no file system in memory at " + MEMORY + ": give a directory in one by --dir");
+        }
+        parent = MEMORY;
+    }
 
     /**
      * Works in the directory, and keeps it if that fails.
@@ -28,7 +41,7 @@ final class WorkDirectory {
         if (chosen != null && Files.exists(chosen) && !isEmpty(chosen)) {
             throw new BenchException("--dir " + chosen + " is not empty: give a new directory");
         }
-        Path used = chosen == null ? Files.createTempDirectory("gorda") : chosen;
+        Path used = chosen == null ? temporary() : chosen;
         T result;
         try {
             result = work.apply(used);
@@ -42,6 +55,10 @@ final class WorkDirectory {
             delete(used);
         }
         return result;
+    }
+
+    private Path temporary() throws IOException {
+        return parent == null ? Files.createTempDirectory("gorda") : Files.createTempDirectory(parent, "gorda");
     }
 
     private static boolean isEmpty(Path directory) throws IOException {

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.gorda.bench.ReplicaGroup;
@@ -194,6 +195,103 @@ final class GordaTest {
                 .sum();
     }
 
+    @ParameterizedTest
+    @CsvSource({"embedded, memory", "network, disk"})
+    void theLadderHasEachRungBesideTheEngineAlone(String via, String storage) throws Exception {
+        GordaRun ladder = gorda(("bench ladder --via " + via + " --storage " + storage
+                        + " --clients 1,3 --scale 2 --accounts 1000" + " --warmup 1s --turn 1s --pairs 2 --json")
+                .split(" "));
+        assertThat(ladder.status()).as(ladder.err()).isZero();
+        JsonObject result = ladder.lastLine();
+        assertThat(result.get("identical").getAsBoolean()).isTrue();
+        List<String> rungs = result.getAsJsonArray("rungs").asList().stream()
+                .map(JsonElement::getAsJsonObject)
+                .peek(rung -> assertThat(rung.get("throughput_ratio").getAsDouble())
+                        .as(rung.toString())
+                        .isPositive()
+                        .isBetween(
+                                rung.get("throughput_ratio_min").getAsDouble(),
+                                rung.get("throughput_ratio_max").getAsDouble()))
+                .peek(rung -> assertThat(rung.get("cpu_micros").getAsDouble()).isPositive())
+                .peek(rung -> assertThat(rung.get("p99_ms").getAsDouble()).isPositive())
+                .map(rung -> rung.get("rung").getAsString() + " " + rung.get("clients"))
+                .toList();
+        assertThat(rungs).startsWith("vanilla 1").endsWith("certification 3").hasSize(via.equals("embedded") ? 8 : 6);
+        assertThat(ladder.err()).contains("all replicas identical, balances equal the history");
+    }
+
+    @Test
+    void aMatrixOfLoadTestsIsKeptInFilesThatCanBeCompared() throws Exception {
+        Path properties = directory.resolve("load.properties");
+        Files.writeString(properties, "clients = 1|2\naccounts = 1000\nwarmup = 500ms\nduration = 1500ms\nretries=3\n");
+        String[] command = {
+            "bench",
+            "tpcb",
+            "--properties",
+            properties.toString(),
+            "--url",
+            "jdbc:derby:memory:load;create=true",
+            "--rate",
+            "50",
+            "--ramp-step",
+            "1",
+            "--ramp-every",
+            "100ms",
+            "--json",
+            "--report"
+        };
+        for (String name : List.of("first", "second")) {
+            List<String> line = new ArrayList<>(List.of(command));
+            line.add(directory.resolve(name).toString());
+            GordaRun run = gorda(line.toArray(String[]::new));
+            assertThat(run.status()).as(run.err()).isZero();
+            assertThat(run.err()).contains("clients=1", "clients=2", "service", "answered in time", "consistent");
+            assertThat(run.lastLine().getAsJsonArray("runs")).hasSize(2).allSatisfy(each -> {
+                JsonObject one = each.getAsJsonObject();
+                assertThat(one.get("rate_per_s").getAsDouble()).isEqualTo(50);
+                assertThat(one.get("throughput_per_s").getAsDouble()).isBetween(10.0, 75.0);
+                assertThat(one.getAsJsonArray("timeline")).isNotEmpty();
+                assertThat(one.getAsJsonObject("latency").getAsJsonArray("curve"))
+                        .hasSizeGreaterThan(10);
+            });
+        }
+        assertThat(directory.resolve("first/runs.csv"))
+                .content()
+                .hasLineCount(3)
+                .contains("throughput_per_s");
+        assertThat(directory.resolve("first/seconds.csv")).content().contains("run,second,committed");
+        assertThat(directory.resolve("first/latency.hlog")).content().contains("HIST");
+        assertThat(directory.resolve("first/index.html"))
+                .content()
+                .contains("const content = {")
+                .doesNotContain("http://", "/* uPlot");
+
+        GordaRun compared = gorda(
+                "bench",
+                "compare",
+                directory.resolve("first/report.json").toString(),
+                directory.resolve("second/report.json").toString(),
+                "--json");
+        assertThat(compared.status()).as(compared.err()).isZero();
+        assertThat(compared.lastLine().getAsJsonArray("rows"))
+                .hasSize(2)
+                .allSatisfy(row -> assertThat(row.getAsJsonObject().get("ratio").getAsDouble())
+                        .isPositive());
+        GordaRun nothing = gorda("bench", "compare", properties.toString(), properties.toString());
+        assertThat(nothing.status()).isEqualTo(1);
+        assertThat(nothing.err())
+                .contains("load.properties is not a result of a load test")
+                .hasLineCount(1);
+        GordaRun twice = gorda(
+                "bench",
+                "tpcb",
+                "--url",
+                "jdbc:none",
+                "--report",
+                directory.resolve("first").toString());
+        assertThat(twice.err()).contains("is there already: give a new directory");
+    }
+
     @Test
     void allCommandsHaveHelp() throws Exception {
         for (String command : List.of(
@@ -254,6 +352,17 @@ final class GordaTest {
                 "simulate --seeds 0 | 1 | --seeds is 0",
                 "bench tpcb --url jdbc:none --scale 0 | 1 | scale is 0",
                 "bench apply --clients 0 | 1 | clients is 0",
+                "bench tpcb | 1 | url is not set: say which database",
+                "bench tpcb --clients 0 --url x | 1 | clients is 0 but must be 1 to 9999",
+                "bench tpcb --url x --duration 5 | 1 | duration is '5' but must be a duration such as 500ms",
+                "bench tpcb --url x --history maybe | 1 | history is maybe but must be yes or no",
+                "bench tpcb --url x --properties nosuch | 1 | nosuch",
+                "bench tpcb --url x --against y --pairs 0 | 1 | pairs is 0",
+                "bench tcpb | 2 | tpcb",
+                "bench ladder --clients 0 | 1 | clients is [0]",
+                "bench ladder --rungs stairs | 1 | rungs has 'stairs' but must be of loopback",
+                "bench ladder --scale 0 | 1 | scale is 0",
+                "bench ladder --via network --rungs loopback | 1 | loopback is embedded only",
                 "node --databse x | 2 | --database",
                 "node --database x --self 127.0.0.1:1 --members 127.0.0.1:1,127.0.0.1:2 | 1 | 127.0.0.1:2 is given twice",
                 "node --database x --self 127.0.0.1:65535 | 1 | set services and clients",

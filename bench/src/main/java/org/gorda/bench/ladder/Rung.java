@@ -1,0 +1,31 @@
+package org.gorda.bench.ladder;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Consumer;
+import org.gorda.bench.Latencies;
+import org.gorda.bench.workload.TpcB;
+
+/** One way to have the database, which runs while others have their turns. Confined to one thread, but for {@link #close}. */
+interface Rung extends AutoCloseable {
+
+    /**
+     * A turn. Immutable.
+     *
+     * @param cpuMicros processor time of all processes, clients too if they are within, for a committed transaction
+     */
+    record Turn(double perS, double cpuMicros, double abortedShare, Latencies latency) {}
+
+    String name();
+
+    /** Starts it, and fills the database. */
+    void load(Consumer<String> progress);
+
+    Turn run(int clients, Duration time, long seed);
+
+    /** What each of its databases holds in the end, once all have everything. */
+    List<TpcB.Sums> sums();
+
+    @Override
+    void close();
+}
