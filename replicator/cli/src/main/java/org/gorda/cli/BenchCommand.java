@@ -17,7 +17,12 @@ import picocli.CommandLine.Option;
         name = "bench",
         mixinStandardHelpOptions = true,
         description = "Load tests.",
-        subcommands = {BenchCommand.ApplyCommand.class, BenchCommand.LadderCommand.class, BenchCompareCommand.class})
+        subcommands = {
+            BenchCommand.ApplyCommand.class,
+            BenchCommand.LadderCommand.class,
+            BenchGcsCommand.class,
+            BenchCompareCommand.class
+        })
 final class BenchCommand {
 
     /** The command, with one for each workload below it. */

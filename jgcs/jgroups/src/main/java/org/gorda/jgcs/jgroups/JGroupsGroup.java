@@ -78,12 +78,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
         this.listener = listener;
         this.roomToSend = new Semaphore(configuration.sendBytesMax());
         this.roomToDeliver = new Semaphore(configuration.sendBytesMax());
-        try {
-            this.channel = Channels.create(configuration, order);
-        } catch (Exception e) { // as JGroups declares
-            throw new GroupException(
-                    GroupException.Disposition.CORRECT, "no channel for " + configuration.self() + ": " + e, e);
-        }
+        this.channel = JGroupsProtocol.channel(configuration, order);
         channel.setReceiver(this);
         this.sender = thread(this::send, "send");
         this.deliverer = thread(this::deliver, "delivery");

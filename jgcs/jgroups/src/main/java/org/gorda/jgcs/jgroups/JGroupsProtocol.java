@@ -11,6 +11,7 @@ import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Protocol;
 import org.gorda.jgcs.Service;
+import org.jgroups.JChannel;
 
 /**
  * Messages on a plain JGroups channel, by its SEQUENCER if total order is required. The name it is configured by is {@code jgroups}.
@@ -48,6 +49,20 @@ public final class JGroupsProtocol implements Protocol {
         }
         requireFree(configuration.self());
         return new JGroupsGroup(configuration, required.order(), listener);
+    }
+
+    /**
+     * The toolkit itself, a channel on the very stack that a group of this configuration has: to measure what jGCS costs beside it.
+     *
+     * @throws GroupException if this configuration cannot have a channel
+     */
+    public static JChannel channel(GroupConfiguration configuration, Service.Order order) {
+        try {
+            return Channels.create(configuration, order);
+        } catch (Exception e) { // as JGroups declares
+            throw new GroupException(
+                    GroupException.Disposition.CORRECT, "no channel for " + configuration.self() + ": " + e, e);
+        }
     }
 
     /** The channel binds when it joins, in the background. */
