@@ -10,6 +10,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Service;
 import org.jgroups.Address;
@@ -25,8 +26,11 @@ import org.jgroups.protocols.TCPPING;
 import org.jgroups.protocols.UNICAST4;
 import org.jgroups.protocols.VERIFY_SUSPECT2;
 import org.jgroups.protocols.pbcast.GMS;
+import org.jgroups.stack.MessageProcessingPolicy;
 import org.jgroups.stack.Protocol;
 import org.jgroups.util.ExtendedUUID;
+import org.jgroups.util.MaxOneThreadPerSender;
+import org.jgroups.util.Util;
 import org.jspecify.annotations.Nullable;
 
 /** Makes channels: the stack of protocols with the settings that matter, and addresses that carry the member's name. */
@@ -36,8 +40,27 @@ final class Channels {
 
     private Channels() {}
 
-    /** A channel that is not connected yet. */
-    static JChannel create(GroupConfiguration configuration, Service.Order order)
+    /** How messages come up in JGroups if nothing else is said. */
+    static MessageProcessingPolicy usualWayUp() {
+        return new MaxOneThreadPerSender();
+    }
+
+    /**
+     * A channel that is not connected yet.
+     *
+     * @throws GroupException if this configuration cannot have one
+     */
+    static JChannel create(GroupConfiguration configuration, Service.Order order, MessageProcessingPolicy wayUp) {
+        try {
+            return channel(configuration, order, wayUp);
+        } catch (Exception e) { // as JGroups declares
+            throw new GroupException(
+                    GroupException.Disposition.CORRECT, "no channel for " + configuration.self() + ": " + e, e);
+        }
+    }
+
+    private static JChannel channel(
+            GroupConfiguration configuration, Service.Order order, MessageProcessingPolicy wayUp)
             throws Exception { // as JGroups declares
         long electionMillis = configuration.electionTimeout().toMillis();
         InetAddress host = InetAddress.getByName(configuration.self().host());
@@ -47,6 +70,9 @@ final class Channels {
         }
         TCP transport = new TCP();
         transport.setBindAddress(host).setBindPort(configuration.self().port()).setPortRange(0);
+        // The policy itself counts only if none is named, and one is named by default.
+        Util.setField(Util.getField(TCP.class, "message_processing_policy"), transport, null);
+        transport.msgProcessingPolicy(wayUp);
         // Without it the delayed acknowledgements of TCP triple the latency.
         transport.setValue("tcp_nodelay", true);
         TCPPING discovery = new TCPPING();

@@ -2,13 +2,17 @@ package org.gorda.jgcs.jgroups;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.gorda.jgcs.ControlSession;
 import org.gorda.jgcs.DataSession;
@@ -25,11 +29,15 @@ import org.gorda.jgcs.MessageTooLargeException;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.Service;
 import org.gorda.jgcs.View;
+import org.jgroups.Address;
 import org.jgroups.BytesMessage;
 import org.jgroups.JChannel;
 import org.jgroups.MergeView;
 import org.jgroups.Message;
 import org.jgroups.Receiver;
+import org.jgroups.protocols.NAKACK4;
+import org.jgroups.util.Buffer;
+import org.jgroups.util.MessageBatch;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -38,35 +46,59 @@ import org.slf4j.LoggerFactory;
  * A member on a JGroups channel. It works while it sees a majority of the members configured. One that was cut off from that majority has
  * missed messages that nobody keeps: it stops when it meets the others again. Thread-safe.
  *
- * <p>Threads: {@code send} connects and sends, so that the channel's back-pressure holds up nobody else; JGroups' own bring what arrives;
- * {@code delivery} calls the listener. What is on its way from here, and what waits for the listener, is bounded in bytes.
+ * <p>Threads: who multicasts sends, if the channel will certainly not block; else {@code send} does, so that the channel's back-pressure
+ * holds up nobody else. It connects, too. JGroups' own threads bring what arrives ({@link ShortWayUp}); {@code delivery} calls the
+ * listener. What is on its way from here, and what waits for the listener, is bounded in bytes.
  */
 final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver {
 
     private static final Logger LOG = LoggerFactory.getLogger(JGroupsGroup.class);
 
-    /** Incarnation and sequence. */
-    private static final int HEADER_BYTES = 2 * Long.BYTES;
+    /** What a message costs in memory besides its payload, more or less. */
+    private static final int OVERHEAD_BYTES = 16;
+
+    /** Of {@code FRAG4}: JGroups counts fragments, not messages. */
+    private static final int FRAGMENT_BYTES = 60_000;
+
+    /** How many own fragments may be on their way for one more to be sent on the caller's thread; {@code UNICAST4} takes 2,048 before it blocks. */
+    private static final int UNHINDERED = 512;
+
+    /** After a view {@code SEQUENCER} waits for the answer to each message until it had 10. */
+    private static final int SETTLED_AFTER = 64;
+
+    private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).asReadOnlyBuffer();
 
     private static final View NOBODY = new View(List.of(), List.of(), Optional.empty(), false);
 
     private static final long POLL_MILLIS = 100;
 
     /** What arrives, in its order: a message, or a view if {@code payload} is null. */
-    private record Arrival(MessageId id, @Nullable ByteBuffer payload, View view, long viewNumber) {}
+    private record Arrival(MessageId id, @Nullable ByteBuffer payload, int room, View view, long viewNumber) {}
 
     private final GroupConfiguration configuration;
     private final GroupListener listener;
+    private final Service.Order order;
     private final JChannel channel;
+    private final NAKACK4 reliableMulticast;
     private final long incarnation = System.currentTimeMillis();
     private final Semaphore roomToSend;
     private final Semaphore roomToDeliver;
-    private final BlockingQueue<byte[]> outgoing = new LinkedBlockingQueue<>();
-    private final BlockingQueue<Arrival> arrived = new LinkedBlockingQueue<>();
+    private final BlockingQueue<BytesMessage> outgoing = new LinkedBlockingQueue<>();
+    private final Inbox<Arrival> arrived = new Inbox<>();
     private final Thread sender;
     private final Thread deliverer;
 
-    private long lastSequence;
+    private final Map<Address, MemberId> senders = new ConcurrentHashMap<>();
+
+    /** Guards the order in which messages get their sequence and are sent. */
+    private final Object sending = new Object();
+
+    private final AtomicInteger queued = new AtomicInteger();
+    private final AtomicInteger fragmentsOnTheirWay = new AtomicInteger();
+    private volatile long lastSequence;
+    private volatile long settledAt = SETTLED_AFTER;
+    private volatile long lastReturned;
+    private volatile boolean connected;
     private boolean started;
     private volatile View view = NOBODY;
     private volatile long viewNumber;
@@ -78,7 +110,10 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
         this.listener = listener;
         this.roomToSend = new Semaphore(configuration.sendBytesMax());
         this.roomToDeliver = new Semaphore(configuration.sendBytesMax());
-        this.channel = JGroupsProtocol.channel(configuration, order);
+        SequenceHeader.register();
+        this.order = order;
+        this.channel = Channels.create(configuration, order, new ShortWayUp(this::keepsUp));
+        this.reliableMulticast = channel.stack().findProtocol(NAKACK4.class);
         channel.setReceiver(this);
         this.sender = thread(this::send, "send");
         this.deliverer = thread(this::deliver, "delivery");
@@ -151,13 +186,61 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
                     "no room to send " + bytes + " bytes within " + wait.toMillis() + " ms at " + self() + ", which "
                             + explanation());
         }
-        byte[] frame = new byte[HEADER_BYTES + bytes];
-        synchronized (this) {
+        BytesMessage message = message(payload);
+        synchronized (sending) {
             requireRunning();
-            lastSequence++;
-            ByteBuffer.wrap(frame).putLong(incarnation).putLong(lastSequence).put(payload.duplicate());
-            outgoing.add(frame);
-            return new MessageId(self(), incarnation, lastSequence);
+            long sequence = lastSequence + 1;
+            lastSequence = sequence;
+            SequenceHeader.put(message, incarnation, sequence);
+            boolean unhindered = isUnhindered();
+            fragmentsOnTheirWay.addAndGet(fragments(bytes));
+            if (unhindered) {
+                sendNow(message);
+            } else {
+                queued.incrementAndGet();
+                outgoing.add(message);
+            }
+            return new MessageId(self(), incarnation, sequence);
+        }
+    }
+
+    /** The payload is not copied: it is not changed any more. */
+    private static BytesMessage message(ByteBuffer payload) {
+        if (payload.hasArray()) {
+            return new BytesMessage(
+                    null, payload.array(), payload.arrayOffset() + payload.position(), payload.remaining());
+        }
+        byte[] bytes = new byte[payload.remaining()];
+        payload.duplicate().get(bytes);
+        return new BytesMessage(null, bytes);
+    }
+
+    private static int fragments(int bytes) {
+        return 1 + bytes / FRAGMENT_BYTES;
+    }
+
+    /**
+     * Whether a message can be sent on the caller's thread: none waits to be sent before it, and the channel will not block. It blocks when it
+     * is not connected, when too much is on its way unanswered, and while another member takes over to order messages.
+     */
+    private boolean isUnhindered() {
+        if (!connected || queued.get() > 0 || fragmentsOnTheirWay.get() >= UNHINDERED) {
+            return false;
+        }
+        if (order == Service.Order.TOTAL) {
+            return lastReturned >= settledAt;
+        }
+        Buffer<org.jgroups.Message> unanswered = reliableMulticast.getBuf(channel.getAddress());
+        return unanswered != null && unanswered.high() - unanswered.low() < unanswered.capacity() / 2;
+    }
+
+    private void sendNow(BytesMessage message) {
+        try {
+            channel.send(message);
+        } catch (Exception e) { // as JGroups declares
+            if (stopped == null) {
+                fail("the channel failed: " + e, e);
+            }
         }
     }
 
@@ -170,7 +253,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
 
     /** The largest message must fit alone. */
     private int cost(int bytes) {
-        return Math.min(HEADER_BYTES + bytes, configuration.sendBytesMax());
+        return Math.min(OVERHEAD_BYTES + bytes, configuration.sendBytesMax());
     }
 
     /** An interrupt is kept for later. */
@@ -194,10 +277,12 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
     private void send() {
         try {
             channel.connect(configuration.group());
+            connected = true;
             while (stopped == null) {
-                byte[] frame = outgoing.poll(POLL_MILLIS, TimeUnit.MILLISECONDS);
-                if (frame != null) {
-                    channel.send(new BytesMessage(null, frame));
+                BytesMessage message = outgoing.poll(POLL_MILLIS, TimeUnit.MILLISECONDS);
+                if (message != null) {
+                    channel.send(message);
+                    queued.decrementAndGet();
                 }
             }
         } catch (Exception e) { // as JGroups declares
@@ -211,28 +296,86 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
 
     @Override
     public void receive(Message message) {
-        MemberId from = Channels.memberAt(message.getSrc());
-        if (from == null || message.getLength() < HEADER_BYTES) {
+        List<Arrival> one = new ArrayList<>(1);
+        receive(message, one);
+        arrived.put(one);
+    }
+
+    @Override
+    public void receive(MessageBatch batch) {
+        List<Arrival> all = new ArrayList<>(batch.size());
+        for (Message message : batch) {
+            receive(message, all);
+        }
+        arrived.put(all);
+    }
+
+    private void receive(Message message, List<Arrival> gathered) {
+        MemberId from = sender(message.getSrc());
+        SequenceHeader header = SequenceHeader.of(message);
+        if (from == null || header == null) {
             LOG.warn("{}: ignored a message of {} bytes from {}", self(), message.getLength(), message.getSrc());
             return;
         }
-        ByteBuffer frame = ByteBuffer.wrap(message.getArray(), message.getOffset(), message.getLength());
-        MessageId id = new MessageId(from, frame.getLong(), frame.getLong());
-        ByteBuffer payload = frame.slice().asReadOnlyBuffer();
+        MessageId id = new MessageId(from, header.incarnation(), header.sequence());
+        ByteBuffer payload = message.hasArray()
+                ? ByteBuffer.wrap(message.getArray(), message.getOffset(), message.getLength())
+                        .slice()
+                        .asReadOnlyBuffer()
+                : NOTHING;
         int cost = cost(payload.remaining());
         if (id.incarnation() == incarnation && from.equals(self())) {
+            fragmentsOnTheirWay.addAndGet(-fragments(payload.remaining()));
+            lastReturned = id.sequence();
             roomToSend.release(cost);
         }
         try {
-            while (!roomToDeliver.tryAcquire(cost, POLL_MILLIS, TimeUnit.MILLISECONDS)) {
-                if (stopped != null) {
-                    return;
-                }
+            int room = acquireRoomToDeliver(cost, gathered);
+            if (room >= 0) {
+                gathered.add(new Arrival(id, payload, room, view, viewNumber));
             }
-            arrived.add(new Arrival(id, payload, view, viewNumber));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    private @Nullable MemberId sender(Address address) {
+        MemberId known = senders.get(address);
+        if (known != null) {
+            return known;
+        }
+        MemberId found = Channels.memberAt(address);
+        if (found != null && channel.getView().containsMember(address)) {
+            senders.put(address, found);
+        }
+        return found;
+    }
+
+    /**
+     * What comes up the short way takes room if there is, and does not wait. Who waits puts down first what it has gathered, which holds room
+     * itself. Returns how much was taken, -1 if this member has stopped.
+     */
+    private int acquireRoomToDeliver(int cost, List<Arrival> gathered) throws InterruptedException {
+        if (roomToDeliver.tryAcquire(cost)) {
+            return cost;
+        }
+        if (ShortWayUp.isTaken()) {
+            return 0;
+        }
+        arrived.put(gathered);
+        gathered.clear();
+        while (!roomToDeliver.tryAcquire(cost, POLL_MILLIS, TimeUnit.MILLISECONDS)) {
+            if (stopped != null) {
+                return -1;
+            }
+        }
+        return cost;
+    }
+
+    /** So that nothing that comes up has to wait, be it for the listener or to send an answer. */
+    private boolean keepsUp() {
+        return roomToDeliver.availablePermits() > configuration.sendBytesMax() / 2
+                && fragmentsOnTheirWay.get() < 2 * UNHINDERED;
     }
 
     @Override
@@ -255,31 +398,38 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
         boolean working = 2 * reached > configuration.members().size();
         Optional<MemberId> coordinator = Optional.ofNullable(Channels.memberAt(accepted.getCoord()));
         View next = new View(members, List.of(), coordinator, working);
+        senders.keySet().retainAll(accepted.getMembers());
+        settledAt = lastSequence + SETTLED_AFTER;
         viewNumber = accepted.getViewId().getId();
         view = next;
         everWorked |= working;
-        arrived.add(new Arrival(new MessageId(self(), 0, 0), null, next, viewNumber));
+        arrived.put(List.of(new Arrival(new MessageId(self(), 0, 0), null, 0, next, viewNumber)));
     }
 
     private void deliver() {
         long delivered = 0;
         Position last = Position.START;
+        List<Arrival> together = new ArrayList<>();
         try {
             while (stopped == null) {
-                Arrival next = arrived.poll(POLL_MILLIS, TimeUnit.MILLISECONDS);
-                if (next == null) {
-                    continue;
+                together = arrived.takeAll(together, POLL_MILLIS);
+                long before = delivered;
+                for (Arrival next : together) {
+                    if (stopped != null) {
+                        return;
+                    }
+                    ByteBuffer payload = next.payload();
+                    if (payload == null) {
+                        listener.onView(next.view());
+                        continue;
+                    }
+                    delivered++;
+                    last = new Position(GroupId.UNKNOWN, next.viewNumber(), delivered);
+                    listener.onMessage(new org.gorda.jgcs.Message(last, next.id(), payload));
+                    roomToDeliver.release(next.room());
                 }
-                ByteBuffer payload = next.payload();
-                if (payload == null) {
-                    listener.onView(next.view());
-                    continue;
-                }
-                delivered++;
-                last = new Position(GroupId.UNKNOWN, next.viewNumber(), delivered);
-                listener.onMessage(new org.gorda.jgcs.Message(last, next.id(), payload));
-                roomToDeliver.release(cost(payload.remaining()));
-                if (arrived.isEmpty()) {
+                together.clear();
+                if (delivered > before && arrived.isEmpty()) {
                     listener.onCaughtUp(last);
                 }
             }

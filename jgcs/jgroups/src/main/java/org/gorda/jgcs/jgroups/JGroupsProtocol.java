@@ -52,17 +52,12 @@ public final class JGroupsProtocol implements Protocol {
     }
 
     /**
-     * The toolkit itself, a channel on the very stack that a group of this configuration has: to measure what jGCS costs beside it.
+     * The toolkit itself, a channel on the stack that a group of this configuration has: to measure what jGCS costs beside it.
      *
      * @throws GroupException if this configuration cannot have a channel
      */
     public static JChannel channel(GroupConfiguration configuration, Service.Order order) {
-        try {
-            return Channels.create(configuration, order);
-        } catch (Exception e) { // as JGroups declares
-            throw new GroupException(
-                    GroupException.Disposition.CORRECT, "no channel for " + configuration.self() + ": " + e, e);
-        }
+        return Channels.create(configuration, order, Channels.usualWayUp());
     }
 
     /** The channel binds when it joins, in the background. */
