@@ -26,20 +26,14 @@ import org.gorda.jgcs.LoopbackPorts;
  * @param turn how long it sends, 50 ms to 10 min
  * @param warmUp how long each kind sends before, over all sizes, at most 10 min
  * @param members 2 to 7
- * @param directory for the files of the toolkit that has some
  */
 public record AbstractionCost(
-        List<Integer> sizes,
-        List<Integer> outstanding,
-        int pairs,
-        Duration turn,
-        Duration warmUp,
-        int members,
-        Path directory) {
+        List<Integer> sizes, List<Integer> outstanding, int pairs, Duration turn, Duration warmUp, int members) {
 
     private static final int SIZE_MAX = 1_000_000;
     private static final int OUTSTANDING_MAX = 1_000;
     private static final long OUTSTANDING_BYTES_MAX = Side.AHEAD_BYTES_MAX / 2;
+    private static final long LONGEST_MILLIS = 600_000;
     private static final Duration WAIT = Duration.ofMinutes(3);
     /** What each member sends while all others do, to compare orders that are nobody's alone. */
     private static final int AT_ONCE = 500;
@@ -55,14 +49,14 @@ public record AbstractionCost(
         long bytes = (long) Collections.max(sizes) * Collections.max(outstanding);
         range("the largest size times the most outstanding", bytes, 1, OUTSTANDING_BYTES_MAX, "bytes");
         range("pairs", pairs, 1, 100, "");
-        range("turn", turn.toMillis(), 50, 600_000, "ms");
-        range("warmup", warmUp.toMillis(), 0, 600_000, "ms");
+        range("turn", turn.toMillis(), 50, LONGEST_MILLIS, "ms");
+        range("warmup", warmUp.toMillis(), 0, LONGEST_MILLIS, "ms");
         range("members", members, 2, 7, "");
     }
 
     private static void all(String what, List<Integer> values, int min, int max) {
         if (values.isEmpty()) {
-            throw new BenchException("no " + what + " is given: name one or more, as " + min + "," + max);
+            throw new BenchException("no " + what + " is given: name one or more, each " + min + " to " + max);
         }
         values.forEach(value -> range(what, value, min, max, ""));
     }
@@ -277,9 +271,10 @@ public record AbstractionCost(
     /**
      * Runs it.
      *
+     * @param directory for the files of the toolkit that has some
      * @throws BenchException if a process does not do what it should, or if members delivered different messages or orders
      */
-    public Result run(Consumer<String> progress) {
+    public Result run(Path directory, Consumer<String> progress) {
         List<Integer> ports = LoopbackPorts.free(Kind.ALL.size() * members);
         List<MemberProcess> processes = new ArrayList<>();
         Thread end = new Thread(() -> close(processes), "end-of-members");

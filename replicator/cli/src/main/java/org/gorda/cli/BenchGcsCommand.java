@@ -55,10 +55,9 @@ final class BenchGcsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        AbstractionCost.Result result = directory.work(
-                output,
-                used -> new AbstractionCost(sizes, outstanding, pairs, turn, warmup, members, used).run(output::line),
-                any -> true);
+        AbstractionCost cost = new AbstractionCost(sizes, outstanding, pairs, turn, warmup, members);
+        AbstractionCost.Result result =
+                directory.work(output, used -> cost.run(used, output::line), any -> true); // or it throws
         output.line(result.toText());
         output.result(result);
         return 0;

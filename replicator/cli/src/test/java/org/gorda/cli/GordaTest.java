@@ -151,6 +151,58 @@ final class GordaTest {
     }
 
     @Test
+    void jgcsIsMeasuredAgainstTheToolkitAndAllMembersDeliverTheSame() throws Exception {
+        GordaRun bench = gorda(
+                "bench",
+                "gcs",
+                "--sizes",
+                "100,2000",
+                "--outstanding",
+                "4",
+                "--pairs",
+                "2",
+                "--turn",
+                "100ms",
+                "--warmup",
+                "500ms",
+                "--json");
+        assertThat(bench.status()).as(bench.err()).isZero(); // not if members had different digests
+        JsonObject result = bench.lastLine();
+        assertThat(result.get("messages").getAsLong()).isGreaterThan(7 * 1_500);
+        List<JsonObject> rows = result.getAsJsonArray("rows").asList().stream()
+                .map(JsonElement::getAsJsonObject)
+                .toList();
+        assertThat(rows)
+                .extracting(
+                        row -> row.get("toolkit").getAsString() + " " + row.get("size") + " " + row.get("outstanding"))
+                .containsExactly(
+                        "jgroups-fifo 100 4",
+                        "jgroups-fifo 2000 4",
+                        "jgroups-sequencer 100 4",
+                        "jgroups-sequencer 2000 4");
+        for (JsonObject row : rows) {
+            for (String positive : List.of(
+                    "native_per_s",
+                    "jgcs_per_s",
+                    "throughput_ratio_min",
+                    "self_ratio_min",
+                    "native_cpu_us",
+                    "jgcs_cpu_us",
+                    "native_p50_us",
+                    "jgcs_p99_us")) {
+                assertThat(row.get(positive).getAsDouble()).as(positive).isPositive();
+            }
+            assertThat(row.get("throughput_ratio").getAsDouble())
+                    .isBetween(
+                            row.get("throughput_ratio_min").getAsDouble(),
+                            row.get("throughput_ratio_max").getAsDouble());
+            assertThat(row.has("cpu_within")).isTrue();
+        }
+        assertThat(result.getAsJsonArray("raft").size()).isEqualTo(2);
+        assertThat(bench.err()).contains("the same in the same order at 3 members");
+    }
+
+    @Test
     void conflictsShowsTheHotRowsOfEachReplica() throws Exception {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory.resolve("group"), Map.of("protocol", "certification"))) {
             group.start();
@@ -363,6 +415,15 @@ final class GordaTest {
                 "bench ladder --rungs stairs | 1 | rungs has 'stairs' but must be of loopback",
                 "bench ladder --scale 0 | 1 | scale is 0",
                 "bench ladder --via network --rungs loopback | 1 | loopback is embedded only",
+                "bench gcs --sizes 0 | 1 | size is 0 but must be 16 to 1000000",
+                "bench gcs --sizes 100,1000001 | 1 | size is 1000001 but must be 16 to 1000000",
+                "bench gcs --sizes , | 1 | no size is given",
+                "bench gcs --sizes= | 2 | --sizes",
+                "bench gcs --outstanding 0 | 1 | outstanding is 0",
+                "bench gcs --sizes 1000000 --outstanding 64 | 1 | is 64000000 but must be 1 to 8388608 bytes",
+                "bench gcs --pairs 0 | 1 | pairs is 0",
+                "bench gcs --turn 1ms | 1 | turn is 1 but must be 50 to 600000 ms",
+                "bench gcs --members 1 | 1 | members is 1",
                 "node --databse x | 2 | --database",
                 "node --database x --self 127.0.0.1:1 --members 127.0.0.1:1,127.0.0.1:2 | 1 | 127.0.0.1:2 is given twice",
                 "node --database x --self 127.0.0.1:65535 | 1 | set services and clients",

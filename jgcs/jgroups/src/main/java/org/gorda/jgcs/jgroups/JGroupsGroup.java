@@ -110,8 +110,8 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
         this.listener = listener;
         this.roomToSend = new Semaphore(configuration.sendBytesMax());
         this.roomToDeliver = new Semaphore(configuration.sendBytesMax());
-        SequenceHeader.register();
         this.order = order;
+        SequenceHeader.register();
         this.channel = Channels.create(configuration, order, new ShortWayUp(this::keepsUp));
         this.reliableMulticast = channel.stack().findProtocol(NAKACK4.class);
         channel.setReceiver(this);
@@ -408,6 +408,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
 
     private void deliver() {
         long delivered = 0;
+        long newestView = 0;
         Position last = Position.START;
         List<Arrival> together = new ArrayList<>();
         try {
@@ -424,7 +425,9 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
                         continue;
                     }
                     delivered++;
-                    last = new Position(GroupId.UNKNOWN, next.viewNumber(), delivered);
+                    // Of two threads that bring them the one with the newer view may be the first.
+                    newestView = Math.max(newestView, next.viewNumber());
+                    last = new Position(GroupId.UNKNOWN, newestView, delivered);
                     listener.onMessage(new org.gorda.jgcs.Message(last, next.id(), payload));
                     roomToDeliver.release(next.room());
                 }
