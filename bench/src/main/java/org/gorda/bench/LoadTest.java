@@ -309,6 +309,7 @@ public final class LoadTest {
     private LoadReport measure(List<HikariDataSource> pools, long begin, List<Thread> threads) throws SQLException {
         Histogram all = new Histogram(Timeline.LATENCY_NANOS_MAX, Timeline.DIGITS);
         watch(begin, begin + rampNanos(clients - 1) + warmUp.toNanos(), null);
+        timeline.endSecond(); // what has come since the last one of the warm-up is not measured
         int secondsBefore = timeline.seconds().size();
         Map<String, Long> before = abortedNow();
         long unknownBefore = unknown.sum();
@@ -429,7 +430,6 @@ public final class LoadTest {
 
     /** Tells how it goes once a second until the time is over; {@code all} is null during the warm-up. */
     private void watch(long beginNanos, long endNanos, @Nullable Histogram all) {
-        timeline.endSecond();
         long next = beginNanos;
         while (broken == null && !finishing && next < endNanos) {
             long from = next;

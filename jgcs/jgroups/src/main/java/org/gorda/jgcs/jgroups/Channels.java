@@ -26,11 +26,8 @@ import org.jgroups.protocols.TCPPING;
 import org.jgroups.protocols.UNICAST4;
 import org.jgroups.protocols.VERIFY_SUSPECT2;
 import org.jgroups.protocols.pbcast.GMS;
-import org.jgroups.stack.MessageProcessingPolicy;
 import org.jgroups.stack.Protocol;
 import org.jgroups.util.ExtendedUUID;
-import org.jgroups.util.MaxOneThreadPerSender;
-import org.jgroups.util.Util;
 import org.jspecify.annotations.Nullable;
 
 /** Makes channels: the stack of protocols with the settings that matter, and addresses that carry the member's name. */
@@ -40,27 +37,21 @@ final class Channels {
 
     private Channels() {}
 
-    /** How messages come up in JGroups if nothing else is said. */
-    static MessageProcessingPolicy usualWayUp() {
-        return new MaxOneThreadPerSender();
-    }
-
     /**
      * A channel that is not connected yet.
      *
      * @throws GroupException if this configuration cannot have one
      */
-    static JChannel create(GroupConfiguration configuration, Service.Order order, MessageProcessingPolicy wayUp) {
+    static JChannel create(GroupConfiguration configuration, Service.Order order) {
         try {
-            return channel(configuration, order, wayUp);
+            return channel(configuration, order);
         } catch (Exception e) { // as JGroups declares
             throw new GroupException(
                     GroupException.Disposition.CORRECT, "no channel for " + configuration.self() + ": " + e, e);
         }
     }
 
-    private static JChannel channel(
-            GroupConfiguration configuration, Service.Order order, MessageProcessingPolicy wayUp)
+    private static JChannel channel(GroupConfiguration configuration, Service.Order order)
             throws Exception { // as JGroups declares
         long electionMillis = configuration.electionTimeout().toMillis();
         InetAddress host = InetAddress.getByName(configuration.self().host());
@@ -70,9 +61,6 @@ final class Channels {
         }
         TCP transport = new TCP();
         transport.setBindAddress(host).setBindPort(configuration.self().port()).setPortRange(0);
-        // The policy itself counts only if none is named, and one is named by default.
-        Util.setField(Util.getField(TCP.class, "message_processing_policy"), transport, null);
-        transport.msgProcessingPolicy(wayUp);
         // Without it the delayed acknowledgements of TCP triple the latency.
         transport.setValue("tcp_nodelay", true);
         TCPPING discovery = new TCPPING();

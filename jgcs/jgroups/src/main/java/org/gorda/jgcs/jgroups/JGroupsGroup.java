@@ -47,7 +47,7 @@ import org.slf4j.LoggerFactory;
  * missed messages that nobody keeps: it stops when it meets the others again. Thread-safe.
  *
  * <p>Threads: who multicasts sends, if the channel will certainly not block; else {@code send} does, so that the channel's back-pressure
- * holds up nobody else. It connects, too. JGroups' own threads bring what arrives ({@link ShortWayUp}); {@code delivery} calls the
+ * holds up nobody else. It connects, too. JGroups' own threads bring what arrives; {@code delivery} calls the
  * listener. What is on its way from here, and what waits for the listener, is bounded in bytes.
  */
 final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver {
@@ -112,7 +112,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
         this.roomToDeliver = new Semaphore(configuration.sendBytesMax());
         this.order = order;
         SequenceHeader.register();
-        this.channel = Channels.create(configuration, order, new ShortWayUp(this::keepsUp));
+        this.channel = Channels.create(configuration, order);
         this.reliableMulticast = channel.stack().findProtocol(NAKACK4.class);
         channel.setReceiver(this);
         this.sender = thread(this::send, "send");
@@ -330,9 +330,8 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
             roomToSend.release(cost);
         }
         try {
-            int room = acquireRoomToDeliver(cost, gathered);
-            if (room >= 0) {
-                gathered.add(new Arrival(id, payload, room, view, viewNumber));
+            if (acquireRoomToDeliver(cost, gathered)) {
+                gathered.add(new Arrival(id, payload, cost, view, viewNumber));
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -351,31 +350,19 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
         return found;
     }
 
-    /**
-     * What comes up the short way takes room if there is, and does not wait. Who waits puts down first what it has gathered, which holds room
-     * itself. Returns how much was taken, -1 if this member has stopped.
-     */
-    private int acquireRoomToDeliver(int cost, List<Arrival> gathered) throws InterruptedException {
+    /** Who waits puts down first what it has gathered, which holds room itself. False if this member has stopped. */
+    private boolean acquireRoomToDeliver(int cost, List<Arrival> gathered) throws InterruptedException {
         if (roomToDeliver.tryAcquire(cost)) {
-            return cost;
-        }
-        if (ShortWayUp.isTaken()) {
-            return 0;
+            return true;
         }
         arrived.put(gathered);
         gathered.clear();
         while (!roomToDeliver.tryAcquire(cost, POLL_MILLIS, TimeUnit.MILLISECONDS)) {
             if (stopped != null) {
-                return -1;
+                return false;
             }
         }
-        return cost;
-    }
-
-    /** So that nothing that comes up has to wait, be it for the listener or to send an answer. */
-    private boolean keepsUp() {
-        return roomToDeliver.availablePermits() > configuration.sendBytesMax() / 2
-                && fragmentsOnTheirWay.get() < 2 * UNHINDERED;
+        return true;
     }
 
     @Override

@@ -57,7 +57,7 @@ public final class JGroupsProtocol implements Protocol {
      * @throws GroupException if this configuration cannot have a channel
      */
     public static JChannel channel(GroupConfiguration configuration, Service.Order order) {
-        return Channels.create(configuration, order, Channels.usualWayUp());
+        return Channels.create(configuration, order);
     }
 
     /** The channel binds when it joins, in the background. */
