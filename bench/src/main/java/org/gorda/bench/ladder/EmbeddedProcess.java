@@ -96,7 +96,7 @@ final class EmbeddedProcess implements AutoCloseable {
     private final Writer orders;
 
     /** Starts it. */
-    EmbeddedProcess(String name, Path directory, String url, int scale, int accounts, String heap) {
+    EmbeddedProcess(String name, Path directory, String url, Ladder.Load load, String heap) {
         this.name = name;
         this.log = directory.resolve("process.log");
         try {
@@ -113,8 +113,7 @@ final class EmbeddedProcess implements AutoCloseable {
                             System.getProperty("java.class.path"),
                             EmbeddedProcess.class.getName(),
                             url,
-                            Integer.toString(scale),
-                            Integer.toString(accounts))
+                            JSON.toJson(load))
                     .redirectError(log.toFile())
                     .start();
         } catch (IOException e) {
@@ -185,12 +184,12 @@ final class EmbeddedProcess implements AutoCloseable {
     // -------------------------------------------------------------------------------------------- in the process
     // itself
 
-    /** The process: URL, how many branches, and how many accounts of each. */
+    /** The process: URL and load. */
     public static void main(String[] arguments) throws IOException {
         PrintStream out = System.out;
         System.setOut(System.err); // answers only
         String url = arguments[0];
-        TpcB bank = TpcB.of(Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]));
+        TpcB bank = JSON.fromJson(arguments[1], Ladder.Load.class).bank();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             Answer answer;

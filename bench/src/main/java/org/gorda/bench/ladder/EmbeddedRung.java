@@ -25,26 +25,26 @@ final class EmbeddedRung implements Rung {
     private final String name;
     private final int replicas;
     private final boolean everywhere;
-    private final Ladder.Size size;
+    private final Ladder.Load load;
     private final Path directory;
     private final boolean inMemory;
     private final List<EmbeddedProcess> processes = new ArrayList<>();
 
     private EmbeddedRung(
-            String name, int replicas, boolean everywhere, Ladder.Size size, Path directory, boolean inMemory) {
+            String name, int replicas, boolean everywhere, Ladder.Load load, Path directory, boolean inMemory) {
         this.name = name;
         this.replicas = replicas;
         this.everywhere = everywhere;
-        this.size = size;
+        this.load = load;
         this.directory = directory.toAbsolutePath().resolve(name);
         this.inMemory = inMemory;
     }
 
     /** @param directory where it keeps what it keeps; if it is in memory, something must be there all the same */
-    static EmbeddedRung of(String name, Ladder.Size size, Path directory, boolean inMemory) {
+    static EmbeddedRung of(String name, Ladder.Load load, Path directory, boolean inMemory) {
         boolean replicated = !name.equals(Ladder.VANILLA) && !name.equals("loopback");
         return new EmbeddedRung(
-                name, replicated ? REPLICAS : 1, name.equals("certification"), size, directory, inMemory);
+                name, replicated ? REPLICAS : 1, name.equals("certification"), load, directory, inMemory);
     }
 
     @Override
@@ -84,8 +84,7 @@ final class EmbeddedRung implements Rung {
                         name + (replicas == 1 ? "" : ", replica " + (i + 1)),
                         replicas == 1 ? directory : directory.resolve("replica" + (i + 1)),
                         urls.get(i),
-                        size.scale(),
-                        size.accounts(),
+                        load,
                         HEAP));
             }
         }

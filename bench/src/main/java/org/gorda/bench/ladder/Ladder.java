@@ -18,7 +18,7 @@ import org.gorda.bench.workload.TpcB;
  * (certification). All rungs are there from the beginning and take turns, up and down the ladder, so that what else the machine does falls on
  * all of them; a rung's ratio is the median of those to the engine's turn of the same round.
  *
- * @param size of the bank
+ * @param load of all of them
  * @param storage where the databases are
  * @param via how clients use them
  * @param rungs by name, those above the engine alone
@@ -30,7 +30,7 @@ import org.gorda.bench.workload.TpcB;
  * @param directory of all processes
  */
 public record Ladder(
-        Size size,
+        Load load,
         Storage storage,
         Via via,
         List<String> rungs,
@@ -61,8 +61,24 @@ public record Ladder(
         NETWORK
     }
 
-    /** How many branches, and how many accounts of each. Immutable. */
-    public record Size(int scale, int accounts) {}
+    /**
+     * The bank, and what is done with it. Immutable.
+     *
+     * @param accounts of each branch
+     * @param reads so many of a hundred transactions only read an account
+     */
+    public record Load(int scale, int accounts, int reads) {
+
+        TpcB bank() {
+            return TpcB.of(Map.of(
+                    "scale",
+                    Integer.toString(scale),
+                    "accounts",
+                    Integer.toString(accounts),
+                    "reads",
+                    Integer.toString(reads)));
+        }
+    }
 
     /**
      * A step, with so many clients. Immutable.
@@ -101,8 +117,9 @@ public record Ladder(
         public String toText() {
             StringBuilder text = new StringBuilder();
             text.append(String.format(
-                    "%-16s %7s %10s %9s %9s %8s %9s %22s %9s%n",
+                    "%-16s %-8s %7s %10s %9s %9s %8s %9s %22s %9s%n",
                     "rung",
+                    "via",
                     "clients",
                     "per minute",
                     "mean ms",
@@ -114,8 +131,9 @@ public record Ladder(
             for (Result rung : rungs) {
                 text.append(String.format(
                         Locale.ROOT,
-                        "%-16s %7d %,10.0f %9.2f %9.2f %6.1f %% %,9.0f %8.3f (%.3f to %.3f) %9.2f%n",
+                        "%-16s %-8s %7d %,10.0f %9.2f %9.2f %6.1f %% %,9.0f %8.3f (%.3f to %.3f) %9.2f%n",
                         rung.rung(),
+                        rung.via(),
                         rung.clients(),
                         rung.throughputPerMinute(),
                         rung.latencyMs(),
@@ -159,7 +177,7 @@ public record Ladder(
                         + "; loopback is embedded only");
             }
         }
-        TpcB.of(size.scale(), size.accounts()); // checks them
+        load.bank(); // checks the values
     }
 
     /**
@@ -176,8 +194,8 @@ public record Ladder(
             names.addAll(rungs);
             for (String name : names) {
                 Rung rung = via == Via.NETWORK
-                        ? NetworkRung.of(name, size, directory, retry)
-                        : EmbeddedRung.of(name, size, directory, storage == Storage.MEMORY);
+                        ? NetworkRung.of(name, load, directory, retry)
+                        : EmbeddedRung.of(name, load, directory, storage == Storage.MEMORY);
                 synchronized (all) {
                     all.add(rung);
                 }

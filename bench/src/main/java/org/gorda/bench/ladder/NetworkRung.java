@@ -48,8 +48,8 @@ final class NetworkRung implements Rung {
     }
 
     /** @param retry how often the driver of replicas runs a refused transaction again */
-    static NetworkRung of(String name, Ladder.Size size, Path directory, int retry) {
-        TpcB bank = TpcB.of(size.scale(), size.accounts());
+    static NetworkRung of(String name, Ladder.Load load, Path directory, int retry) {
+        TpcB bank = load.bank();
         if (name.equals(Ladder.VANILLA)) {
             ReplicaProcess alone = ReplicaProcess.engineAlone(
                     directory.resolve(name), LoopbackPorts.free(1).get(0), HEAP);

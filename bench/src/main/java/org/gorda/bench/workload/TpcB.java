@@ -111,8 +111,16 @@ public final class TpcB implements Workload {
 
     /** With fewer accounts for each branch than specified, for who measures something else than speed: 1,000 to 100,000 by the thousand. */
     public static TpcB of(int scale, int accounts) {
-        return new TpcB(new Parameters(
-                KIND.parameters(), Map.of("scale", Integer.toString(scale), "accounts", Integer.toString(accounts))));
+        return of(Map.of("scale", Integer.toString(scale), "accounts", Integer.toString(accounts)));
+    }
+
+    /**
+     * With other parameters than the standard ones.
+     *
+     * @throws BenchException if one cannot be
+     */
+    public static TpcB of(Map<String, String> chosen) {
+        return new TpcB(new Parameters(KIND.parameters(), chosen));
     }
 
     @Override

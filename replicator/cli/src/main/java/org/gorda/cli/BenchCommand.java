@@ -1,7 +1,9 @@
 package org.gorda.cli;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.gorda.bench.ApplyRate;
@@ -20,6 +22,7 @@ import picocli.CommandLine.Option;
         subcommands = {
             BenchCommand.ApplyCommand.class,
             BenchCommand.LadderCommand.class,
+            BenchCommand.ProxyCommand.class,
             BenchGcsCommand.class,
             BenchCompareCommand.class
         })
@@ -122,6 +125,9 @@ final class BenchCommand {
         @Option(names = "--accounts", description = "Of each branch; TPC-B has 100,000.", defaultValue = "10000")
         private int accounts;
 
+        @Option(names = "--reads", description = "So many of a hundred transactions only read.", defaultValue = "0")
+        private int reads;
+
         @Option(
                 names = "--retry",
                 description = "How often the driver runs a refused transaction again; via the network only.",
@@ -148,7 +154,7 @@ final class BenchCommand {
             Ladder.Results results = directory.work(
                     output,
                     used -> new Ladder(
-                                    new Ladder.Size(scale, accounts),
+                                    new Ladder.Load(scale, accounts, reads),
                                     storage,
                                     via,
                                     rungs == null ? Ladder.rungs(via) : rungs,
@@ -163,6 +169,76 @@ final class BenchCommand {
             output.line(results.toText());
             output.result(results);
             return results.identical() ? 0 : 1;
+        }
+    }
+
+    @Command(
+            name = "proxy",
+            mixinStandardHelpOptions = true,
+            showDefaultValues = true,
+            description = {
+                "What reads cost through GORDA: by its driver in the process that has the database, and over the network from a"
+                        + " replica's process, each in turns with the engine's own driver and network server.",
+                "Exits with 0 only if all replicas hold the same afterwards."
+            })
+    @SuppressWarnings("FieldMayBeFinal") // by picocli
+    static final class ProxyCommand implements Callable<Integer> {
+
+        private static final int ALL = 100;
+
+        @Mixin
+        private Output output = new Output();
+
+        @Option(names = "--clients", split = ",", description = "How many at once.", defaultValue = "1,8")
+        private List<Integer> clients = List.of();
+
+        @Option(
+                names = "--accounts",
+                description = "How many rows there are to be read, by the thousand.",
+                defaultValue = "10000")
+        private int accounts;
+
+        @Option(names = "--warmup", description = "How long each side runs before.", defaultValue = "20s")
+        private Duration warmup = Duration.ZERO;
+
+        @Option(names = "--turn", description = "How long each turn lasts.", defaultValue = "5s")
+        private Duration turn = Duration.ZERO;
+
+        @Option(names = "--pairs", description = "How many turns each side has.", defaultValue = "5")
+        private int pairs;
+
+        @Mixin
+        private WorkDirectory directory = new WorkDirectory();
+
+        @Override
+        public Integer call() throws IOException {
+            Ladder.Results results = directory.work(output, this::run, Ladder.Results::identical);
+            output.line(results.toText());
+            output.result(results);
+            return results.identical() ? 0 : 1;
+        }
+
+        private Ladder.Results run(Path used) {
+            List<Ladder.Result> rungs = new ArrayList<>();
+            boolean identical = true;
+            for (Ladder.Via via : Ladder.Via.values()) {
+                output.line("reads       " + via);
+                Ladder.Results results = new Ladder(
+                                new Ladder.Load(1, accounts, ALL),
+                                Ladder.Storage.DISK,
+                                via,
+                                List.of("primary-backup"),
+                                clients,
+                                0,
+                                warmup,
+                                turn,
+                                pairs,
+                                used.resolve(via.toString()))
+                        .run(output::line);
+                rungs.addAll(results.rungs());
+                identical &= results.identical();
+            }
+            return new Ladder.Results(rungs, identical);
         }
     }
 }

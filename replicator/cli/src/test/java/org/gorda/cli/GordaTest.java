@@ -273,6 +273,20 @@ final class GordaTest {
     }
 
     @Test
+    void theProxysReadsAreComparedInTheProcessAndOverTheNetwork() throws Exception {
+        GordaRun proxy =
+                gorda("bench proxy --clients 2 --accounts 1000 --warmup 1s --turn 1s --pairs 1 --json".split(" "));
+        assertThat(proxy.status()).as(proxy.err()).isZero();
+        assertThat(proxy.lastLine().getAsJsonArray("rungs").asList().stream()
+                        .map(JsonElement::getAsJsonObject)
+                        .filter(rung -> rung.get("throughput_ratio").getAsDouble() > 0)
+                        .map(rung -> rung.get("via").getAsString() + " "
+                                + rung.get("rung").getAsString()))
+                .containsExactly(
+                        "EMBEDDED vanilla", "EMBEDDED primary-backup", "NETWORK vanilla", "NETWORK primary-backup");
+    }
+
+    @Test
     void aMatrixOfLoadTestsIsKeptInFilesThatCanBeCompared() throws Exception {
         Path properties = directory.resolve("load.properties");
         Files.writeString(properties, "clients = 1|2\naccounts = 1000\nwarmup = 500ms\nduration = 1500ms\nretries=3\n");
@@ -414,6 +428,8 @@ final class GordaTest {
                 "bench ladder --clients 0 | 1 | clients is [0]",
                 "bench ladder --rungs stairs | 1 | rungs has 'stairs' but must be of loopback",
                 "bench ladder --scale 0 | 1 | scale is 0",
+                "bench ladder --reads 101 | 1 | reads is 101 but must be 0 to 100",
+                "bench proxy --accounts 5 | 1 | accounts is 5 but must be 1000 to 100000",
                 "bench ladder --via network --rungs loopback | 1 | loopback is embedded only",
                 "bench gcs --sizes 0 | 1 | size is 0 but must be 16 to 1000000",
                 "bench gcs --sizes 100,1000001 | 1 | size is 1000001 but must be 16 to 1000000",
