@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.node.NodeClient;

@@ -17,6 +17,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Collectors;
+import org.gorda.bench.workload.BenchException;
 
 /**
  * Two results of load tests, run by run: those with the same parameters, whatever their URL and user are. Immutable.

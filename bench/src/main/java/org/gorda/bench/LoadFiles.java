@@ -15,6 +15,7 @@ import org.HdrHistogram.Histogram;
 import org.HdrHistogram.HistogramLogWriter;
 import org.apache.commons.csv.CSVFormat;
 import org.apache.commons.csv.CSVPrinter;
+import org.gorda.bench.workload.BenchException;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -11,6 +11,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.ToDoubleFunction;
 import org.HdrHistogram.Histogram;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.Parameter;
 import org.gorda.bench.workload.Parameters;
 import org.gorda.bench.workload.Workload;

@@ -3,6 +3,7 @@ package org.gorda.bench;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.Workload;
 import org.jspecify.annotations.Nullable;
 

@@ -24,6 +24,7 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.Recorder;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.Workload;
 import org.jspecify.annotations.Nullable;
 

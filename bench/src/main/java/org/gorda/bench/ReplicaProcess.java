@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.gorda.bench.workload.BenchException;
 import org.jspecify.annotations.Nullable;
 
 /** A replica as a process of this machine, which can be killed, frozen and started again. Confined to one thread but for its end. */

@@ -7,6 +7,7 @@ import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import org.gorda.bench.workload.BenchException;
 
 /**
  * A process's own wall clock, which can be moved while it runs. By libfaketime, which is put between a process and its C library, reads

@@ -16,7 +16,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import org.gorda.bench.BenchException;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Service;

@@ -2,7 +2,7 @@ package org.gorda.bench.gcs;
 
 import java.util.List;
 import java.util.ServiceLoader;
-import org.gorda.bench.BenchException;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.Protocol;
 import org.gorda.jgcs.Service;

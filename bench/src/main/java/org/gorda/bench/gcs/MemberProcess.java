@@ -11,7 +11,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
-import org.gorda.bench.BenchException;
+import org.gorda.bench.workload.BenchException;
 
 /** A {@link GroupMember} as its parent has it: orders in, answers out. Confined to one thread but for its end. */
 final class MemberProcess implements AutoCloseable {

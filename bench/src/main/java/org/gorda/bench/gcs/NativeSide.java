@@ -1,7 +1,7 @@
 package org.gorda.bench.gcs;
 
 import java.nio.ByteBuffer;
-import org.gorda.bench.BenchException;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.Service;
 import org.gorda.jgcs.jgroups.JGroupsProtocol;

@@ -7,7 +7,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.HdrHistogram.Histogram;
-import org.gorda.bench.BenchException;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.Service;
 import org.jspecify.annotations.Nullable;

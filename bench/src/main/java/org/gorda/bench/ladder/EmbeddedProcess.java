@@ -19,9 +19,9 @@ import java.time.Duration;
 import java.util.Base64;
 import java.util.zip.DataFormatException;
 import org.HdrHistogram.Histogram;
-import org.gorda.bench.BenchException;
 import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
 import org.jspecify.annotations.Nullable;
 

@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
-import org.gorda.bench.BenchException;
 import org.gorda.bench.Latencies;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
 import org.gorda.jgcs.LoopbackPorts;
 

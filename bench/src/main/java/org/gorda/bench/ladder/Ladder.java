@@ -9,7 +9,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.ToDoubleFunction;
-import org.gorda.bench.BenchException;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
 
 /**

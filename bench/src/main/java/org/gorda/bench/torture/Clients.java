@@ -13,8 +13,8 @@ import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import org.gorda.bench.BenchException;
 import org.gorda.bench.Timeline;
+import org.gorda.bench.workload.BenchException;
 import org.jspecify.annotations.Nullable;
 
 /**

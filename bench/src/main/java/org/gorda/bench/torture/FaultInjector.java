@@ -11,10 +11,10 @@ import java.util.PriorityQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
-import org.gorda.bench.BenchException;
 import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.torture.Fault.Kind;
+import org.gorda.bench.workload.BenchException;
 
 /**
  * Does to replica processes what a plan says, and watches them: who ends although nothing was done that would end him has found a

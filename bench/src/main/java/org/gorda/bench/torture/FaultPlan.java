@@ -8,8 +8,8 @@ import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeSet;
 import java.util.stream.Stream;
-import org.gorda.bench.BenchException;
 import org.gorda.bench.torture.Fault.Kind;
+import org.gorda.bench.workload.BenchException;
 
 /**
  * Which faults there are in a run, drawn before it begins: the same for the same seed. They overlap; no replica has two of its

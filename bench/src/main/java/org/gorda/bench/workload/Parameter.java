@@ -3,7 +3,6 @@ package org.gorda.bench.workload;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
-import org.gorda.bench.BenchException;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Setting;
 

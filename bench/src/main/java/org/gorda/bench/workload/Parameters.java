@@ -5,7 +5,6 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.gorda.bench.BenchException;
 
 /** Values of {@linkplain Parameter parameters}, all of them legal. Immutable. */
 public final class Parameters {

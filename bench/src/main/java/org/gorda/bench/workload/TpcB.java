@@ -9,7 +9,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
-import org.gorda.bench.BenchException;
 
 /**
  * The bank of TPC Benchmark B (revision 2.0): a branch has 10 tellers and 100,000 accounts; a transaction changes the balances of

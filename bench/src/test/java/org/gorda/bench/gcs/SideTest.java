@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
-import org.gorda.bench.BenchException;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Service;

@@ -8,8 +8,8 @@ import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.gorda.bench.BenchException;
 import org.gorda.bench.torture.Fault.Kind;
+import org.gorda.bench.workload.BenchException;
 import org.junit.jupiter.api.Test;
 
 class FaultPlanTest {

@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.concurrent.Callable;
-import org.gorda.bench.BenchException;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.replicator.simulator.Scenario;
 import org.gorda.replicator.simulator.SimulationResult;
 import org.gorda.replicator.simulator.SimulationRun;

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
-import org.gorda.bench.BenchException;
+import org.gorda.bench.workload.BenchException;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 

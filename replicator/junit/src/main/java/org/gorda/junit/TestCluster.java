@@ -9,10 +9,10 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
-import org.gorda.bench.BenchException;
 import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
+import org.gorda.bench.workload.BenchException;
 import org.gorda.replicator.node.NodeClient;
 
 /**

@@ -1,4 +1,4 @@
-package org.gorda.bench;
+package org.gorda.bench.workload;
 
 import org.jspecify.annotations.Nullable;
 
