@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.gorda.bench.torture.ListTransaction.Append;
 import org.gorda.bench.torture.ListTransaction.Read;
 import org.gorda.bench.torture.ListTransaction.Step;
@@ -29,15 +30,21 @@ final class ListAppend implements Workload {
 
     private final Function<SplittableRandom, Isolation> isolation;
     private final AtomicInteger lastValue = new AtomicInteger();
-    private final AtomicInteger lastKey = new AtomicInteger();
+    private final AtomicInteger lastKey;
     private final int[] keys = new int[LISTS];
     private final int[] appends = new int[LISTS];
 
     /** @param isolation draws a transaction's level */
     ListAppend(Function<SplittableRandom, Isolation> isolation) {
+        this(isolation, 0);
+    }
+
+    /** @param lastKey of the lists that there may be already */
+    ListAppend(Function<SplittableRandom, Isolation> isolation, int lastKey) {
         this.isolation = isolation;
+        this.lastKey = new AtomicInteger(lastKey);
         for (int i = 0; i < LISTS; i++) {
-            keys[i] = lastKey.incrementAndGet();
+            keys[i] = this.lastKey.incrementAndGet();
         }
     }
 
@@ -94,6 +101,15 @@ final class ListAppend implements Workload {
     @Override
     public void check(List<Recorded> history, Connection replica, Findings findings) throws SQLException {
         new ListChecker(history, lists(replica), findings).check();
+    }
+
+    @Override
+    public void checkState(Connection replica, Findings findings) throws SQLException {
+        lists(replica).forEach((key, elements) -> {
+            if (IntStream.of(elements).distinct().count() != elements.length) {
+                findings.add(Findings.DUPLICATED, "list " + key + " has a value more than once");
+            }
+        });
     }
 
     /** What a replica holds, by key. */

@@ -24,4 +24,7 @@ interface Workload {
      * @param replica a connection to its own database; nothing changes any more
      */
     void check(List<Recorded> history, Connection replica, Findings findings) throws SQLException;
+
+    /** Looks whether what a replica holds can be, whatever clients were told; a part of {@link #check}. */
+    default void checkState(Connection replica, Findings findings) throws SQLException {}
 }

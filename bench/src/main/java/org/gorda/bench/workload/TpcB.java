@@ -130,16 +130,11 @@ public final class TpcB implements Workload {
     /** @throws BenchException if there are tables of another scale */
     @Override
     public void load(Connection connection, Loading progress) throws SQLException {
-        if (!exists(connection)) {
-            connection.setAutoCommit(true);
-            try (Statement statement = connection.createStatement()) {
-                for (String table : SCHEMA) {
-                    statement.execute(table);
-                }
-            }
+        if (!Queries.exists(connection, "branches")) {
+            Queries.execute(connection, SCHEMA);
         }
         connection.setAutoCommit(false);
-        long there = count(connection, "branches");
+        long there = Queries.count(connection, "branches");
         if (there > scale) {
             throw new BenchException(
                     "the database has a bank of " + there + " branches, not " + scale + ": ask for that scale");
@@ -147,7 +142,7 @@ public final class TpcB implements Workload {
         for (int branch = (int) there; branch < scale; branch++) {
             loadBranch(connection, branch, progress);
         }
-        long all = count(connection, "accounts");
+        long all = Queries.count(connection, "accounts");
         if (all != (long) scale * accounts) {
             throw new BenchException("the database has a bank of " + all + " accounts, not " + (long) scale * accounts
                     + ": ask for " + all / scale + " of each branch");
@@ -157,32 +152,9 @@ public final class TpcB implements Workload {
 
     @Override
     public boolean isLoaded(Connection connection) throws SQLException {
-        long branches = exists(connection) ? count(connection, "branches") : 0;
+        long branches = Queries.exists(connection, "branches") ? Queries.count(connection, "branches") : 0;
         connection.rollback();
         return branches == scale;
-    }
-
-    private static boolean exists(Connection connection) throws SQLException {
-        for (String name : List.of("BRANCHES", "branches")) {
-            try (ResultSet tables = connection.getMetaData().getTables(null, null, name, new String[] {"TABLE"})) {
-                if (tables.next()) {
-                    return true;
-                }
-            }
-        }
-        return false;
-    }
-
-    private static long count(Connection connection, String table) throws SQLException {
-        return number(connection, "SELECT COUNT(*) FROM " + table);
-    }
-
-    private static long number(Connection connection, String query) throws SQLException {
-        try (Statement statement = connection.createStatement();
-                ResultSet row = statement.executeQuery(query)) {
-            row.next();
-            return row.getLong(1);
-        }
     }
 
     /** The branch's own row comes last: a branch that is there is there wholly. */
@@ -237,11 +209,11 @@ public final class TpcB implements Workload {
     /** Reads the sums. */
     public static Sums sums(Connection connection) throws SQLException {
         return new Sums(
-                number(connection, "SELECT SUM(bbalance) FROM branches"),
-                number(connection, "SELECT SUM(tbalance) FROM tellers"),
-                number(connection, "SELECT SUM(abalance) FROM accounts"),
-                number(connection, "SELECT SUM(delta) FROM history"),
-                count(connection, "history"));
+                Queries.number(connection, "SELECT SUM(bbalance) FROM branches"),
+                Queries.number(connection, "SELECT SUM(tbalance) FROM tellers"),
+                Queries.number(connection, "SELECT SUM(abalance) FROM accounts"),
+                Queries.number(connection, "SELECT SUM(delta) FROM history"),
+                Queries.count(connection, "history"));
     }
 
     @Override

@@ -9,7 +9,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Transactions of one kind, on tables of its own. A new workload is one class with a {@link Kind}, which {@link Workloads} lists.
+ * Transactions of one kind, on tables of its own. A new workload is one class with a {@link Kind}, which {@link org.gorda.bench.catalogue.Workloads} lists.
  * Thread-safe.
  */
 public interface Workload {

@@ -417,6 +417,7 @@ final class GordaTest {
                 "torture --clients 0 | 1 | clients is 0",
                 "simulate --seeds 0 | 1 | --seeds is 0",
                 "bench tpcb --url jdbc:none --scale 0 | 1 | scale is 0",
+                "bench deadlock --url jdbc:none --operations 0 | 1 | operations is 0 but must be 1 to 1000",
                 "bench apply --clients 0 | 1 | clients is 0",
                 "bench tpcb | 1 | url is not set: say which database",
                 "bench tpcb --clients 0 --url x | 1 | clients is 0 but must be 1 to 9999",
