@@ -52,6 +52,9 @@ public final class LoadTest {
     private static final String CONFLICT = "40001";
     private static final String OUTCOME_UNKNOWN = "08007";
 
+    /** What Derby says in a replica's own JVM to who reads rows of a transaction that was refused meanwhile. */
+    private static final String ROWS_CLOSED = "XCL16";
+
     /** Of the standard normal distribution, both sides. */
     private static final double CONFIDENCE_95 = 1.96;
 
@@ -544,7 +547,7 @@ public final class LoadTest {
     }
 
     private boolean isRunAgain(SQLException e, int attempt) {
-        return attempt < retries && !stopping && CONFLICT.equals(e.getSQLState());
+        return attempt < retries && !stopping && isRefusal(e.getSQLState());
     }
 
     private void succeeded(int client, int number, long scheduledNanos, long startNanos) {
@@ -575,8 +578,12 @@ public final class LoadTest {
         LockSupport.parkNanos(PAUSE_AFTER_FAILURE.toNanos());
     }
 
+    private static boolean isRefusal(@Nullable String state) {
+        return CONFLICT.equals(state) || ROWS_CLOSED.equals(state);
+    }
+
     private static String cause(String state) {
-        String meaning = state.equals(CONFLICT)
+        String meaning = isRefusal(state)
                 ? "conflict or change of primary, run again"
                 : state.equals("25006")
                         ? "not the primary"

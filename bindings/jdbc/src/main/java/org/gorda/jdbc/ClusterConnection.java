@@ -38,6 +38,10 @@ import org.slf4j.LoggerFactory;
 final class ClusterConnection implements InvocationHandler {
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterConnection.class);
+
+    /** Of rows that were closed, by their reader or by a rollback. */
+    private static final String ROWS_CLOSED = "XCL16";
+
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(30);
 
     /** How pools put a connection in order that they take back. */
@@ -246,7 +250,7 @@ final class ClusterConnection implements InvocationHandler {
         if (closed && broken == null) {
             return failure;
         }
-        SQLException translated = Translation.translate(failure);
+        SQLException translated = Translation.translate(behind(failure));
         if (Translation.endsConnection(translated)) {
             if (translated == failure) {
                 // Only the engine's driver has spoken: what is known of the replicas says more.
@@ -266,6 +270,22 @@ final class ClusterConnection implements InvocationHandler {
             breakDown(translated);
         }
         return translated;
+    }
+
+    /**
+     * A transaction that is rolled back while its client does nothing loses its rows first, so that reading on fails for a reason that says
+     * nothing: the refusal is behind that, and told to the next statement.
+     */
+    private SQLException behind(SQLException failure) {
+        if (autoCommit || !ROWS_CLOSED.equals(failure.getSQLState())) {
+            return failure;
+        }
+        try (Statement statement = active().createStatement()) {
+            statement.executeQuery("SELECT 1 FROM SYSIBM.SYSDUMMY1").close();
+            return failure;
+        } catch (SQLException e) {
+            return Replay.isRefusal(e) ? e : failure;
+        }
     }
 
     /** A batch tells what failed only in what follows it. */

@@ -25,6 +25,7 @@ import org.gorda.jdbc.LostConflict;
 import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -217,6 +218,33 @@ class RetryTest {
                 .hasMessageContaining("\"APP\".\"T\" key (0)")
                 .hasMessageContaining("The driver has not run it again (retry=10): ")
                 .hasMessageContaining(reason);
+    }
+
+    /** Over the network; embedded, Derby's own rows say that they are closed, and the next statement why. */
+    @Test
+    void rowsOfATransactionThatHasLostSayWhy() throws Exception {
+        fill(Form.CLUSTER);
+        within(Form.CLUSTER, 0, 0, (connection, statement) -> {
+            connection.setAutoCommit(false);
+            assertThat(statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 0"))
+                    .isEqualTo(1);
+            // So many that most of them are not on their way yet.
+            ResultSet rows = statement.executeQuery("SELECT A.A, B.A, C.A, D.A FROM U A, U B, U C, U D");
+            assertThat(rows.next()).isTrue();
+            win(Form.CLUSTER, 0);
+            assertThatThrownBy(() -> {
+                        while (rows.next()) {
+                            assertThat(rows.getString(1)).startsWith("a");
+                        }
+                    })
+                    .hasMessageContaining("\"APP\".\"T\" key (0)")
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+            assertThat(statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 0"))
+                    .isEqualTo(1);
+            connection.commit();
+        });
+        assertThat(number(Form.CLUSTER, 0, "SELECT N FROM T WHERE ID = 0")).isEqualTo(11);
     }
 
     @ParameterizedTest
