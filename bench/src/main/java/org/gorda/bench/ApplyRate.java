@@ -197,7 +197,9 @@ public record ApplyRate(int scale, int accounts, int clients, Duration warmUp, D
             if (now != null) {
                 Mark mark = new Mark(now.applied(), now.appliedOfOthers(), System.nanoTime(), replica.cpu());
                 if (mark.index() >= to) {
-                    Mark since = begin.transactions() < mark.transactions() ? begin : start;
+                    boolean seen = begin.transactions() < mark.transactions()
+                            && begin.cpu().compareTo(mark.cpu()) < 0; // which the system counts in steps
+                    Mark since = seen ? begin : start;
                     return Rate.of(
                             mark.transactions() - since.transactions(),
                             (mark.nanos() - since.nanos()) / 1e9,

@@ -3,6 +3,7 @@ package org.gorda.bench;
 import com.google.gson.FieldNamingPolicy;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
+import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
@@ -11,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -66,7 +68,7 @@ public record LoadComparison(List<Row> rows, List<String> unmatched) {
                     second.throughputPerS() / Math.max(1e-9, first.throughputPerS()),
                     low,
                     high,
-                    low > 1 || high < 1,
+                    first.timeline().size() > 1 && second.timeline().size() > 1 && (low > 1 || high < 1),
                     second.latency().p50() / Math.max(1e-9, first.latency().p50()),
                     second.latency().p99() / Math.max(1e-9, first.latency().p99()),
                     first.abortedShare(),
@@ -107,7 +109,11 @@ public record LoadComparison(List<Row> rows, List<String> unmatched) {
         List<LoadReport> read = new ArrayList<>();
         try {
             JsonObject root = JsonParser.parseString(Files.readString(file)).getAsJsonObject();
-            if (root.has("runs")) {
+            if (root.has("pairs") && !root.getAsJsonArray("pairs").isEmpty()) {
+                for (JsonElement each : root.getAsJsonArray("pairs")) {
+                    read.add(middle(each.getAsJsonObject().getAsJsonArray("runs")));
+                }
+            } else if (root.has("runs")) {
                 for (JsonElement each : root.getAsJsonArray("runs")) {
                     read.add(JSON.fromJson(each, LoadReport.class));
                 }
@@ -128,9 +134,19 @@ public record LoadComparison(List<Row> rows, List<String> unmatched) {
             Map<String, String> key = new LinkedHashMap<>(run.parameters());
             key.put("workload", run.workload());
             WHERE.forEach(key::remove);
-            runs.put(key, run);
+            if (runs.put(key, run) != null) {
+                throw new BenchException(file + " has several runs with the same parameters: " + key);
+            }
         }
         return runs;
+    }
+
+    /** Of turns of one target that of the median throughput. */
+    private static LoadReport middle(JsonArray turns) {
+        List<LoadReport> runs = new ArrayList<>();
+        turns.forEach(turn -> runs.add(JSON.fromJson(turn, LoadReport.class)));
+        runs.sort(Comparator.comparingDouble(LoadReport::throughputPerS));
+        return runs.get(runs.size() / 2);
     }
 
     /** What distinguishes a run from the others of its file. */

@@ -31,43 +31,51 @@ public final class LoadFiles implements AutoCloseable {
             .create();
 
     private final @Nullable Path directory;
-    private final @Nullable PrintStream stream;
-    private final @Nullable HistogramLogWriter log;
+    private @Nullable PrintStream stream;
+    private @Nullable HistogramLogWriter log;
 
-    private LoadFiles(@Nullable Path directory, @Nullable PrintStream stream) {
+    private LoadFiles(@Nullable Path directory) {
         this.directory = directory;
-        this.stream = stream;
-        this.log = stream == null ? null : new HistogramLogWriter(stream);
     }
 
     /**
-     * Makes the directory.
+     * Nothing is made before there is something to be written.
      *
      * @param directory null to keep nothing
      * @throws BenchException if it is there already
      */
-    public static LoadFiles in(@Nullable Path directory) throws IOException {
-        if (directory == null) {
-            return new LoadFiles(null, null);
-        }
-        if (Files.exists(directory)) {
+    public static LoadFiles in(@Nullable Path directory) {
+        if (directory != null && Files.exists(directory)) {
             throw new BenchException("--report " + directory + " is there already: give a new directory");
         }
-        Files.createDirectories(directory);
-        PrintStream stream = new PrintStream(
-                Files.newOutputStream(directory.resolve("latency.hlog")), false, StandardCharsets.UTF_8);
-        LoadFiles files = new LoadFiles(directory, stream);
-        if (files.log != null) {
-            files.log.outputLogFormatVersion();
-            files.log.outputLegend();
-        }
-        return files;
+        return new LoadFiles(directory);
     }
 
     /** Those of a second. */
     public void latencies(Histogram second) {
-        if (log != null) {
-            log.outputIntervalHistogram(second);
+        Path to = directory;
+        if (to != null) {
+            HistogramLogWriter open = log;
+            if (open == null) {
+                open = open(to);
+                log = open;
+            }
+            open.outputIntervalHistogram(second);
+        }
+    }
+
+    private HistogramLogWriter open(Path to) {
+        try {
+            Files.createDirectories(to);
+            PrintStream out =
+                    new PrintStream(Files.newOutputStream(to.resolve("latency.hlog")), false, StandardCharsets.UTF_8);
+            stream = out;
+            HistogramLogWriter writer = new HistogramLogWriter(out);
+            writer.outputLogFormatVersion();
+            writer.outputLegend();
+            return writer;
+        } catch (IOException e) {
+            throw new BenchException(to + " cannot be written: " + e, e);
         }
     }
 
@@ -76,6 +84,7 @@ public final class LoadFiles implements AutoCloseable {
         if (directory == null) {
             return;
         }
+        Files.createDirectories(directory);
         Files.writeString(directory.resolve("report.json"), JSON.toJson(result));
         runs(directory.resolve("runs.csv"), result.runs());
         seconds(directory.resolve("seconds.csv"), result.runs());

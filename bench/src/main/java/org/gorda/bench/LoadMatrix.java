@@ -116,9 +116,10 @@ public final class LoadMatrix {
             return new Combination(chosen, values, kind.make().apply(new Parameters(kind.parameters(), own)));
         }
 
-        /** All values but the password. */
-        Map<String, String> shown() {
+        /** All values but the password, as they were used with a target. */
+        Map<String, String> shown(String url) {
             Map<String, String> shown = new LinkedHashMap<>(values.all());
+            shown.put(URL, url);
             shown.remove(PASSWORD);
             return shown;
         }
@@ -143,6 +144,7 @@ public final class LoadMatrix {
         this.combinations = combinations(chosen).stream()
                 .map(each -> Combination.of(kind, each))
                 .toList();
+        combinations.forEach(each -> test(each, each.values().text(URL), Duration.ZERO)); // checks what only it can
     }
 
     /** Of a workload of a kind: its own, and those of all. */
@@ -220,7 +222,7 @@ public final class LoadMatrix {
         }
         double[] ratios = ratios(ours, others, LoadReport::throughputPerS);
         return new Paired(
-                combination.shown(),
+                combination.shown(target),
                 against,
                 median(ratios),
                 ratios[0],
@@ -248,7 +250,7 @@ public final class LoadMatrix {
     private static double[] ratios(List<LoadReport> ours, List<LoadReport> others, ToDoubleFunction<LoadReport> value) {
         double[] ratios = new double[ours.size()];
         for (int i = 0; i < ratios.length; i++) {
-            ratios[i] = value.applyAsDouble(ours.get(i)) / value.applyAsDouble(others.get(i));
+            ratios[i] = value.applyAsDouble(ours.get(i)) / Math.max(1e-9, value.applyAsDouble(others.get(i)));
         }
         Arrays.sort(ratios);
         return ratios;
@@ -260,6 +262,10 @@ public final class LoadMatrix {
     }
 
     private LoadReport run(Combination combination, String url, Duration warmUp) {
+        return test(combination, url, warmUp).run();
+    }
+
+    private LoadTest test(Combination combination, String url, Duration warmUp) {
         Parameters values = combination.values();
         LoadTest test = LoadTest.of(combination.workload())
                 .target(url.strip().split("\\s+"))
@@ -271,11 +277,11 @@ public final class LoadMatrix {
                 .seed(Long.parseLong(values.text("seed")))
                 .warmUp(warmUp)
                 .duration(values.duration("duration"))
-                .parameters(combination.shown())
+                .parameters(combination.shown(url))
                 .progress(progress)
                 .histograms(histograms);
         int rate = values.number("rate");
-        return (rate > 0 ? test.rate(rate) : test).run();
+        return rate > 0 ? test.rate(rate) : test;
     }
 
     /** What distinguishes a combination from the others. */

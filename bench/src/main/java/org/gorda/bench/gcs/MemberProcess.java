@@ -16,6 +16,8 @@ import org.gorda.bench.workload.BenchException;
 /** A {@link GroupMember} as its parent has it: orders in, answers out. Confined to one thread but for its end. */
 final class MemberProcess implements AutoCloseable {
 
+    private static final Duration END_WAIT = Duration.ofSeconds(20);
+
     private static final String HEAP = "1g";
     private static final String ENDED = "ended";
 
@@ -103,5 +105,10 @@ final class MemberProcess implements AutoCloseable {
     @Override
     public void close() {
         process.destroyForcibly();
+        try {
+            process.waitFor(END_WAIT.toMillis(), TimeUnit.MILLISECONDS); // it may still write files
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

@@ -17,6 +17,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.Base64;
+import java.util.concurrent.TimeUnit;
 import java.util.zip.DataFormatException;
 import org.HdrHistogram.Histogram;
 import org.gorda.bench.LoadReport;
@@ -34,6 +35,11 @@ final class EmbeddedProcess implements AutoCloseable {
     private static final Gson JSON = new Gson();
     private static final long LATENCY_NANOS_MAX = Duration.ofMinutes(10).toNanos();
     private static final int DIGITS = 3;
+
+    /** Instead of an answer: the measured time begins, or ends. */
+    private static final String MARK = "mark";
+
+    private static final Duration END_WAIT = Duration.ofSeconds(20);
 
     /** Until all connections are there. */
     private static final Duration CONNECTED = Duration.ofMillis(500);
@@ -54,7 +60,7 @@ final class EmbeddedProcess implements AutoCloseable {
     /**
      * What it has done. Immutable.
      *
-     * @param all committed transactions, those before the measured time too
+     * @param cpuMicros processor time of this process for a committed transaction
      * @param histogram of latencies in nanoseconds, encoded
      * @param error what went wrong, null if nothing did
      */
@@ -62,8 +68,8 @@ final class EmbeddedProcess implements AutoCloseable {
             boolean writes,
             double perS,
             long committed,
-            long all,
             double abortedShare,
+            double cpuMicros,
             @Nullable String histogram,
             TpcB.@Nullable Sums sums,
             @Nullable String error) {
@@ -144,8 +150,17 @@ final class EmbeddedProcess implements AutoCloseable {
 
     /** @throws BenchException if it failed or has ended */
     Answer answer() {
+        return answer(() -> {});
+    }
+
+    /** @param mark called when the measured time begins and when it ends */
+    Answer answer(Runnable mark) {
         try {
             String line = answers.readLine();
+            while (MARK.equals(line)) {
+                mark.run();
+                line = answers.readLine();
+            }
             if (line == null) {
                 throw ended(null);
             }
@@ -179,6 +194,11 @@ final class EmbeddedProcess implements AutoCloseable {
     @Override
     public void close() {
         process.destroyForcibly();
+        try {
+            process.waitFor(END_WAIT.toMillis(), TimeUnit.MILLISECONDS); // it may still write files
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     // -------------------------------------------------------------------------------------------- in the process
@@ -194,7 +214,7 @@ final class EmbeddedProcess implements AutoCloseable {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             Answer answer;
             try {
-                answer = execute(JSON.fromJson(line, Order.class), url, bank);
+                answer = execute(JSON.fromJson(line, Order.class), url, bank, out);
             } catch (SQLException | RuntimeException e) {
                 e.printStackTrace();
                 answer = Answer.failed(e.toString());
@@ -205,11 +225,11 @@ final class EmbeddedProcess implements AutoCloseable {
         System.exit(0); // also if the database has threads of its own
     }
 
-    private static Answer execute(Order order, String url, TpcB bank) throws SQLException {
+    private static Answer execute(Order order, String url, TpcB bank, PrintStream out) throws SQLException {
         return switch (order.task()) {
             case LOAD -> load(url, bank);
             case ASK -> new Answer(writes(url), 0, 0, 0, 0, null, null, null);
-            case RUN -> run(order, url, bank);
+            case RUN -> run(order, url, bank, out);
             case SUM -> sum(url);
         };
     }
@@ -237,7 +257,7 @@ final class EmbeddedProcess implements AutoCloseable {
         }
     }
 
-    private static Answer run(Order order, String url, TpcB bank) {
+    private static Answer run(Order order, String url, TpcB bank, PrintStream out) {
         Histogram latencies = newHistogram();
         LoadTest test = LoadTest.of(bank)
                 .target(url)
@@ -245,6 +265,12 @@ final class EmbeddedProcess implements AutoCloseable {
                 .seed(order.seed())
                 .warmUp(CONNECTED)
                 .duration(Duration.ofMillis(order.millis()))
+                .prepared()
+                .processorClock(() -> {
+                    out.println(MARK);
+                    out.flush();
+                    return Duration.ZERO;
+                })
                 .histograms(latencies::add);
         LoadReport report = test.run();
         ByteBuffer encoded = ByteBuffer.allocate(latencies.getNeededByteBufferCapacity());
@@ -255,8 +281,8 @@ final class EmbeddedProcess implements AutoCloseable {
                 true,
                 report.throughputPerS(),
                 report.committed(),
-                test.acknowledged().count(),
                 report.abortedShare(),
+                report.cpuMicros(),
                 Base64.getEncoder().encodeToString(bytes),
                 null,
                 null);

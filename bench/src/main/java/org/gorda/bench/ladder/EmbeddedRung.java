@@ -131,14 +131,13 @@ final class EmbeddedRung implements Rung {
         throw new BenchException(name + " has had no primary for " + WAIT.toSeconds() + " s");
     }
 
-    private Duration cpu() {
-        return processes.stream().map(EmbeddedProcess::cpu).reduce(Duration.ZERO, Duration::plus);
+    private static Duration cpu(List<EmbeddedProcess> of) {
+        return of.stream().map(EmbeddedProcess::cpu).reduce(Duration.ZERO, Duration::plus);
     }
 
     @Override
     public Turn run(int clients, Duration time, long seed) {
         List<EmbeddedProcess> writers = writers();
-        Duration before = cpu();
         List<EmbeddedProcess> running = new ArrayList<>();
         for (int i = 0; i < writers.size(); i++) {
             int share = (clients + writers.size() - 1 - i) / writers.size();
@@ -147,9 +146,20 @@ final class EmbeddedRung implements Rung {
                 running.add(writers.get(i));
             }
         }
-        List<EmbeddedProcess.Answer> answers =
-                running.stream().map(EmbeddedProcess::answer).toList();
-        Duration used = cpu().minus(before);
+        // Those with clients tell what they used; the others are looked at when the first one's measured time begins
+        // and ends.
+        List<EmbeddedProcess> others =
+                processes.stream().filter(each -> !running.contains(each)).toList();
+        List<Duration> marks = new ArrayList<>();
+        List<EmbeddedProcess.Answer> answers = new ArrayList<>();
+        for (EmbeddedProcess process : running) {
+            boolean first = answers.isEmpty();
+            answers.add(process.answer(() -> {
+                if (first) {
+                    marks.add(cpu(others));
+                }
+            }));
+        }
         Histogram latencies = EmbeddedProcess.newHistogram();
         answers.forEach(answer -> answer.addTo(latencies));
         double committed =
@@ -157,10 +167,13 @@ final class EmbeddedRung implements Rung {
         double attempts = answers.stream()
                 .mapToDouble(answer -> answer.committed() / Math.max(1e-9, 1 - answer.abortedShare()))
                 .sum();
-        long all = answers.stream().mapToLong(EmbeddedProcess.Answer::all).sum();
+        double usedMicros = answers.stream()
+                .mapToDouble(answer -> answer.cpuMicros() * answer.committed())
+                .sum();
+        usedMicros += marks.get(marks.size() - 1).minus(marks.get(0)).toNanos() / 1e3;
         return new Turn(
                 answers.stream().mapToDouble(EmbeddedProcess.Answer::perS).sum(),
-                used.toNanos() / 1e3 / Math.max(1, all),
+                usedMicros / Math.max(1, committed),
                 1 - committed / Math.max(1, attempts),
                 Latencies.of(latencies));
     }
@@ -174,12 +187,19 @@ final class EmbeddedRung implements Rung {
 
     private List<TpcB.Sums> awaitSame() {
         long end = System.nanoTime() + WAIT.toNanos();
-        List<TpcB.Sums> sums = askSums();
-        while (sums.stream().distinct().count() > 1 && System.nanoTime() < end) {
+        while (true) {
+            try {
+                List<TpcB.Sums> sums = askSums();
+                if (sums.stream().distinct().count() == 1 || System.nanoTime() > end) {
+                    return sums;
+                }
+            } catch (BenchException e) { // refused, while it applies what others have done
+                if (System.nanoTime() > end) {
+                    throw e;
+                }
+            }
             LockSupport.parkNanos(POLL_NANOS);
-            sums = askSums();
         }
-        return sums;
     }
 
     @Override

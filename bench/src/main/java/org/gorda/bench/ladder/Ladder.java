@@ -161,8 +161,9 @@ public record Ladder(
         if (pairs < 1 || pairs > 1_000) {
             throw new BenchException("pairs is " + pairs + " but must be 1 to 1000");
         }
-        if (turn.toMillis() < 1) {
-            throw new BenchException("turn is " + turn.toMillis() + " ms but must be at least 1 ms");
+        if (turn.toMillis() < 1 || warmUp.toMillis() < 1) {
+            throw new BenchException("turn is " + turn.toMillis() + " ms and warmup " + warmUp.toMillis()
+                    + " ms but both must be at least 1 ms");
         }
         if (clients.isEmpty() || clients.stream().anyMatch(each -> each < 1 || each > 1_000)) {
             throw new BenchException(

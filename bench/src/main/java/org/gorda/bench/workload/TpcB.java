@@ -6,6 +6,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
@@ -34,7 +35,11 @@ public final class TpcB implements Workload {
                     Parameter.percent("affinity", 0, "Transactions on a branch that is the client's own."),
                     Parameter.percent("hot", 0, "Of the others, those on the first branch whatever else is drawn."),
                     Parameter.percent("reads", 0, "Transactions that only read an account."),
-                    Parameter.word("history", "yes", List.of("yes", "no"), "Whether a row of history is written.")),
+                    Parameter.word(
+                            "history",
+                            "yes",
+                            List.of("yes", "no"),
+                            "Whether a row of history is written; without it the bank is another one.")),
             TpcB::new);
 
     static final int TELLERS = 10;
@@ -57,14 +62,8 @@ public final class TpcB implements Workload {
     private static final String TELLER_FILLER = "t".repeat(80);
     private static final String ACCOUNT_FILLER = "a".repeat(80);
 
-    private static final List<String> SCHEMA = List.of(
-            "CREATE TABLE branches (bid INTEGER NOT NULL PRIMARY KEY, bbalance BIGINT NOT NULL, filler CHAR(84))",
-            "CREATE TABLE tellers (tid INTEGER NOT NULL PRIMARY KEY, bid INTEGER NOT NULL, tbalance BIGINT NOT NULL,"
-                    + " filler CHAR(80))",
-            "CREATE TABLE accounts (aid INTEGER NOT NULL PRIMARY KEY, bid INTEGER NOT NULL, abalance BIGINT NOT NULL,"
-                    + " filler CHAR(80))",
-            "CREATE TABLE history (tid INTEGER NOT NULL, bid INTEGER NOT NULL, aid INTEGER NOT NULL,"
-                    + " delta BIGINT NOT NULL, mtime TIMESTAMP NOT NULL, filler CHAR(22) NOT NULL PRIMARY KEY)");
+    /** Before the names of tables of banks without history, whose balances nothing else accounts for. */
+    private static final String BARE = "bare_";
 
     /**
      * The sums of the balances, and what the history says they should be (clause 2.2.2.1). Immutable.
@@ -90,6 +89,9 @@ public final class TpcB implements Workload {
     private final int hot;
     private final int reads;
     private final boolean history;
+    private final String branchTable;
+    private final String tellerTable;
+    private final String accountTable;
 
     private TpcB(Parameters values) {
         scale = values.number("scale");
@@ -98,6 +100,10 @@ public final class TpcB implements Workload {
         hot = values.number("hot");
         reads = values.number("reads");
         history = values.text("history").equals("yes");
+        String prefix = history ? "" : BARE;
+        branchTable = prefix + "branches";
+        tellerTable = prefix + "tellers";
+        accountTable = prefix + "accounts";
         if (accounts % ROWS_PER_TRANSACTION != 0) {
             throw new BenchException("accounts is " + accounts + " but must be 1000 to 100000, by the thousand");
         }
@@ -122,6 +128,23 @@ public final class TpcB implements Workload {
         return new TpcB(new Parameters(KIND.parameters(), chosen));
     }
 
+    private List<String> schema() {
+        List<String> tables = new ArrayList<>(List.of(
+                "CREATE TABLE " + branchTable
+                        + " (bid INTEGER NOT NULL PRIMARY KEY, bbalance BIGINT NOT NULL, filler CHAR(84))",
+                "CREATE TABLE " + tellerTable
+                        + " (tid INTEGER NOT NULL PRIMARY KEY, bid INTEGER NOT NULL, tbalance BIGINT NOT NULL,"
+                        + " filler CHAR(80))",
+                "CREATE TABLE " + accountTable
+                        + " (aid INTEGER NOT NULL PRIMARY KEY, bid INTEGER NOT NULL, abalance BIGINT NOT NULL,"
+                        + " filler CHAR(80))"));
+        if (history) {
+            tables.add("CREATE TABLE history (tid INTEGER NOT NULL, bid INTEGER NOT NULL, aid INTEGER NOT NULL,"
+                    + " delta BIGINT NOT NULL, mtime TIMESTAMP NOT NULL, filler CHAR(22) NOT NULL PRIMARY KEY)");
+        }
+        return tables;
+    }
+
     @Override
     public Kind kind() {
         return KIND;
@@ -130,11 +153,11 @@ public final class TpcB implements Workload {
     /** @throws BenchException if there are tables of another scale */
     @Override
     public void load(Connection connection, Loading progress) throws SQLException {
-        if (!Queries.exists(connection, "branches")) {
-            Queries.execute(connection, SCHEMA);
+        if (!Queries.exists(connection, branchTable)) {
+            Queries.execute(connection, schema());
         }
         connection.setAutoCommit(false);
-        long there = Queries.count(connection, "branches");
+        long there = Queries.count(connection, branchTable);
         if (there > scale) {
             throw new BenchException(
                     "the database has a bank of " + there + " branches, not " + scale + ": ask for that scale");
@@ -142,7 +165,7 @@ public final class TpcB implements Workload {
         for (int branch = (int) there; branch < scale; branch++) {
             loadBranch(connection, branch, progress);
         }
-        long all = Queries.count(connection, "accounts");
+        long all = Queries.count(connection, accountTable);
         if (all != (long) scale * accounts) {
             throw new BenchException("the database has a bank of " + all + " accounts, not " + (long) scale * accounts
                     + ": ask for " + all / scale + " of each branch");
@@ -152,7 +175,7 @@ public final class TpcB implements Workload {
 
     @Override
     public boolean isLoaded(Connection connection) throws SQLException {
-        long branches = Queries.exists(connection, "branches") ? Queries.count(connection, "branches") : 0;
+        long branches = Queries.exists(connection, branchTable) ? Queries.count(connection, branchTable) : 0;
         connection.rollback();
         return branches == scale;
     }
@@ -160,11 +183,12 @@ public final class TpcB implements Workload {
     /** The branch's own row comes last: a branch that is there is there wholly. */
     private void loadBranch(Connection connection, int branch, Loading progress) throws SQLException {
         try (Statement statement = connection.createStatement()) {
-            statement.executeUpdate("DELETE FROM accounts WHERE bid = " + branch);
-            statement.executeUpdate("DELETE FROM tellers WHERE bid = " + branch);
+            statement.executeUpdate("DELETE FROM " + accountTable + " WHERE bid = " + branch);
+            statement.executeUpdate("DELETE FROM " + tellerTable + " WHERE bid = " + branch);
         }
         String rows = "(?, ?, 0, ?)" + ", (?, ?, 0, ?)".repeat(ROWS_PER_STATEMENT - 1);
-        try (PreparedStatement insert = connection.prepareStatement("INSERT INTO accounts VALUES " + rows)) {
+        try (PreparedStatement insert =
+                connection.prepareStatement("INSERT INTO " + accountTable + " VALUES " + rows)) {
             for (int first = 0; first < accounts; first += ROWS_PER_STATEMENT) {
                 for (int i = 0; i < ROWS_PER_STATEMENT; i++) {
                     insert.setInt(3 * i + 1, branch * accounts + first + i);
@@ -178,7 +202,8 @@ public final class TpcB implements Workload {
                 }
             }
         }
-        try (PreparedStatement insert = connection.prepareStatement("INSERT INTO tellers VALUES (?, ?, 0, ?)")) {
+        try (PreparedStatement insert =
+                connection.prepareStatement("INSERT INTO " + tellerTable + " VALUES (?, ?, 0, ?)")) {
             for (int i = 0; i < TELLERS; i++) {
                 insert.setInt(1, branch * TELLERS + i);
                 insert.setInt(2, branch);
@@ -187,7 +212,8 @@ public final class TpcB implements Workload {
             }
             insert.executeBatch();
         }
-        try (PreparedStatement insert = connection.prepareStatement("INSERT INTO branches VALUES (?, 0, ?)")) {
+        try (PreparedStatement insert =
+                connection.prepareStatement("INSERT INTO " + branchTable + " VALUES (?, 0, ?)")) {
             insert.setInt(1, branch);
             insert.setString(2, BRANCH_FILLER);
             insert.executeUpdate();
@@ -197,8 +223,16 @@ public final class TpcB implements Workload {
 
     @Override
     public Check check(Connection connection) throws SQLException {
-        Sums sums = sums(connection);
-        return new Check(!history || sums.equal(), sums.toText());
+        if (history) {
+            Sums sums = sums(connection);
+            return new Check(sums.equal(), sums.toText());
+        }
+        long branches = Queries.number(connection, "SELECT SUM(bbalance) FROM " + branchTable);
+        long tellers = Queries.number(connection, "SELECT SUM(tbalance) FROM " + tellerTable);
+        long all = Queries.number(connection, "SELECT SUM(abalance) FROM " + accountTable);
+        return new Check(
+                branches == tellers && branches == all,
+                "branches " + branches + ", tellers " + tellers + ", accounts " + all);
     }
 
     @Override
@@ -228,10 +262,10 @@ public final class TpcB implements Workload {
             return;
         }
         int delta = random.nextInt(-DELTA_MAX, DELTA_MAX + 1);
-        update(connection, "UPDATE accounts SET abalance = abalance + ? WHERE aid = ?", delta, account);
+        update(connection, "UPDATE " + accountTable + " SET abalance = abalance + ? WHERE aid = ?", delta, account);
         balance(connection, account);
-        update(connection, "UPDATE tellers SET tbalance = tbalance + ? WHERE tid = ?", delta, teller);
-        update(connection, "UPDATE branches SET bbalance = bbalance + ? WHERE bid = ?", delta, branch);
+        update(connection, "UPDATE " + tellerTable + " SET tbalance = tbalance + ? WHERE tid = ?", delta, teller);
+        update(connection, "UPDATE " + branchTable + " SET bbalance = bbalance + ? WHERE bid = ?", delta, branch);
         if (history) {
             try (PreparedStatement insert =
                     connection.prepareStatement("INSERT INTO history VALUES (?, ?, ?, ?, CURRENT_TIMESTAMP, ?)")) {
@@ -254,8 +288,9 @@ public final class TpcB implements Workload {
         return choices.chance(hot) ? 0 : choices.random().nextInt(scale);
     }
 
-    private static void balance(Connection connection, int account) throws SQLException {
-        try (PreparedStatement select = connection.prepareStatement("SELECT abalance FROM accounts WHERE aid = ?")) {
+    private void balance(Connection connection, int account) throws SQLException {
+        try (PreparedStatement select =
+                connection.prepareStatement("SELECT abalance FROM " + accountTable + " WHERE aid = ?")) {
             select.setInt(1, account);
             try (ResultSet row = select.executeQuery()) {
                 row.next();

@@ -188,6 +188,14 @@ class WorkloadsTest {
     }
 
     @Test
+    void aBankWithoutHistoryIsAnotherOne() {
+        Map<String, String> without = Map.of("accounts", "1000", "history", "no");
+        assertThat(run(small("tpcb"), 1, 100).committed()).isPositive();
+        assertThat(run(workload("tpcb", without), 2, 200).committed()).isPositive();
+        assertThat(run(small("tpcb"), 1, 100).check().text()).contains("history");
+    }
+
+    @Test
     void deadlocksAreThereAndAreToldAsConflicts() {
         LoadReport report = LoadTest.of(
                         workload("deadlock", Map.of("datarows", "8", "operations", "8", "delay-millis", "5")))

@@ -277,7 +277,9 @@ final class ClusterConnection implements InvocationHandler {
      * nothing: the refusal is behind that, and told to the next statement.
      */
     private SQLException behind(SQLException failure) {
-        if (autoCommit || !ROWS_CLOSED.equals(failure.getSQLState())) {
+        if (autoCommit
+                || !ROWS_CLOSED.equals(failure.getSQLState())
+                || !ClientSession.inTransaction(active())) { // its own fault, and asking would begin one
             return failure;
         }
         try (Statement statement = active().createStatement()) {

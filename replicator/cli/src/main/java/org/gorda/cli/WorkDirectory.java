@@ -1,6 +1,7 @@
 package org.gorda.cli;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
@@ -46,13 +47,17 @@ final class WorkDirectory {
         try {
             result = work.apply(used);
         } catch (RuntimeException e) {
-            output.line("what the replicas wrote is in " + used);
+            if (chosen == null && parent != null) {
+                delete(used, output); // it would take memory as long as it is there
+            } else {
+                output.line("what the replicas wrote is in " + used);
+            }
             throw e;
         }
         if (!proved.test(result)) {
             output.line("THE PROOF FAILED; what the replicas wrote is in " + used);
         } else if (chosen == null) {
-            delete(used);
+            delete(used, output);
         }
         return result;
     }
@@ -67,12 +72,15 @@ final class WorkDirectory {
         }
     }
 
-    private static void delete(Path directory) throws IOException {
+    /** The result is not lost if that fails. */
+    private static void delete(Path directory, Output output) {
         try (Stream<Path> files = Files.walk(directory)) {
             List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
             for (Path file : deepestFirst) {
                 Files.delete(file);
             }
+        } catch (IOException | UncheckedIOException e) {
+            output.line(directory + " could not be deleted: " + e);
         }
     }
 }

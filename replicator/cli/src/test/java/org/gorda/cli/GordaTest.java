@@ -425,7 +425,7 @@ final class GordaTest {
                 "bench tpcb --url x --history maybe | 1 | history is maybe but must be yes or no",
                 "bench tpcb --url x --properties nosuch | 1 | nosuch",
                 "bench tpcb --url x --against y --pairs 0 | 1 | pairs is 0",
-                "bench tcpb | 2 | tpcb",
+                "bench tcpb | 2 | Unmatched argument at index 1",
                 "bench ladder --clients 0 | 1 | clients is [0]",
                 "bench ladder --rungs stairs | 1 | rungs has 'stairs' but must be of loopback",
                 "bench ladder --scale 0 | 1 | scale is 0",

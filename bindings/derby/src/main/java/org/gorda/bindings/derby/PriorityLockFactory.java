@@ -308,7 +308,10 @@ public final class PriorityLockFactory implements LockFactory {
      */
     private boolean lockedInTime(Attempt attempt, int timeout) throws StandardException {
         int wait = timeout == C_LockFactory.TIMED_WAIT ? derby.getWaitTimeout() : timeout;
-        int once = Math.max(WAIT_MILLIS_MIN, 2 * deadlockMillis);
+        if (deadlockMillis < 0 || deadlockMillis > DEADLOCK_MILLIS) {
+            return attempt.lock(timeout); // nobody is to look, or so late that there is no second time
+        }
+        int once = Math.max(WAIT_MILLIS_MIN, deadlockMillis + deadlockMillis / 2);
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(wait);
         long left = wait;
         while (wait < 0 || left > once) {

@@ -46,7 +46,7 @@ import org.slf4j.LoggerFactory;
  * A member on a JGroups channel. It works while it sees a majority of the members configured. One that was cut off from that majority has
  * missed messages that nobody keeps: it stops when it meets the others again. Thread-safe.
  *
- * <p>Threads: who multicasts sends, if the channel will certainly not block; else {@code send} does, so that the channel's back-pressure
+ * <p>Threads: who multicasts sends, if the channel is not expected to block; else {@code send} does, so that the channel's back-pressure
  * holds up nobody else. It connects, too. JGroups' own threads bring what arrives; {@code delivery} calls the
  * listener. What is on its way from here, and what waits for the listener, is bounded in bytes.
  */
@@ -220,11 +220,15 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
     }
 
     /**
-     * Whether a message can be sent on the caller's thread: none waits to be sent before it, and the channel will not block. It blocks when it
+     * Whether a message can be sent on the caller's thread: none waits to be sent before it, and the channel will hardly block. It blocks when it
      * is not connected, when too much is on its way unanswered, and while another member takes over to order messages.
      */
     private boolean isUnhindered() {
-        if (!connected || queued.get() > 0 || fragmentsOnTheirWay.get() >= UNHINDERED) {
+        // The delivery must not wait for the channel in any case: JGroups' threads wait for its room.
+        if (Thread.currentThread() == deliverer
+                || !connected
+                || queued.get() > 0
+                || fragmentsOnTheirWay.get() >= UNHINDERED) {
             return false;
         }
         if (order == Service.Order.TOTAL) {
