@@ -767,8 +767,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             super.internalRollback();
         } finally {
             rollingBack = false;
-            rolledBack();
         }
+        rolledBack();
     }
 
     @Override
@@ -783,8 +783,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             super.userRollback();
         } finally {
             rollingBack = false;
-            rolledBack();
         }
+        rolledBack();
     }
 
     private static boolean isAbort() {
