@@ -134,6 +134,7 @@ public record LoadComparison(List<Row> rows, List<String> unmatched) {
             Map<String, String> key = new LinkedHashMap<>(run.parameters());
             key.put("workload", run.workload());
             WHERE.forEach(key::remove);
+            key.values().removeIf(String::isBlank); // an older result lacks it
             if (runs.put(key, run) != null) {
                 throw new BenchException(file + " has several runs with the same parameters: " + key);
             }

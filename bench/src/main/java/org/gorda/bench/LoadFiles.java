@@ -123,7 +123,7 @@ public final class LoadFiles implements AutoCloseable {
 
     private static void seconds(Path file, List<LoadReport> runs) throws IOException {
         try (CSVPrinter csv = CSVFormat.RFC4180.print(file, StandardCharsets.UTF_8)) {
-            csv.printRecord("run", "second", "committed", "aborted", "unknown", "p50_ms", "p99_ms");
+            csv.printRecord("run", "second", "committed", "aborted", "unknown", "no_connection", "p50_ms", "p99_ms");
             for (int run = 0; run < runs.size(); run++) {
                 List<Timeline.Second> timeline = runs.get(run).timeline();
                 for (int second = 0; second < timeline.size(); second++) {
@@ -134,6 +134,7 @@ public final class LoadFiles implements AutoCloseable {
                             each.committed(),
                             each.failed(),
                             each.unknown(),
+                            each.noConnection(),
                             each.p50Ms(),
                             each.p99Ms());
                 }

@@ -9,7 +9,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
+import java.util.function.DoubleConsumer;
 import java.util.function.ToDoubleFunction;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.HdrHistogram.Histogram;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.Parameter;
@@ -23,8 +26,15 @@ import org.gorda.bench.workload.Workload;
 public final class LoadMatrix {
 
     private static final String SEVERAL = "\\|";
+    private static final int COMBINATIONS_MAX = 1_000;
     private static final String URL = "url";
     private static final String PASSWORD = "password";
+    private static final Pattern PASSWORD_IN_URL = Pattern.compile("(?i)(password)=[^;&\\s]*");
+    private static final String GROUPS = "groups";
+    private static final Pattern GROUP = Pattern.compile("\\s*([\\w-]+)\\s*:(.*)");
+
+    /** What a group of clients can have otherwise than the others, besides the workload's own. */
+    private static final List<String> OF_GROUP = List.of("clients", "ramp-step", "ramp-every", "think", "rate");
 
     /** Of turns that follow others: until all connections are there and have prepared their statements. */
     private static final Duration CONNECTED = Duration.ofSeconds(1);
@@ -38,7 +48,7 @@ public final class LoadMatrix {
                     "The database, or several with spaces between them: each client uses one, in turns."),
             Parameter.text("user", "", "name", "Who uses it."),
             Parameter.text(PASSWORD, "", "word", "With which password."),
-            Parameter.number("clients", 8, 1, 9_999, "How many at once."),
+            Parameter.number("clients", 8, 1, 9_999, "How many at once; with groups, in each."),
             Parameter.duration("duration", "30s", "How long to measure: 500ms, 30s, 5m, 1h."),
             Parameter.duration("warmup", "5s", "How long to run before."),
             Parameter.number(
@@ -48,13 +58,19 @@ public final class LoadMatrix {
                     9_999,
                     "How many clients begin at first, and each time that --ramp-every has passed."),
             Parameter.duration("ramp-every", "0s", "When more clients begin; the warm-up begins when all have."),
+            Parameter.text(
+                    GROUPS,
+                    "",
+                    "name: option=value ...; ...",
+                    "Clients of several kinds at once, each with " + String.join(", ", OF_GROUP)
+                            + " or the workload's options of its own; what is not among them is as for all."),
             Parameter.duration("think", "0s", "How long a client waits after each transaction."),
             Parameter.number(
                     "rate",
                     0,
                     0,
                     10_000_000,
-                    "How many transactions are to begin each second (open loop); 0 for each after the one before."),
+                    "How many transactions are to begin each second (open loop), with groups in each; 0 for each after the one before."),
             Parameter.number(
                     "retries", 0, 0, 1_000_000, "How often a transaction that was refused with 40001 is run again."),
             Parameter.number("seed", 1, 0, Long.MAX_VALUE, "Of the clients' random choices."));
@@ -103,43 +119,107 @@ public final class LoadMatrix {
         }
     }
 
+    /** Clients of one kind. Immutable. */
+    private record Clients(String name, Parameters values, Workload workload) {
+
+        static Clients of(Workload.Kind kind, String name, Map<String, String> chosen) {
+            Parameters values = new Parameters(parameters(kind), chosen);
+            Map<String, String> own = new LinkedHashMap<>();
+            kind.parameters().forEach(each -> own.put(each.name(), values.text(each.name())));
+            return new Clients(name, values, kind.make().apply(new Parameters(kind.parameters(), own)));
+        }
+
+        /** Those that a text lists, or one group of all. */
+        static List<Clients> all(Workload.Kind kind, Map<String, String> chosen, String listed) {
+            if (listed.isBlank()) {
+                return List.of(of(kind, "all", chosen));
+            }
+            Map<String, Clients> groups = new LinkedHashMap<>();
+            for (String each : listed.split(";", -1)) {
+                Matcher group = GROUP.matcher(each);
+                if (!group.matches()) {
+                    throw new BenchException(
+                            "groups has '" + each.strip() + "' but must be name: option=value ...; name: ...");
+                }
+                Map<String, String> values = new LinkedHashMap<>(chosen);
+                values.putAll(own(kind, group.group(1), group.group(2)));
+                if (groups.put(group.group(1), of(kind, group.group(1), values)) != null) {
+                    throw new BenchException("groups has '" + group.group(1) + "' twice");
+                }
+            }
+            return List.copyOf(groups.values());
+        }
+
+        private static Map<String, String> own(Workload.Kind kind, String group, String options) {
+            List<String> known = new ArrayList<>(OF_GROUP);
+            kind.parameters().forEach(each -> known.add(each.name()));
+            Map<String, String> values = new LinkedHashMap<>();
+            for (String option : options.strip().split("\\s+", -1)) {
+                String[] parts = option.split("=", 2);
+                if (parts.length < 2 || !known.contains(parts[0])) {
+                    throw new BenchException("group " + group + " has '" + option
+                            + "' but can have only option=value, with " + String.join(", ", known));
+                }
+                values.put(parts[0], parts[1]);
+            }
+            return values;
+        }
+    }
+
     /** One of each value. Immutable. */
-    private record Combination(Map<String, String> chosen, Parameters values, Workload workload) {
+    private record Combination(Map<String, String> chosen, Parameters values, List<Clients> groups) {
 
         static Combination of(Workload.Kind kind, Map<String, String> chosen) {
             Parameters values = new Parameters(parameters(kind), chosen);
             if (values.text(URL).isBlank()) {
                 throw new BenchException("url is not set: say which database");
             }
-            Map<String, String> own = new LinkedHashMap<>();
-            kind.parameters().forEach(each -> own.put(each.name(), values.text(each.name())));
-            return new Combination(chosen, values, kind.make().apply(new Parameters(kind.parameters(), own)));
+            return new Combination(chosen, values, Clients.all(kind, chosen, values.text(GROUPS)));
         }
 
-        /** All values but the password, as they were used with a target. */
+        Duration warmUp() {
+            return values.duration("warmup");
+        }
+
+        /** All values but passwords, as they were used with a target. */
         Map<String, String> shown(String url) {
             Map<String, String> shown = new LinkedHashMap<>(values.all());
             shown.put(URL, url);
             shown.remove(PASSWORD);
+            shown.replaceAll((name, value) -> masked(value));
             return shown;
         }
+    }
+
+    /** A value, in which URLs may be, as others may read it. */
+    private static String masked(String value) {
+        return PASSWORD_IN_URL.matcher(value).replaceAll("$1=***");
     }
 
     private final Workload.Kind kind;
     private final List<Combination> combinations;
     private final Consumer<String> progress;
+    private final DoubleConsumer share;
     private final Consumer<Histogram> histograms;
+    private Duration planned = Duration.ZERO;
+    private Duration passed = Duration.ZERO;
 
     /**
      * Checks all values before anything is run.
      *
      * @param chosen by name of the parameter; several values with {@code |} between them
+     * @param share gets once a second which share of the time that all runs take has passed, 0 to 1
      * @throws BenchException if a value cannot be
      */
     public LoadMatrix(
-            Workload.Kind kind, Map<String, String> chosen, Consumer<String> progress, Consumer<Histogram> histograms) {
+            Workload.Kind kind,
+            Map<String, String> chosen,
+            Consumer<String> progress,
+            DoubleConsumer share,
+            Consumer<Histogram> histograms) {
         this.kind = kind;
         this.progress = progress;
+        this.share = share;
         this.histograms = histograms;
         this.combinations = combinations(chosen).stream()
                 .map(each -> Combination.of(kind, each))
@@ -158,6 +238,10 @@ public final class LoadMatrix {
         List<Map<String, String>> all = new ArrayList<>(List.of(Map.of()));
         chosen.forEach((name, value) -> {
             List<String> values = name.equals(PASSWORD) ? List.of(value) : List.of(value.split(SEVERAL, -1));
+            if ((long) all.size() * values.size() > COMBINATIONS_MAX) {
+                throw new BenchException("the values that were chosen have more than " + COMBINATIONS_MAX
+                        + " combinations: choose fewer");
+            }
             List<Map<String, String>> more = new ArrayList<>();
             for (Map<String, String> begun : all) {
                 for (String one : values) {
@@ -174,13 +258,11 @@ public final class LoadMatrix {
 
     /** Runs all, one after the other. */
     public Result run() {
+        combinations.forEach(each -> plan(each, each.warmUp(), 1));
         List<LoadReport> runs = new ArrayList<>();
         for (Combination combination : combinations) {
             tellDifference(combination);
-            LoadReport report = run(
-                    combination,
-                    combination.values().text(URL),
-                    combination.values().duration("warmup"));
+            LoadReport report = run(combination, combination.values().text(URL), combination.warmUp());
             progress.accept(report.toText());
             runs.add(report);
         }
@@ -191,6 +273,10 @@ public final class LoadMatrix {
     public Result run(String against, int pairs) {
         if (pairs < 1 || pairs > 1_000) {
             throw new BenchException("pairs is " + pairs + " but must be 1 to 1000");
+        }
+        for (Combination combination : combinations) {
+            plan(combination, combination.warmUp(), 2);
+            plan(combination, CONNECTED, 2 * (pairs - 1));
         }
         List<LoadReport> all = new ArrayList<>();
         List<Paired> done = new ArrayList<>();
@@ -210,7 +296,7 @@ public final class LoadMatrix {
         List<LoadReport> ours = new ArrayList<>();
         List<LoadReport> others = new ArrayList<>();
         for (int pair = 0; pair < pairs; pair++) {
-            Duration warmUp = pair == 0 ? combination.values().duration("warmup") : CONNECTED;
+            Duration warmUp = pair == 0 ? combination.warmUp() : CONNECTED;
             boolean first = pair % 2 == 0;
             if (first) {
                 ours.add(turn(combination, target, warmUp));
@@ -223,7 +309,7 @@ public final class LoadMatrix {
         double[] ratios = ratios(ours, others, LoadReport::throughputPerS);
         return new Paired(
                 combination.shown(target),
-                against,
+                masked(against),
                 median(ratios),
                 ratios[0],
                 ratios[ratios.length - 1],
@@ -242,7 +328,7 @@ public final class LoadMatrix {
                 report.latency().p99(),
                 100 * report.abortedShare(),
                 report.cpuMicros(),
-                url));
+                masked(url)));
         return report;
     }
 
@@ -262,17 +348,33 @@ public final class LoadMatrix {
     }
 
     private LoadReport run(Combination combination, String url, Duration warmUp) {
-        return test(combination, url, warmUp).run();
+        LoadTest test = test(combination, url, warmUp);
+        Duration after = passed.plus(test.length());
+        LoadReport report = test.everySecond(() -> {
+                    Duration now = passed.plusSeconds(1);
+                    pass(now.compareTo(after) < 0 ? now : after);
+                })
+                .run();
+        pass(after);
+        return report;
+    }
+
+    private void plan(Combination combination, Duration warmUp, int times) {
+        planned = planned.plus(test(combination, combination.values().text(URL), warmUp)
+                .length()
+                .multipliedBy(times));
+    }
+
+    private void pass(Duration now) {
+        passed = now;
+        share.accept(now.toMillis() / (double) planned.toMillis());
     }
 
     private LoadTest test(Combination combination, String url, Duration warmUp) {
         Parameters values = combination.values();
-        LoadTest test = LoadTest.of(combination.workload())
+        LoadTest test = LoadTest.empty()
                 .target(url.strip().split("\\s+"))
                 .as(values.text("user"), values.text(PASSWORD))
-                .clients(values.number("clients"))
-                .ramp(values.number("ramp-step"), values.duration("ramp-every"))
-                .think(values.duration("think"))
                 .retries(values.number("retries"))
                 .seed(Long.parseLong(values.text("seed")))
                 .warmUp(warmUp)
@@ -280,8 +382,17 @@ public final class LoadMatrix {
                 .parameters(combination.shown(url))
                 .progress(progress)
                 .histograms(histograms);
-        int rate = values.number("rate");
-        return rate > 0 ? test.rate(rate) : test;
+        for (Clients group : combination.groups()) {
+            Parameters own = group.values();
+            test.group(group.name(), group.workload())
+                    .clients(own.number("clients"))
+                    .ramp(own.number("ramp-step"), own.duration("ramp-every"))
+                    .think(own.duration("think"));
+            if (own.number("rate") > 0) {
+                test.rate(own.number("rate"));
+            }
+        }
+        return test;
     }
 
     /** What distinguishes a combination from the others. */
@@ -291,7 +402,7 @@ public final class LoadMatrix {
         combination.chosen().forEach((name, value) -> {
             if (combinations.stream()
                     .anyMatch(other -> !Objects.equals(other.chosen().get(name), first.get(name)))) {
-                parts.add(name + "=" + value);
+                parts.add(name + "=" + masked(value));
             }
         });
         if (!parts.isEmpty()) {

@@ -21,8 +21,11 @@ import org.jspecify.annotations.Nullable;
  * @param service as {@code latency}, but from when a client was free for them; null without a rate, when that is the same
  * @param cpuMicros processor time for a committed transaction of this process, which has the clients, and an embedded database if it is one
  * @param replicasCpuMicros the same of the processes that have the database; null if they are not known here
+ * @param cost what a transaction that changed something has cost, in all replicas together; null if there are none that can be asked, or none did
  * @param answersInTime whether nine of ten transactions had their answer within the workload's limit; null if it has none
+ * @param groups of clients, each by itself; empty if all clients are one
  * @param timeline seconds of what was measured
+ * @param events what happened to the replicas meanwhile, as far as the URL names them
  */
 public record LoadReport(
         String workload,
@@ -41,9 +44,28 @@ public record LoadReport(
         @Nullable Latencies service,
         double cpuMicros,
         @Nullable Double replicasCpuMicros,
+        @Nullable CommitCost cost,
         @Nullable Boolean answersInTime,
         Workload.Check check,
-        List<Timeline.Second> timeline) {
+        List<Group> groups,
+        List<Timeline.Second> timeline,
+        List<Event> events) {
+
+    /**
+     * What clients of one kind did. Immutable.
+     *
+     * @param aborted for any cause; what was run again successfully is not among them
+     * @param latency as that of all
+     */
+    public record Group(
+            String name, int clients, long committed, double throughputPerS, long aborted, Latencies latency) {}
+
+    /**
+     * A replica is something else than before. Immutable.
+     *
+     * @param second since measuring began; noticed up to half a second late
+     */
+    public record Event(double second, String text) {}
 
     /** How many did not happen, for any cause. */
     public long abortedInAll() {
@@ -91,6 +113,20 @@ public record LoadReport(
         if (service != null) {
             latencies(text, "service", service);
         }
+        for (Group group : groups) {
+            line(
+                    text,
+                    "group",
+                    "%s: %,d by %d clients, %,.1f/s, mean %.3f  p50 %.3f  p99 %.3f ms, aborted %,d",
+                    group.name(),
+                    group.committed(),
+                    group.clients(),
+                    group.throughputPerS(),
+                    group.latency().mean(),
+                    group.latency().p50(),
+                    group.latency().p99(),
+                    group.aborted());
+        }
         line(
                 text,
                 "processor",
@@ -99,6 +135,12 @@ public record LoadReport(
                 replicasCpuMicros == null
                         ? ""
                         : String.format(Locale.ROOT, ", %,.0f us by the replicas", replicasCpuMicros));
+        for (Event event : events) {
+            line(text, "event", "%6.1f s  %s", event.second(), event.text());
+        }
+        if (cost != null) {
+            text.append(cost.toText()).append(System.lineSeparator());
+        }
         if (answersInTime != null) {
             line(text, "90 %", "%s", answersInTime ? "answered in time" : "NOT ANSWERED IN TIME");
         }

@@ -22,6 +22,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.Recorder;
 import org.gorda.bench.workload.BenchException;
@@ -32,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * Clients that run transactions of a workload, each on a connection that it takes from a HikariCP pool for each transaction, as
  * applications do. Closed loop: a client waits for the answer before its next transaction. Open loop, with a {@link #rate}:
  * transactions are to begin at constant intervals, whatever became of those before, and their latency counts from then, also if all
- * clients are busy. Confined to one thread.
+ * clients are busy. Clients can be of several groups, each with a workload of its own. Confined to one thread.
  */
 public final class LoadTest {
 
@@ -63,16 +64,16 @@ public final class LoadTest {
     /** A client may be in a call that the database's driver does not end. */
     private static final Duration END_WAIT = Duration.ofMinutes(5);
 
-    private final Workload workload;
+    /** One of all clients, who may be the third of the second group. Immutable. */
+    private record Client(int number, ClientGroup group, int ofGroup) {}
+
+    private static final int CLIENTS_MAX = 9_999;
+
+    private final List<ClientGroup> groups = new ArrayList<>();
     private List<String> urls = List.of();
     private String user = "";
     private String password = "";
     private long seed = 1;
-    private int clients = 8;
-    private int rampStep = Integer.MAX_VALUE;
-    private Duration rampEvery = Duration.ZERO;
-    private Duration think = Duration.ZERO;
-    private @Nullable Double rate;
     private int retries;
     private boolean prepared;
     private Map<String, String> parameters = Map.of();
@@ -87,7 +88,6 @@ public final class LoadTest {
             new Acknowledged(ThreadLocalRandom.current().nextInt());
     private final Timeline timeline = new Timeline();
     private final Recorder service = new Recorder(Timeline.LATENCY_NANOS_MAX, Timeline.DIGITS);
-    private final AtomicLong arrivals = new AtomicLong();
     private final LongAdder retried = new LongAdder();
     private final LongAdder unknown = new LongAdder();
     private final Map<String, LongAdder> aborted = new ConcurrentHashMap<>();
@@ -97,12 +97,26 @@ public final class LoadTest {
     private volatile boolean finishing;
     private volatile @Nullable Throwable broken;
 
-    private LoadTest(Workload workload) {
-        this.workload = workload;
+    private LoadTest() {}
+
+    /** With one group of clients. */
+    public static LoadTest of(Workload workload) {
+        return new LoadTest().group("all", workload);
     }
 
-    public static LoadTest of(Workload workload) {
-        return new LoadTest(workload);
+    /** With no clients yet. */
+    static LoadTest empty() {
+        return new LoadTest();
+    }
+
+    /** One more group of clients, at the same time; what is said of clients from here on is said of these. */
+    LoadTest group(String name, Workload workload) {
+        groups.add(new ClientGroup(name, workload));
+        return this;
+    }
+
+    private ClientGroup last() {
+        return groups.get(groups.size() - 1);
     }
 
     /** The database's JDBC URL, or several: each client uses one of them, in turns. */
@@ -126,10 +140,12 @@ public final class LoadTest {
 
     /** How many clients at once, 1 to 9,999. */
     public LoadTest clients(int count) {
-        if (count < 1 || count > 9_999) {
-            throw new BenchException("clients is " + count + " but must be 1 to 9999");
+        last().clients(count);
+        int all = groups.stream().mapToInt(ClientGroup::clients).sum();
+        if (count < 1 || all > CLIENTS_MAX) {
+            throw new BenchException("clients is " + count + (all == count ? "" : ", " + all + " of all groups,")
+                    + " but must be 1 to " + CLIENTS_MAX);
         }
-        clients = count;
         return this;
     }
 
@@ -138,14 +154,13 @@ public final class LoadTest {
         if (step < 1) {
             throw new BenchException("ramp-step is " + step + " but must be at least 1");
         }
-        rampStep = step;
-        rampEvery = every;
+        last().ramp(step, every);
         return this;
     }
 
     /** How long a client waits after each transaction. */
     public LoadTest think(Duration time) {
-        think = time;
+        last().think(time);
         return this;
     }
 
@@ -154,7 +169,7 @@ public final class LoadTest {
         if (!(perSecond > 0 && perSecond <= 10_000_000)) {
             throw new BenchException("rate is " + perSecond + " but must be above 0 and at most 10000000");
         }
-        rate = perSecond;
+        last().rate(perSecond);
         return this;
     }
 
@@ -203,6 +218,26 @@ public final class LoadTest {
         return this;
     }
 
+    /** How long the load runs in all. */
+    Duration length() {
+        return ramp().plus(warmUp).plus(duration);
+    }
+
+    private Duration ramp() {
+        return Duration.ofNanos(
+                groups.stream().mapToLong(ClientGroup::rampNanos).max().orElse(0));
+    }
+
+    private List<Client> clients() {
+        List<Client> all = new ArrayList<>();
+        for (ClientGroup group : groups) {
+            for (int client = 0; client < group.clients(); client++) {
+                all.add(new Client(all.size(), group, client));
+            }
+        }
+        return all;
+    }
+
     /** Gets the latencies of each second that is measured, which are reused after that. */
     public LoadTest histograms(Consumer<Histogram> consumer) {
         everyHistogram = consumer;
@@ -239,16 +274,19 @@ public final class LoadTest {
      * @throws BenchException if the database cannot be reached or a client breaks down
      */
     public LoadReport run() {
+        List<Client> clients = clients();
         List<HikariDataSource> pools = new ArrayList<>();
         try {
             for (String url : urls) {
-                pools.add(pool(url));
+                pools.add(pool(url, (clients.size() + urls.size() - 1) / urls.size()));
             }
             if (!prepared) {
-                load(pools.get(0));
-                awaitLoaded(pools);
+                for (ClientGroup group : groups) {
+                    load(pools.get(0), group.workload());
+                }
+                awaitLoaded(pools, clients);
             }
-            return run(pools);
+            return run(pools, clients);
         } catch (SQLException e) {
             throw new BenchException("SQLSTATE " + e.getSQLState() + ": " + e.getMessage(), e);
         } finally {
@@ -256,21 +294,21 @@ public final class LoadTest {
         }
     }
 
-    private HikariDataSource pool(String url) {
+    private HikariDataSource pool(String url, int connections) {
         HikariConfig config = new HikariConfig();
         config.setJdbcUrl(url);
         if (!user.isEmpty()) {
             config.setUsername(user);
             config.setPassword(password);
         }
-        config.setMaximumPoolSize((clients + urls.size() - 1) / urls.size());
+        config.setMaximumPoolSize(connections);
         config.setAutoCommit(false);
         config.setConnectionTimeout(CONNECTION_WAIT.toMillis());
         config.setPoolName("load");
         return new HikariDataSource(config);
     }
 
-    private void load(HikariDataSource pool) throws SQLException {
+    private void load(HikariDataSource pool, Workload workload) throws SQLException {
         long[] told = {System.nanoTime()};
         try (Connection connection = pool.getConnection()) {
             workload.load(connection, (rows, ofAll) -> {
@@ -283,14 +321,14 @@ public final class LoadTest {
     }
 
     /** Clients' connections go to several replicas, and one may show a little later what was loaded on another one. */
-    private void awaitLoaded(List<HikariDataSource> pools) throws SQLException {
+    private void awaitLoaded(List<HikariDataSource> pools, List<Client> clients) throws SQLException {
         long begin = System.nanoTime();
         List<Connection> all = new ArrayList<>();
         try {
-            for (int client = 0; client < clients; client++) {
-                Connection connection = pools.get(client % pools.size()).getConnection();
+            for (Client client : clients) {
+                Connection connection = pool(pools, client).getConnection();
                 all.add(connection);
-                while (!workload.isLoaded(connection)) {
+                while (!client.group().workload().isLoaded(connection)) {
                     if (System.nanoTime() - begin > CONNECTION_WAIT.toNanos()) {
                         throw new BenchException("after " + CONNECTION_WAIT.toSeconds() + " s " + connection
                                 + " still does not show all that was loaded");
@@ -307,29 +345,36 @@ public final class LoadTest {
         }
     }
 
-    private LoadReport run(List<HikariDataSource> pools) throws SQLException {
+    private static HikariDataSource pool(List<HikariDataSource> pools, Client client) {
+        return pools.get(client.number() % pools.size());
+    }
+
+    private LoadReport run(List<HikariDataSource> pools, List<Client> clients) throws SQLException {
         long begin = System.nanoTime();
         lastSuccessNanos.set(begin);
         List<Thread> threads = new ArrayList<>();
-        try {
-            for (int client = 0; client < clients; client++) {
-                int number = client;
-                Thread thread =
-                        new Thread(() -> work(pools.get(number % pools.size()), number, begin), "client-" + number);
+        try (GroupWatch replicas = new GroupWatch(urls)) {
+            for (Client client : clients) {
+                Thread thread = new Thread(() -> work(pool(pools, client), client, begin), "client-" + client.number());
                 thread.setDaemon(true);
                 thread.start();
                 threads.add(thread);
             }
-            return measure(pools, begin, threads);
+            watch(begin, begin + ramp().plus(warmUp).toNanos(), null);
+            try (ProbedReplicas probed = ProbedReplicas.behind(urls)) {
+                return measure(pools, threads, replicas, probed);
+            }
         } finally {
             stop(threads);
         }
     }
 
-    private LoadReport measure(List<HikariDataSource> pools, long begin, List<Thread> threads) throws SQLException {
+    private LoadReport measure(
+            List<HikariDataSource> pools, List<Thread> threads, GroupWatch replicas, ProbedReplicas probed)
+            throws SQLException {
         Histogram all = new Histogram(Timeline.LATENCY_NANOS_MAX, Timeline.DIGITS);
-        watch(begin, begin + rampNanos(clients - 1) + warmUp.toNanos(), null);
         timeline.endSecond(); // what has come since the last one of the warm-up is not measured
+        groups.forEach(ClientGroup::reset);
         int secondsBefore = timeline.seconds().size();
         Map<String, Long> before = abortedNow();
         long unknownBefore = unknown.sum();
@@ -340,7 +385,9 @@ public final class LoadTest {
         long cpuBefore = cpuNanos();
         long measured = System.nanoTime();
         watch(measured, measured + duration.toNanos(), all);
-        double seconds = (System.nanoTime() - measured) / 1e9;
+        long end = System.nanoTime();
+        Histogram served = service.getIntervalHistogram();
+        double seconds = (end - measured) / 1e9;
         long cpuNanos = cpuNanos() - cpuBefore;
         Duration used = clock == null ? Duration.ZERO : clock.get().minus(usedBefore);
         Map<String, Long> causes = abortedNow();
@@ -348,6 +395,10 @@ public final class LoadTest {
         causes.values().removeIf(value -> value == 0);
         long unknownNow = unknown.sum() - unknownBefore;
         long retriedNow = retried.sum() - retriedBefore;
+        List<LoadReport.Group> each = groups.size() == 1
+                ? List.of()
+                : groups.stream().map(group -> group.report(seconds)).toList();
+        CommitCost cost = probed.cost();
         List<Timeline.Second> line = List.copyOf(
                 timeline.seconds().subList(secondsBefore, timeline.seconds().size()));
         stop(threads);
@@ -355,11 +406,13 @@ public final class LoadTest {
         double perS = committed / seconds;
         double margin = margin(line);
         Latencies latency = Latencies.of(all);
-        Duration limit = workload.responseLimit();
+        Workload first = groups.get(0).workload();
+        Duration limit = first.responseLimit();
+        Double rate = rate();
         return new LoadReport(
-                workload.kind().name(),
+                first.kind().name(),
                 parameters,
-                clients,
+                groups.stream().mapToInt(ClientGroup::clients).sum(),
                 Math.round(seconds * 1e3) / 1e3,
                 rate,
                 committed,
@@ -370,15 +423,31 @@ public final class LoadTest {
                 retriedNow,
                 unknownNow,
                 latency,
-                rate == null ? null : Latencies.of(service.getIntervalHistogram()),
+                rate == null ? null : Latencies.of(served),
                 rounded(cpuNanos / 1e3 / Math.max(1, committed)),
                 clock == null ? null : rounded(used.toNanos() / 1e3 / Math.max(1, committed)),
-                limit == null ? null : latency.p90() <= limit.toNanos() / 1e6,
+                cost,
+                limit == null ? null : committed > 0 && latency.p90() <= limit.toNanos() / 1e6,
                 prepared ? new Workload.Check(true, "") : check(pools.get(0)),
-                line);
+                each,
+                line,
+                replicas.events(measured, end));
     }
 
-    private static double rounded(double value) {
+    /** Of all groups; null if one has none. */
+    private @Nullable Double rate() {
+        double sum = 0;
+        for (ClientGroup group : groups) {
+            Double rate = group.rate();
+            if (rate == null) {
+                return null;
+            }
+            sum += rate;
+        }
+        return sum;
+    }
+
+    static double rounded(double value) {
         return Math.round(value * 10) / 10.0;
     }
 
@@ -412,9 +481,14 @@ public final class LoadTest {
         while (true) {
             try (Connection connection = pool.getConnection()) {
                 connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
-                Workload.Check check = workload.check(connection);
+                List<Workload.Check> checks = new ArrayList<>();
+                for (ClientGroup group : groups) {
+                    checks.add(group.workload().check(connection));
+                }
                 connection.rollback();
-                return check;
+                return new Workload.Check(
+                        checks.stream().allMatch(Workload.Check::consistent),
+                        checks.stream().map(Workload.Check::text).distinct().collect(Collectors.joining("; ")));
             } catch (SQLException e) {
                 if (cause(String.valueOf(e.getSQLState())).endsWith(" error")
                         || System.nanoTime() - begin > CONNECTION_WAIT.toNanos()) {
@@ -466,6 +540,7 @@ public final class LoadTest {
                 LockSupport.parkNanos(Math.min(STOP_POLL_NANOS, next - System.nanoTime()));
             }
             Timeline.Second second = timeline.endSecond();
+            groups.forEach(ClientGroup::endSecond);
             if (all != null) {
                 all.add(timeline.latencies());
                 everyHistogram.accept(timeline.latencies());
@@ -483,36 +558,23 @@ public final class LoadTest {
         }
     }
 
-    /** How long after the first one a client begins. */
-    private long rampNanos(int client) {
-        return client / rampStep * rampEvery.toNanos();
-    }
-
-    private void work(HikariDataSource pool, int client, long beginNanos) {
+    private void work(HikariDataSource pool, Client client, long beginNanos) {
         try {
-            SplittableRandom random = new SplittableRandom(seed * 31 + client);
-            pause(beginNanos + rampNanos(client));
+            ClientGroup group = client.group();
+            SplittableRandom random = new SplittableRandom(seed * 31 + client.number());
+            pause(beginNanos + group.rampNanos(client.ofGroup()));
             for (int number = 1; !stopping && number <= Acknowledged.NUMBER_MAX; number++) {
-                transaction(pool, client, number, random.nextLong(), scheduled(beginNanos));
-                if (!think.isZero()) {
-                    pause(System.nanoTime() + think.toNanos());
+                long scheduled = group.nextNanos(beginNanos);
+                pause(scheduled);
+                transaction(pool, client, number, random.nextLong(), scheduled);
+                if (!group.think().isZero()) {
+                    pause(System.nanoTime() + group.think().toNanos());
                 }
             }
         } catch (RuntimeException | Error e) {
             broken = e;
             stopping = true;
         }
-    }
-
-    /** When the next transaction is to begin, which it waits for. */
-    private long scheduled(long beginNanos) {
-        Double perS = rate;
-        if (perS == null) {
-            return System.nanoTime();
-        }
-        long at = beginNanos + (long) (arrivals.getAndIncrement() * 1e9 / perS);
-        pause(at);
-        return at;
     }
 
     private void pause(long untilNanos) {
@@ -525,7 +587,7 @@ public final class LoadTest {
         }
     }
 
-    private void transaction(HikariDataSource pool, int client, int number, long drawn, long scheduledNanos) {
+    private void transaction(HikariDataSource pool, Client client, int number, long drawn, long scheduledNanos) {
         if (stopping) {
             return;
         }
@@ -539,7 +601,7 @@ public final class LoadTest {
     /** False if it is to be run again. */
     private boolean attempt(
             HikariDataSource pool,
-            int client,
+            Client client,
             int number,
             long drawn,
             long scheduledNanos,
@@ -549,9 +611,14 @@ public final class LoadTest {
         boolean again = false;
         try (Connection connection = pool.getConnection()) {
             try {
-                workload.run(
-                        connection,
-                        new Workload.Choices(client, new SplittableRandom(drawn), acknowledged.name(client, number)));
+                client.group()
+                        .workload()
+                        .run(
+                                connection,
+                                new Workload.Choices(
+                                        client.number(),
+                                        new SplittableRandom(drawn),
+                                        acknowledged.name(client.number(), number)));
                 answered = true;
                 succeeded(client, number, scheduledNanos, startNanos);
             } catch (SQLException e) {
@@ -574,11 +641,12 @@ public final class LoadTest {
         return attempt < retries && !stopping && isRefusal(e.getSQLState());
     }
 
-    private void succeeded(int client, int number, long scheduledNanos, long startNanos) {
+    private void succeeded(Client client, int number, long scheduledNanos, long startNanos) {
         long now = System.nanoTime();
-        acknowledged.acknowledged(client, number);
+        acknowledged.acknowledged(client.number(), number);
         timeline.committed(now - scheduledNanos);
-        if (rate != null) {
+        client.group().committed(now - scheduledNanos);
+        if (client.group().rate() != null) {
             service.recordValue(Math.min(Timeline.LATENCY_NANOS_MAX, now - startNanos));
         }
         long before = lastSuccessNanos.getAndAccumulate(now, Math::max);
@@ -587,16 +655,20 @@ public final class LoadTest {
         }
     }
 
-    private void failed(int client, int number, SQLException e, boolean again) {
+    private void failed(Client client, int number, SQLException e, boolean again) {
         String state = String.valueOf(e.getSQLState());
         if (again) {
             retried.increment();
         } else if (state.equals(OUTCOME_UNKNOWN)) {
             unknown.increment();
             timeline.unknown();
-            acknowledged.unknown(client, number);
+            acknowledged.unknown(client.number(), number);
         } else {
             timeline.failed();
+            client.group().failed();
+            if (isLost(state)) {
+                timeline.noConnection();
+            }
             aborted.computeIfAbsent(cause(state), any -> new LongAdder()).increment();
         }
         LockSupport.parkNanos(PAUSE_AFTER_FAILURE.toNanos());
@@ -606,12 +678,14 @@ public final class LoadTest {
         return CONFLICT.equals(state) || ROWS_CLOSED.equals(state);
     }
 
+    private static boolean isLost(String state) {
+        return state.startsWith("08") || state.startsWith("57P");
+    }
+
     private static String cause(String state) {
         String meaning = isRefusal(state)
                 ? "conflict or change of primary, run again"
-                : state.equals("25006")
-                        ? "not the primary"
-                        : state.startsWith("08") || state.startsWith("57P") ? "connection lost" : "error";
+                : state.equals("25006") ? "not the primary" : isLost(state) ? "connection lost" : "error";
         return state + " " + meaning;
     }
 }

@@ -17,7 +17,7 @@ public final class Timeline {
     /**
      * One second. Immutable.
      *
-     * @param noConnection how often a client got no connection
+     * @param noConnection how often a client got no connection or, in a load test, lost it
      * @param p50Ms of what was committed; null if nothing was
      */
     public record Second(

@@ -16,6 +16,14 @@ import org.jspecify.annotations.Nullable;
 public interface Applier extends AutoCloseable {
 
     /**
+     * Whether a write set is to be the only one of its transaction, because the database could not take it back together with others: a change of the
+     * schema where the database commits those by itself.
+     */
+    default boolean standsAlone(WriteSet writeSet) {
+        return false;
+    }
+
+    /**
      * Applies a write set within the current transaction, which it begins if there is none.
      *
      * @throws DivergenceException if the database does not hold what the write set expects

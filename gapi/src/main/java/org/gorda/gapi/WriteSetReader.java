@@ -295,9 +295,11 @@ public final class WriteSetReader {
     /** The next value as an object of the type that {@link java.sql.ResultSet#getObject} or java.time uses; null for NULL. */
     public @Nullable Object readValue() {
         SqlType type = type();
-        if (type == null) {
-            return null;
-        }
+        return type == null ? null : readValue(type);
+    }
+
+    /** As {@link #readValue()}, when its {@link #type} was read already. */
+    public Object readValue(SqlType type) {
         return switch (type) {
             case BOOLEAN -> readBoolean();
             case SMALLINT, INTEGER, BIGINT -> readInteger();

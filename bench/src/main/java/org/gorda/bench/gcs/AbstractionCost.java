@@ -16,8 +16,8 @@ import org.gorda.bench.workload.BenchException;
 import org.gorda.jgcs.LoopbackPorts;
 
 /**
- * What the abstraction jGCS costs (figure 3.1 of GORDA's deliverable D5.3): JGroups as it is against the same stack through jGCS, and our own
- * toolkit beside them. One process for each member has a group of each kind; the first member sends, all deliver. The kinds take turns, so
+ * What the abstraction jGCS costs (figure 3.1 of GORDA's deliverable D5.3): JGroups as it is against the same stack through jGCS, and the
+ * toolkits that keep a log beside them. One process for each member has a group of each kind; the first member sends, all deliver. The kinds take turns, so
  * that what else the machine does falls on all, and each has groups that are there all the time. Immutable.
  *
  * @param sizes of messages in bytes, each 16 to 1,000,000
@@ -188,8 +188,8 @@ public record AbstractionCost(
         }
     }
 
-    /** Our own toolkit, which has no other way than jGCS; as in {@link Row}. Immutable. */
-    public record OwnRow(
+    /** A toolkit that keeps a log, which has no other way than jGCS; as in {@link Row}. Immutable. */
+    public record LogRow(
             String toolkit,
             int size,
             int outstanding,
@@ -198,9 +198,9 @@ public record AbstractionCost(
             double jgcsP50Us,
             double jgcsP99Us) {
 
-        private static OwnRow of(int size, int outstanding, List<Turn> turns) {
-            return new OwnRow(
-                    Kind.RAFT.toolkit(),
+        private static LogRow of(String toolkit, int size, int outstanding, List<Turn> turns) {
+            return new LogRow(
+                    toolkit,
                     size,
                     outstanding,
                     median(turns, Turn::perS),
@@ -234,7 +234,7 @@ public record AbstractionCost(
      * @param messages how many all members delivered, of all kinds and with the warm-up; the same ones in the same order, or there is no result
      * @param within whether all rows are within the spread of native against itself
      */
-    public record Result(int members, long messages, boolean within, List<Row> rows, List<OwnRow> raft) {
+    public record Result(int members, long messages, boolean within, List<Row> rows, List<LogRow> logs) {
 
         /** For people. */
         public String toText() {
@@ -257,7 +257,7 @@ public record AbstractionCost(
                     "p99 us",
                     "jGCS"));
             rows.forEach(row -> text.append(row.toText()).append('\n'));
-            raft.forEach(row -> text.append(row.toText()).append('\n'));
+            logs.forEach(row -> text.append(row.toText()).append('\n'));
             return text.append(String.format(
                             Locale.ROOT,
                             "%,d messages, the same in the same order at %d members; jGCS is %s the spread of native against itself",
@@ -355,7 +355,7 @@ public record AbstractionCost(
                 throw new BenchException("members delivered different messages or orders of " + kind + ": of " + count
                         + " messages they have the digests " + digests);
             }
-            if (kind != Kind.RAFT && Boolean.parseBoolean(answers.get(0)[2])) {
+            if (!kind.keepsLog() && Boolean.parseBoolean(answers.get(0)[2])) {
                 throw new BenchException("the sender has become the coordinator of " + kind
                         + ", so that turns do not compare: run it again");
             }
@@ -394,21 +394,26 @@ public record AbstractionCost(
 
         private Result measure() {
             List<Row> rows = new ArrayList<>();
-            List<OwnRow> raft = new ArrayList<>();
+            List<LogRow> logs = new ArrayList<>();
             for (int many : outstanding) {
                 for (int bytes : sizes) {
                     List<Pair> fifo = new ArrayList<>();
                     List<Pair> sequencer = new ArrayList<>();
-                    List<Turn> own = new ArrayList<>();
+                    Map<Kind, List<Turn>> logged = new EnumMap<>(Kind.class);
                     for (int number = 0; number < pairs; number++) {
                         fifo.add(pair(number, bytes, many, Kind.FIFO_NATIVE, Kind.FIFO_AGAIN, Kind.FIFO_JGCS));
                         sequencer.add(pair(
                                 number, bytes, many, Kind.SEQUENCER_NATIVE, Kind.SEQUENCER_AGAIN, Kind.SEQUENCER_JGCS));
-                        own.add(turn(Kind.RAFT, bytes, many, turn.toNanos()));
+                        for (Kind kind : Kind.ALL) {
+                            if (kind.keepsLog()) {
+                                logged.computeIfAbsent(kind, first -> new ArrayList<>())
+                                        .add(turn(kind, bytes, many, turn.toNanos()));
+                            }
+                        }
                     }
                     rows.add(Row.of(Kind.FIFO_JGCS.toolkit(), bytes, many, fifo));
                     rows.add(Row.of(Kind.SEQUENCER_JGCS.toolkit(), bytes, many, sequencer));
-                    raft.add(OwnRow.of(bytes, many, own));
+                    logged.forEach((kind, turns) -> logs.add(LogRow.of(kind.toolkit(), bytes, many, turns)));
                     progress.accept(String.format(
                             Locale.ROOT,
                             "%d bytes, %d outstanding: fifo %.2f, sequencer %.2f of native's throughput; %.2f, %.2f of its CPU",
@@ -421,9 +426,10 @@ public record AbstractionCost(
                 }
             }
             rows.sort(Comparator.comparing(Row::toolkit).thenComparing(Row::outstanding));
+            logs.sort(Comparator.comparing(LogRow::toolkit).thenComparing(LogRow::outstanding));
             long messages = sent.values().stream().mapToLong(Long::longValue).sum();
             boolean within = rows.stream().allMatch(row -> row.throughputWithin() && row.cpuWithin());
-            return new Result(members, messages, within, List.copyOf(rows), List.copyOf(raft));
+            return new Result(members, messages, within, List.copyOf(rows), List.copyOf(logs));
         }
 
         /** Turns one after the other, each time beginning with the next. */

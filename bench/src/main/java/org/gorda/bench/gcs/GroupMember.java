@@ -43,7 +43,7 @@ final class GroupMember {
                     .map(port -> new MemberId("127.0.0.1:" + port))
                     .toList();
             GroupConfiguration configuration = GroupConfiguration.builder(
-                            "bench-" + kind, all.get(number), directory.resolve("member" + number))
+                            "bench-" + kind, all.get(number), directory.resolve(kind + "-" + number))
                     .members(all)
                     .durability(Service.Durability.WRITTEN)
                     .electionTimeout(ELECTION_TIMEOUT)

@@ -1,6 +1,8 @@
 package org.gorda.bench.gcs;
 
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.ServiceLoader;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.jgcs.GroupConfiguration;
@@ -19,9 +21,14 @@ enum Kind {
     SEQUENCER_AGAIN("jgroups-sequencer", Service.Order.TOTAL),
     SEQUENCER_JGCS("jgroups-sequencer", Service.Order.TOTAL),
     /** Gives more: what is delivered is in a majority's files. */
-    RAFT("raft", Service.Order.TOTAL);
+    RAFT("raft", Service.Order.TOTAL),
+    /** Gives still more: it is forced there. Not on every class path. */
+    RATIS("ratis", Service.Order.TOTAL);
 
-    static final List<Kind> ALL = List.of(values());
+    /** Those whose toolkits are there. */
+    static final List<Kind> ALL = Arrays.stream(values())
+            .filter(kind -> kind != RATIS || find(RATIS.toolkit).isPresent())
+            .toList();
 
     private final String toolkit;
     private final Service.Order order;
@@ -40,6 +47,11 @@ enum Kind {
         return order;
     }
 
+    /** Whether it keeps a log; it has no other way than jGCS. */
+    boolean keepsLog() {
+        return this == RAFT || this == RATIS;
+    }
+
     /** Opens a member's side, which has not joined yet. */
     Side open(GroupConfiguration configuration) {
         return switch (this) {
@@ -49,20 +61,22 @@ enum Kind {
                         configuration,
                         protocol("jgroups"),
                         new Service(order, Service.Uniformity.LOCAL, Service.Durability.NONE));
-            case RAFT ->
+            case RAFT, RATIS ->
                 new GroupSide(
                         configuration,
-                        protocol("raft"),
+                        protocol(toolkit),
                         new Service(order, Service.Uniformity.UNIFORM, Service.Durability.WRITTEN));
         };
     }
 
     private static Protocol protocol(String name) {
-        for (Protocol protocol : ServiceLoader.load(Protocol.class)) {
-            if (protocol.name().equals(name)) {
-                return protocol;
-            }
-        }
-        throw new BenchException("the class path has no protocol " + name);
+        return find(name).orElseThrow(() -> new BenchException("the class path has no protocol " + name));
+    }
+
+    private static Optional<Protocol> find(String name) {
+        return ServiceLoader.load(Protocol.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .filter(protocol -> protocol.name().equals(name))
+                .findFirst();
     }
 }

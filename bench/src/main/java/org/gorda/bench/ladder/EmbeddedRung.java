@@ -175,7 +175,8 @@ final class EmbeddedRung implements Rung {
                 answers.stream().mapToDouble(EmbeddedProcess.Answer::perS).sum(),
                 usedMicros / Math.max(1, committed),
                 1 - committed / Math.max(1, attempts),
-                Latencies.of(latencies));
+                Latencies.of(latencies),
+                null);
     }
 
     private List<TpcB.Sums> askSums() {

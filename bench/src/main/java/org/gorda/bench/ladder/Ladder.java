@@ -1,16 +1,20 @@
 package org.gorda.bench.ladder;
 
+import com.google.gson.annotations.SerializedName;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.ToDoubleFunction;
+import org.gorda.bench.CommitCost;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What each step of replication costs, as GORDA's deliverable D5.3 asked it: TPC-B on the engine alone, with all changes captured and
@@ -49,15 +53,19 @@ public record Ladder(
     /** Where databases are. */
     public enum Storage {
         /** The heap for embedded databases; a file system in memory for servers, and for the log of replicas. */
+        @SerializedName("memory")
         MEMORY,
+        @SerializedName("disk")
         DISK
     }
 
     /** How clients use databases. */
     public enum Via {
         /** In the processes that have them. */
+        @SerializedName("embedded")
         EMBEDDED,
         /** From this JVM, over the loopback network. */
+        @SerializedName("network")
         NETWORK
     }
 
@@ -88,6 +96,7 @@ public record Ladder(
      * @param latencyMs the mean
      * @param meanBelowP95Ms the mean of those below the 95th percentile, as D5.3 has it
      * @param abortRate of all attempts
+     * @param cost on replicas, in the turn whose throughput was the median; null where nothing is replicated or clients are embedded
      */
     public record Result(
             String rung,
@@ -104,7 +113,8 @@ public record Ladder(
             double meanBelowP95Ms,
             double p50Ms,
             double p99Ms,
-            double abortRate) {}
+            double abortRate,
+            @Nullable CommitCost cost) {}
 
     /**
      * All of them. Immutable.
@@ -169,8 +179,8 @@ public record Ladder(
             throw new BenchException(
                     "clients is " + clients + " but must be 1 to 1000, or several with commas between them");
         }
-        if (retry < 0 || retry > 1_000) {
-            throw new BenchException("retry is " + retry + " but must be 0 to 1000");
+        if (retry < 0 || retry > (via == Via.NETWORK ? 1_000 : 0)) {
+            throw new BenchException("retry is " + retry + " but must be 0 to 1000, and 0 if clients are embedded");
         }
         for (String rung : rungs) {
             if (!RUNGS.contains(rung) || (via == Via.NETWORK && rung.equals("loopback"))) {
@@ -276,7 +286,16 @@ public record Ladder(
                 rounded(median(turns, each -> each.latency().meanBelowP95())),
                 rounded(median(turns, each -> each.latency().p50())),
                 rounded(median(turns, each -> each.latency().p99())),
-                rounded(median(turns, Rung.Turn::abortedShare)));
+                rounded(median(turns, Rung.Turn::abortedShare)),
+                middle(turns).cost());
+    }
+
+    private static Rung.Turn middle(List<Rung.Turn> turns) {
+        return turns.stream()
+                .sorted(Comparator.comparingDouble(Rung.Turn::perS))
+                .skip(turns.size() / 2)
+                .findFirst()
+                .orElseThrow();
     }
 
     private static double rounded(double value) {

@@ -117,7 +117,8 @@ final class NetworkRung implements Rung {
                 report.throughputPerS(),
                 Objects.requireNonNull(report.replicasCpuMicros()),
                 report.abortedShare(),
-                report.latency());
+                report.latency(),
+                report.cost());
     }
 
     /** Of each replica, after they have compared themselves. */

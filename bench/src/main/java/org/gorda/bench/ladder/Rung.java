@@ -3,8 +3,10 @@ package org.gorda.bench.ladder;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
+import org.gorda.bench.CommitCost;
 import org.gorda.bench.Latencies;
 import org.gorda.bench.workload.TpcB;
+import org.jspecify.annotations.Nullable;
 
 /** One way to have the database, which runs while others have their turns. Confined to one thread, but for {@link #close}. */
 interface Rung extends AutoCloseable {
@@ -12,9 +14,15 @@ interface Rung extends AutoCloseable {
     /**
      * A turn. Immutable.
      *
+     * @param cost null if nothing is replicated, or its replicas cannot be asked
      * @param cpuMicros processor time of all processes, clients too if they are within, for a committed transaction
      */
-    record Turn(double perS, double cpuMicros, double abortedShare, Latencies latency) {}
+    record Turn(
+            double perS,
+            double cpuMicros,
+            double abortedShare,
+            Latencies latency,
+            @Nullable CommitCost cost) {}
 
     String name();
 

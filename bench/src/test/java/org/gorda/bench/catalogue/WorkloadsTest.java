@@ -21,10 +21,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import org.assertj.core.data.Percentage;
 import org.gorda.bench.LoadMatrix;
 import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.workload.BenchException;
+import org.gorda.bench.workload.Evaluator;
 import org.gorda.bench.workload.Parameter;
 import org.gorda.bench.workload.Parameters;
 import org.gorda.bench.workload.Workload;
@@ -317,6 +319,71 @@ class WorkloadsTest {
         connect().close();
         String[] parts = value.split("=", -1);
         assertThatThrownBy(() -> workload(name, Map.of(parts[0], parts[1])))
+                .isInstanceOf(BenchException.class)
+                .hasMessageContaining(line)
+                .hasMessageNotContaining("\n");
+    }
+
+    @Test
+    void groupsOfClientsHaveTheirOwnSharesAndTimesOnTheSameTables() throws SQLException {
+        connect().close();
+        LoadReport report = matrix("readers: clients=3 inserts=0 updates=0 deletes=0 think=1ms;"
+                        + " writers: clients=2 updates=60 ramp-step=1 ramp-every=200ms ; one: rate=20 clients=1")
+                .run()
+                .runs()
+                .get(0);
+
+        report.requireConsistent();
+        assertThat(report.clients()).isEqualTo(6);
+        assertThat(report.ratePerS()).isNull();
+        assertThat(report.groups()).extracting(LoadReport.Group::name).containsExactly("readers", "writers", "one");
+        assertThat(report.groups()).extracting(LoadReport.Group::clients).containsExactly(3, 2, 1);
+        assertThat(report.groups()).allMatch(group -> group.committed() > 0);
+        assertThat(report.groups().stream()
+                        .mapToLong(LoadReport.Group::committed)
+                        .sum())
+                .isCloseTo(report.committed(), Percentage.withPercentage(5));
+        // An open loop of 20/s for a second and a half, and whatever it was behind.
+        assertThat(report.groups().get(2).committed()).isLessThan(60);
+        assertThat(report.parameters()).containsKey("groups");
+    }
+
+    private static LoadMatrix matrix(String groups) {
+        return new LoadMatrix(
+                Evaluator.KIND,
+                Map.of(
+                        "url",
+                        URL,
+                        "rows",
+                        "20",
+                        "warmup",
+                        "0s",
+                        "duration",
+                        "1500ms",
+                        "retries",
+                        "1000",
+                        "groups",
+                        groups),
+                line -> {},
+                share -> {},
+                histogram -> {});
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '#',
+            value = {
+                "readers clients=3 # groups has 'readers clients=3' but must be name: option=value",
+                "a: clients=1; # groups has '' but must be name: option=value",
+                "a: clients # group a has 'clients' but can have only option=value",
+                "a: url=x # group a has 'url=x' but can have only option=value, with clients, ramp-step, ramp-every, think",
+                "a: clients=1; a: clients=2 # groups has 'a' twice",
+                "a: updates=90 # inserts, updates and deletes are 110 but must be 0 to 100",
+                "a: clients=5000; b: clients=5000 # clients is 5000, 10000 of all groups, but must be 1 to 9999"
+            })
+    void groupsThatCannotBeAreRefusedInOneLine(String groups, String line) throws SQLException {
+        connect().close();
+        assertThatThrownBy(() -> matrix(groups))
                 .isInstanceOf(BenchException.class)
                 .hasMessageContaining(line)
                 .hasMessageNotContaining("\n");

@@ -166,7 +166,7 @@ public abstract class ApplyTck extends BindingTck {
         execute("UPDATE T SET A = 20 WHERE ID = 1");
         replicate();
         for (long held : new long[] {applied - 1, applied}) {
-            applier.apply(writeSets.get(1));
+            applier.apply(writeSets.get(writeSets.size() - 1));
             assertThatThrownBy(() -> applier.commit(position(held), false))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining(position(held).toString())

@@ -33,7 +33,7 @@ public abstract class SnapshotsTck extends BindingTck {
     @Test
     void snapshotUnderLoadAndWhatFollowsItsPositionAreTheDatabase() throws Exception {
         execute(
-                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY GENERATED ALWAYS AS IDENTITY, A INTEGER, B BLOB(1M))",
+                "CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER, B BLOB(1M))",
                 "CREATE SEQUENCE S",
                 "CREATE TABLE SUMS (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
                 "INSERT INTO SUMS VALUES (1, 0)");

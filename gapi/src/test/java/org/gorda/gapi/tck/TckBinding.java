@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -16,6 +17,11 @@ import org.jspecify.annotations.Nullable;
 public interface TckBinding {
 
     DatabaseBinding binding();
+
+    /** The modules that it is made of, its own first. */
+    default List<String> modules() {
+        return List.of("bindings/" + binding().name());
+    }
 
     /** A configuration for a database in the directory; the same name gives the same database. */
     DatabaseConfiguration configuration(Path directory, String name);
@@ -61,9 +67,22 @@ public interface TckBinding {
      */
     Set<String> statesBesideSchemaChanges();
 
+    /** The SQLSTATE by which the database itself tells that a generator has no values left. */
+    default String stateOfGeneratorUsedUp() {
+        return "2200H";
+    }
+
     /** As {@link org.gorda.gapi.Applier#damage}, of a table that nobody writes to. */
     @Nullable
     String damage(Connection connection, TableShape table) throws SQLException;
+
+    /**
+     * Cases that are not run, each with the reason, for people: {@code AbortsTck.abortOfASuspendedCommit}. What they are about, the binding refuses,
+     * or its database does not have, or says in a way of its own. The table in the documentation has the reason instead of a result.
+     */
+    default Map<String, String> missing() {
+        return Map.of();
+    }
 
     /**
      * A type of column.

@@ -31,6 +31,11 @@ public interface Group extends AutoCloseable {
         return Optional.empty();
     }
 
+    /** What it has cost so far; all 0 if the toolkit does not count. */
+    default GroupCounts counts() {
+        return GroupCounts.NONE;
+    }
+
     @Override
     void close();
 }

@@ -3,8 +3,8 @@ package org.gorda.jgcs;
 import java.nio.ByteBuffer;
 
 /**
- * What a group tells its user. All methods but {@link #onDirect} are called by the group's one delivery thread, never two at a time; an
- * exception from any of them stops this member.
+ * What a group tells its user. All methods but {@link #onDeliverable} and {@link #onDirect} are called by the group's one delivery thread,
+ * never two at a time; an exception from any of them stops this member.
  */
 public interface GroupListener extends MessageListener {
 
@@ -20,6 +20,12 @@ public interface GroupListener extends MessageListener {
      * @param reason what was asked for and why it cannot be had
      */
     void onGap(Position firstHeld, String reason);
+
+    /**
+     * Messages up to this index of a {@link Position} wait for nothing but the delivery of those before them. Told before they are
+     * delivered, by any thread, never two at a time; must return at once. A toolkit may leave it out.
+     */
+    default void onDeliverable(long index) {}
 
     /**
      * A member has sent this by {@link DirectSession}. Called by any thread, beside the other methods; must return at once.

@@ -122,7 +122,7 @@ final class BenchCommand {
         @Option(names = "--scale", description = "How many branches.", defaultValue = "16")
         private int scale;
 
-        @Option(names = "--accounts", description = "Of each branch; TPC-B has 100,000.", defaultValue = "10000")
+        @Option(names = "--accounts", description = "Of each branch; fewer are loaded sooner.", defaultValue = "100000")
         private int accounts;
 
         @Option(names = "--reads", description = "So many of a hundred transactions only read.", defaultValue = "0")
@@ -134,14 +134,8 @@ final class BenchCommand {
                 defaultValue = "0")
         private int retry;
 
-        @Option(names = "--warmup", description = "How long each rung runs before.", defaultValue = "20s")
-        private Duration warmup = Duration.ZERO;
-
-        @Option(names = "--turn", description = "How long each turn lasts.", defaultValue = "5s")
-        private Duration turn = Duration.ZERO;
-
-        @Option(names = "--pairs", description = "How many turns each rung has.", defaultValue = "5")
-        private int pairs;
+        @Mixin
+        private Turns turns = new Turns();
 
         @Mixin
         private WorkDirectory directory = new WorkDirectory();
@@ -160,9 +154,9 @@ final class BenchCommand {
                                     rungs == null ? Ladder.rungs(via) : rungs,
                                     clients,
                                     retry,
-                                    warmup,
-                                    turn,
-                                    pairs,
+                                    turns.warmUp(),
+                                    turns.each(),
+                                    turns.pairs(),
                                     used)
                             .run(output::line),
                     Ladder.Results::identical);
@@ -198,14 +192,8 @@ final class BenchCommand {
                 defaultValue = "10000")
         private int accounts;
 
-        @Option(names = "--warmup", description = "How long each side runs before.", defaultValue = "20s")
-        private Duration warmup = Duration.ZERO;
-
-        @Option(names = "--turn", description = "How long each turn lasts.", defaultValue = "5s")
-        private Duration turn = Duration.ZERO;
-
-        @Option(names = "--pairs", description = "How many turns each side has.", defaultValue = "5")
-        private int pairs;
+        @Mixin
+        private Turns turns = new Turns();
 
         @Mixin
         private WorkDirectory directory = new WorkDirectory();
@@ -230,9 +218,9 @@ final class BenchCommand {
                                 List.of("primary-backup"),
                                 clients,
                                 0,
-                                warmup,
-                                turn,
-                                pairs,
+                                turns.warmUp(),
+                                turns.each(),
+                                turns.pairs(),
                                 used.resolve(via.toString()))
                         .run(output::line);
                 rungs.addAll(results.rungs());

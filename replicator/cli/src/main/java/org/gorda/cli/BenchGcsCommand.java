@@ -1,7 +1,6 @@
 package org.gorda.cli;
 
 import java.io.IOException;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.gorda.bench.gcs.AbstractionCost;
@@ -38,14 +37,8 @@ final class BenchGcsCommand implements Callable<Integer> {
             defaultValue = "1,64")
     private List<Integer> outstanding = List.of();
 
-    @Option(names = "--pairs", description = "How many turns each kind has.", defaultValue = "5")
-    private int pairs;
-
-    @Option(names = "--turn", description = "How long each turn lasts.", defaultValue = "2s")
-    private Duration turn = Duration.ZERO;
-
-    @Option(names = "--warmup", description = "How long each kind runs before it is measured.", defaultValue = "15s")
-    private Duration warmup = Duration.ZERO;
+    @Mixin
+    private Turns turns = new Turns();
 
     @Option(names = "--members", description = "How many processes.", defaultValue = "3")
     private int members;
@@ -55,7 +48,8 @@ final class BenchGcsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        AbstractionCost cost = new AbstractionCost(sizes, outstanding, pairs, turn, warmup, members);
+        AbstractionCost cost =
+                new AbstractionCost(sizes, outstanding, turns.pairs(), turns.each(), turns.warmUp(), members);
         AbstractionCost.Result result =
                 directory.work(output, used -> cost.run(used, output::line), any -> true); // or it throws
         output.line(result.toText());

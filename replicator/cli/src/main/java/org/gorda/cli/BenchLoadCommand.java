@@ -87,9 +87,11 @@ final class BenchLoadCommand implements Callable<Integer> {
     public Integer call() throws IOException {
         LoadMatrix.Result result;
         try (LoadFiles files = LoadFiles.in(report)) {
-            LoadMatrix matrix = new LoadMatrix(kind, chosen(), output::line, files::latencies);
+            LoadMatrix matrix = new LoadMatrix(kind, chosen(), output::line, output::share, files::latencies);
             result = against == null ? matrix.run() : matrix.run(against, pairs);
             files.write(result);
+        } finally {
+            output.share(1);
         }
         output.result(result.runs().size() == 1 ? result.runs().get(0) : result);
         return result.consistent() ? 0 : 1;

@@ -23,6 +23,7 @@ import picocli.CommandLine.TypeConversionException;
             ProtocolCommand.class,
             RecoverCommand.class,
             ConflictsCommand.class,
+            ProbesCommand.class,
             CheckCommand.class,
             SqlCommand.class,
             SimulateCommand.class

@@ -5,6 +5,7 @@ import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import java.io.PrintWriter;
 import java.sql.SQLException;
+import picocli.CommandLine.Help.Ansi;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -19,6 +20,8 @@ final class Output {
             .create();
 
     private static final int CHAIN_MAX = 5;
+    private static final int BAR_WIDTH = 40;
+    private static final String ERASE = "\r\u001b[K";
 
     @Spec(Spec.Target.MIXEE)
     @SuppressWarnings("NullAway.Init") // by picocli
@@ -26,6 +29,8 @@ final class Output {
 
     @Option(names = "--json", description = "End with one JSON object on standard output.")
     private boolean json;
+
+    private String bar = "";
 
     boolean json() {
         return json;
@@ -39,11 +44,28 @@ final class Output {
         return command.commandLine().getErr();
     }
 
+    private PrintWriter people() {
+        return json ? err() : out();
+    }
+
     /** A line for people. */
     void line(String text) {
-        PrintWriter to = json ? err() : out();
-        to.println(text);
+        PrintWriter to = people();
+        to.println(bar.isEmpty() ? text : ERASE + text);
+        to.print(bar);
         to.flush();
+    }
+
+    /** How far the command is, 0 to 1: a bar below the lines, if somebody looks at them in a terminal; gone with 1. */
+    void share(double done) {
+        if (!json && Ansi.AUTO.enabled()) {
+            int full = (int) (done * BAR_WIDTH);
+            bar = done >= 1
+                    ? ""
+                    : "[" + "#".repeat(full) + ".".repeat(BAR_WIDTH - full) + "] " + (int) (100 * done) + " %";
+            people().print(ERASE + bar);
+            people().flush();
+        }
     }
 
     /** The result, if JSON is wanted. */

@@ -35,6 +35,9 @@ final class ArchitectureTest {
             only("org.gorda.jgcs.jgroups", "org.gorda.jgcs", "org.gorda.jgcs.jgroups");
 
     @ArchTest
+    static final ArchRule RATIS_KNOWS_JGCS = only("org.gorda.jgcs.ratis", "org.gorda.jgcs", "org.gorda.jgcs.ratis");
+
+    @ArchTest
     static final ArchRule RAFTS_CORE_STANDS_ALONE =
             only("org.gorda.jgcs.raft.core", "org.gorda.jgcs", "org.gorda.jgcs.raft.core");
 
@@ -55,6 +58,23 @@ final class ArchitectureTest {
             only("org.gorda.bindings.derby..", "org.gorda.bindings.derby..", "org.gorda.gapi");
 
     @ArchTest
+    static final ArchRule TRIGGERS_KNOW_GAPI =
+            only("org.gorda.bindings.triggers", "org.gorda.bindings.triggers", "org.gorda.gapi");
+
+    @ArchTest
+    static final ArchRule H2_KNOWS_TRIGGERS =
+            only("org.gorda.bindings.h2", "org.gorda.bindings.h2", "org.gorda.bindings.triggers", "org.gorda.gapi");
+
+    @ArchTest
+    static final ArchRule ONLY_THE_BINDING_KNOWS_H2 = noClasses()
+            .that()
+            .resideOutsideOfPackage("org.gorda.bindings.h2")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("org.h2..")
+            .because("a database must be replaceable: go through org.gorda.gapi or JDBC");
+
+    @ArchTest
     static final ArchRule DRIVER_KNOWS_THE_ENGINE =
             only("org.gorda.jdbc..", "org.gorda.jdbc..", "org.gorda.replicator.engine", "org.gorda.gapi");
 
@@ -67,6 +87,15 @@ final class ArchitectureTest {
             .resideInAPackage("org.jgroups..")
             .because(
                     "a toolkit must be replaceable: go through org.gorda.jgcs; what that costs is measured in bench.gcs");
+
+    @ArchTest
+    static final ArchRule ONLY_A_TOOLKIT_KNOWS_RATIS = noClasses()
+            .that()
+            .resideOutsideOfPackage("org.gorda.jgcs.ratis")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("org.apache.ratis..", "org.gorda.jgcs.ratis")
+            .because("it need not be on the class path: go through org.gorda.jgcs and its name");
 
     @ArchTest
     static final ArchRule ONLY_THE_BINDING_KNOWS_DERBY = noClasses()

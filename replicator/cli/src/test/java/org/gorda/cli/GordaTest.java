@@ -168,7 +168,7 @@ final class GordaTest {
                 "--json");
         assertThat(bench.status()).as(bench.err()).isZero(); // not if members had different digests
         JsonObject result = bench.lastLine();
-        assertThat(result.get("messages").getAsLong()).isGreaterThan(7 * 1_500);
+        assertThat(result.get("messages").getAsLong()).isGreaterThan(8 * 1_500);
         List<JsonObject> rows = result.getAsJsonArray("rows").asList().stream()
                 .map(JsonElement::getAsJsonObject)
                 .toList();
@@ -198,7 +198,9 @@ final class GordaTest {
                             row.get("throughput_ratio_max").getAsDouble());
             assertThat(row.has("cpu_within")).isTrue();
         }
-        assertThat(result.getAsJsonArray("raft").size()).isEqualTo(2);
+        assertThat(result.getAsJsonArray("logs").asList())
+                .extracting(row -> row.getAsJsonObject().get("toolkit").getAsString())
+                .containsExactly("raft", "raft", "ratis", "ratis");
         assertThat(bench.err()).contains("the same in the same order at 3 members");
     }
 
@@ -238,6 +240,66 @@ final class GordaTest {
         }
     }
 
+    @Test
+    void probesShowWhereTheTimeGoesAndALoadTestHasThemOnForItself() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory.resolve("group"), Map.of("durability", "group-disk"))) {
+            group.start();
+            group.awaitOnline(Duration.ofSeconds(60), line -> {});
+            String any = group.replicas().get(1).service();
+            String[] load = {
+                "bench",
+                "write-simple",
+                "--url",
+                group.url(),
+                "--clients",
+                "1",
+                "--duration",
+                "2s",
+                "--warmup",
+                "1s",
+                "--json"
+            };
+
+            GordaRun bench = gorda(load);
+            assertThat(bench.status()).as(bench.err()).isZero();
+            JsonObject cost = bench.lastLine().getAsJsonObject("cost");
+            assertThat(cost.get("frames").getAsDouble()).isBetween(1.0, 100.0);
+            assertThat(cost.get("bytes").getAsDouble()).isBetween(200.0, 100_000.0);
+            // A majority forces each, which is alone.
+            assertThat(cost.get("log_forces").getAsDouble()).isBetween(1.9, 3.5);
+            double waited = cost.getAsJsonArray("stages").asList().stream()
+                    .map(JsonElement::getAsJsonObject)
+                    .filter(stage -> stage.get("at_origin").getAsBoolean())
+                    .mapToDouble(stage -> stage.get("mean").getAsDouble())
+                    .sum();
+            double latency = 1e3
+                    * bench.lastLine().getAsJsonObject("latency").get("mean").getAsDouble();
+            assertThat(waited).isBetween(latency / 4, latency * 1.5); // the client's way to the replica is not in it
+            assertThat(bench.err()).containsPattern("origin +order").containsPattern("others +apply");
+
+            JsonObject off = gorda("probes", "--at", any, "--json").lastLine().getAsJsonObject("replicas");
+            assertThat(off.asMap().values()).allSatisfy(one -> {
+                assertThat(one.getAsJsonObject().get("on").getAsBoolean()).isFalse();
+                assertThat(one.getAsJsonObject().getAsJsonObject("stages").size())
+                        .isZero();
+            });
+            assertThat(gorda("probes", "--at", any, "--on").out()).contains("probes on");
+            assertThat(gorda(load).status()).isZero();
+            GordaRun shown = gorda("probes", "--at", any, "--off");
+            assertThat(shown.status()).as(shown.err()).isZero();
+            assertThat(shown.out())
+                    .contains("probes off")
+                    .containsPattern("origin +wake")
+                    .containsPattern("others +install")
+                    .containsPattern("all: .* bytes between replicas");
+            assertThat(gorda("probes", "--at", any).out()).doesNotContain("origin");
+            group.replicas().get(0).kill();
+            GordaRun missing = gorda("probes", "--at", any);
+            assertThat(missing.status()).isEqualTo(1);
+            assertThat(missing.out()).contains("no answer");
+        }
+    }
+
     private long abortsOf(String url) throws Exception {
         GordaRun load =
                 gorda("bench", "tpcb", "--url", url, "--clients", "6", "--duration", "2s", "--warmup", "1s", "--json");
@@ -266,8 +328,13 @@ final class GordaTest {
                                 rung.get("throughput_ratio_max").getAsDouble()))
                 .peek(rung -> assertThat(rung.get("cpu_micros").getAsDouble()).isPositive())
                 .peek(rung -> assertThat(rung.get("p99_ms").getAsDouble()).isPositive())
+                .peek(rung -> assertThat(rung.get("storage").getAsString()).isEqualTo(storage))
                 .map(rung -> rung.get("rung").getAsString() + " " + rung.get("clients"))
                 .toList();
+        if (via.equals("network")) {
+            JsonObject last = result.getAsJsonArray("rungs").get(5).getAsJsonObject();
+            assertThat(last.getAsJsonObject("cost").get("frames").getAsDouble()).isPositive();
+        }
         assertThat(rungs).startsWith("vanilla 1").endsWith("certification 3").hasSize(via.equals("embedded") ? 8 : 6);
         assertThat(ladder.err()).contains("all replicas identical, balances equal the history");
     }
@@ -283,7 +350,7 @@ final class GordaTest {
                         .map(rung -> rung.get("via").getAsString() + " "
                                 + rung.get("rung").getAsString()))
                 .containsExactly(
-                        "EMBEDDED vanilla", "EMBEDDED primary-backup", "NETWORK vanilla", "NETWORK primary-backup");
+                        "embedded vanilla", "embedded primary-backup", "network vanilla", "network primary-backup");
     }
 
     @Test
@@ -296,7 +363,7 @@ final class GordaTest {
             "--properties",
             properties.toString(),
             "--url",
-            "jdbc:derby:memory:load;create=true",
+            "jdbc:derby:memory:load;create=true;user=app;password=hidden",
             "--rate",
             "50",
             "--ramp-step",
@@ -312,6 +379,7 @@ final class GordaTest {
             GordaRun run = gorda(line.toArray(String[]::new));
             assertThat(run.status()).as(run.err()).isZero();
             assertThat(run.err()).contains("clients=1", "clients=2", "service", "answered in time", "consistent");
+            assertThat(run.out() + run.err()).contains("password=***").doesNotContain("hidden");
             assertThat(run.lastLine().getAsJsonArray("runs")).hasSize(2).allSatisfy(each -> {
                 JsonObject one = each.getAsJsonObject();
                 assertThat(one.get("rate_per_s").getAsDouble()).isEqualTo(50);
@@ -330,7 +398,7 @@ final class GordaTest {
         assertThat(directory.resolve("first/index.html"))
                 .content()
                 .contains("const content = {")
-                .doesNotContain("http://", "/* uPlot");
+                .doesNotContain("http://", "/* uPlot", "password=hidden");
 
         GordaRun compared = gorda(
                 "bench",
@@ -361,7 +429,17 @@ final class GordaTest {
     @Test
     void allCommandsHaveHelp() throws Exception {
         for (String command : List.of(
-                "demo", "node", "status", "verify", "conflicts", "check", "sql", "bench", "simulate", "torture")) {
+                "demo",
+                "node",
+                "status",
+                "verify",
+                "conflicts",
+                "probes",
+                "check",
+                "sql",
+                "bench",
+                "simulate",
+                "torture")) {
             GordaRun help = gorda(command, "--help");
             assertThat(help.status()).isZero();
             assertThat(help.out()).contains("Usage: gorda " + command);
@@ -402,6 +480,8 @@ final class GordaTest {
                 "status --at nowhere:1 | 1 | nowhere:1",
                 "status | 2 | --at",
                 "conflicts --at nowhere:1 | 1 | nowhere:1",
+                "probes --at nowhere:1 | 1 | nowhere:1",
+                "probes --at nowhere:1 --on --off | 2 | mutually exclusive",
                 "node --database x --self a | 1 | member 'a' is not host:port",
                 "node --database x --self 127.0.0.1:1 --members 127.0.0.1:2 | 1 | must be one of the members",
                 "node --database x --self 127.0.0.1:1 --clients 0.0.0.0:2 | 1 | set insecure=true",
@@ -429,6 +509,7 @@ final class GordaTest {
                 "bench ladder --clients 0 | 1 | clients is [0]",
                 "bench ladder --rungs stairs | 1 | rungs has 'stairs' but must be of loopback",
                 "bench ladder --scale 0 | 1 | scale is 0",
+                "bench ladder --retry 3 | 1 | retry is 3 but must be 0 to 1000, and 0 if clients are embedded",
                 "bench ladder --reads 101 | 1 | reads is 101 but must be 0 to 100",
                 "bench proxy --accounts 5 | 1 | accounts is 5 but must be 1000 to 100000",
                 "bench ladder --via network --rungs loopback | 1 | loopback is embedded only",

@@ -137,7 +137,7 @@ class DerbyTckTest {
     class Table {
         @Test
         void ofTheDocumentationIsTrue() throws IOException {
-            TckTable.verify("derby");
+            TckTable.verify(DERBY);
         }
     }
 }

@@ -273,6 +273,12 @@ final class DerbyUnderTest implements TckBinding {
     public List<List<String>> ownSchemaChanges() {
         return List.of(
                 List.of(
+                        "CREATE TRIGGER TR AFTER INSERT ON T REFERENCING NEW AS N FOR EACH ROW "
+                                + "UPDATE W SET A = A + 1 WHERE ID = -1",
+                        "DROP TRIGGER TR"),
+                List.of("CREATE SEQUENCE S", "DROP SEQUENCE S RESTRICT"),
+                List.of(procedure(Procedure.INSERT_ROW), "DROP PROCEDURE INSERT_ROW"),
+                List.of(
                         "CREATE FUNCTION F (N INTEGER) RETURNS INTEGER LANGUAGE JAVA PARAMETER STYLE JAVA NO SQL "
                                 + "EXTERNAL NAME 'java.lang.Math.abs'",
                         "DROP FUNCTION F"),

@@ -15,6 +15,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.gorda.jgcs.ControlSession;
@@ -22,6 +23,7 @@ import org.gorda.jgcs.DataSession;
 import org.gorda.jgcs.DirectSession;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.LogSession;
@@ -84,6 +86,7 @@ final class RaftGroup
     private final Thread deliverer;
     private final long origin = System.nanoTime() - 1;
     private final AtomicLong lastAsked = new AtomicLong();
+    private final LongAdder forces = new LongAdder();
     private final Map<Long, CompletableFuture<Long>> asked = new ConcurrentHashMap<>();
 
     private volatile View view = new View(List.of(), List.of(), Optional.empty(), false);
@@ -163,6 +166,11 @@ final class RaftGroup
     @Override
     public Optional<DirectSession> direct() {
         return Optional.of(this);
+    }
+
+    @Override
+    public GroupCounts counts() {
+        return new GroupCounts(transport.frames(), transport.bytes(), forces.sum());
     }
 
     // -------------------------------------------------------------------------------------------------------- send
@@ -455,6 +463,7 @@ final class RaftGroup
     public void force(long generation, long index) {
         in(forcer, () -> {
             storage.force();
+            forces.increment();
             reactor.execute(() -> member.stored(now(), generation, index));
         });
     }
@@ -483,12 +492,14 @@ final class RaftGroup
 
     @Override
     public void committed(long index) {
+        listener.onDeliverable(index);
         delivery.decided(index);
         wakeDeliverer();
     }
 
     @Override
     public void held(long index) {
+        listener.onDeliverable(index);
         delivery.held(index);
         wakeDeliverer();
     }

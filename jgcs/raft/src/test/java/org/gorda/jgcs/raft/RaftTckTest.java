@@ -320,6 +320,16 @@ class RaftTckTest extends GroupTck {
         }
 
         @Override
+        public long frames() {
+            return real.frames();
+        }
+
+        @Override
+        public long bytes() {
+            return real.bytes();
+        }
+
+        @Override
         public void close() {
             real.close();
         }

@@ -50,7 +50,8 @@ public enum ReplicationProtocol {
                         Capability.SCHEMA_CHANGES,
                         Capability.APPLY,
                         Capability.ABORT,
-                        Capability.DURABLE_POSITION);
+                        Capability.DURABLE_POSITION,
+                        Capability.SNAPSHOT);
             case CERTIFICATION ->
                 Set.of(
                         Capability.WRITE_SETS,
@@ -58,7 +59,8 @@ public enum ReplicationProtocol {
                         Capability.CERTIFICATION_KEYS,
                         Capability.APPLY,
                         Capability.ABORT,
-                        Capability.DURABLE_POSITION);
+                        Capability.DURABLE_POSITION,
+                        Capability.SNAPSHOT);
             case LOOPBACK -> Set.of(Capability.WRITE_SETS);
         };
     }

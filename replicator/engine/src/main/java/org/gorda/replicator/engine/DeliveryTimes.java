@@ -17,6 +17,11 @@ final class DeliveryTimes {
         nanos[(int) (index % KEPT)] = System.nanoTime();
     }
 
+    /** When the last one was. */
+    long lastNanos() {
+        return nanos[(int) (last % KEPT)];
+    }
+
     /** For people, after a comma; nothing if it is not known any more. */
     String age(long index) {
         return index <= last - KEPT || index < first

@@ -31,6 +31,7 @@ import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.MembershipSession;
@@ -94,6 +95,7 @@ public final class Replica implements AutoCloseable {
                 ReflectedDatabase opened = binding.open(described, started);
                 started.database(opened);
                 database = opened;
+                started.probe(before != null && before.probes().on());
                 engine = started;
                 started.join(group);
             } catch (RuntimeException e) {
@@ -140,7 +142,7 @@ public final class Replica implements AutoCloseable {
     }
 
     private Group openGroup(ReplicaEngine listener) {
-        Protocol protocol = groupProtocol();
+        Protocol protocol = toolkit(configuration.toolkit());
         GroupConfiguration group = GroupConfiguration.builder(
                         configuration.group(),
                         configuration.self(),
@@ -175,8 +177,8 @@ public final class Replica implements AutoCloseable {
         return named(DatabaseBinding.class, name, DatabaseBinding::name);
     }
 
-    static Protocol groupProtocol() {
-        return named(Protocol.class, "raft", Protocol::name);
+    static Protocol toolkit(String name) {
+        return named(Protocol.class, name, Protocol::name);
     }
 
     private static <T> T named(Class<T> kind, String name, java.util.function.Function<T, String> nameOf) {
@@ -241,6 +243,25 @@ public final class Replica implements AutoCloseable {
     /** The rows by which transactions of this replica have lost most against others since its start, the hottest first. */
     public List<HotRow> hotRows() {
         return engine == null ? List.of() : engine.hotRows();
+    }
+
+    /** Where its time goes, and what its transactions cost. */
+    public ReplicaProbes probes() {
+        ReplicaEngine running = engine;
+        return running == null
+                ? new ReplicaProbes(configuration.self(), false, Map.of(), 0, 0, GroupCounts.NONE, 0)
+                : running.probes();
+    }
+
+    /**
+     * Switches its probes on, or off, as they are at first. They measure how long transactions are in each {@link Stage}, from then on.
+     *
+     * @return what they had measured up to then; off, they forget it
+     */
+    public ReplicaProbes probe(boolean on) {
+        ReplicaProbes before = probes();
+        engine().probe(on);
+        return before;
     }
 
     /** Why the replica has stopped by itself, if it has. */
@@ -390,6 +411,7 @@ public final class Replica implements AutoCloseable {
         private final Map<String, String> attributes = new HashMap<>();
         private ReplicationProtocol protocol = ReplicationProtocol.PRIMARY_BACKUP;
         private String group = "gorda";
+        private String toolkit = ReplicaConfiguration.RAFT;
         private @Nullable MemberId self;
         private List<MemberId> members = List.of();
         private @Nullable Path directory;
@@ -428,6 +450,12 @@ public final class Replica implements AutoCloseable {
         /** The group's name, the same on all replicas. */
         public Builder group(String name) {
             group = name;
+            return this;
+        }
+
+        /** What orders the messages, by the name of its {@link Protocol}; the same on all replicas, raft if not set. */
+        public Builder toolkit(String name) {
+            toolkit = name;
             return this;
         }
 
@@ -568,6 +596,7 @@ public final class Replica implements AutoCloseable {
                     attributes,
                     protocol,
                     group,
+                    toolkit,
                     me,
                     all,
                     kept,

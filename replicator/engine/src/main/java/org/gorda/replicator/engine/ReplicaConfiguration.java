@@ -15,6 +15,7 @@ import org.gorda.replicator.core.ReplicationProtocol;
  * @param attributes the database's own settings
  * @param protocol how it replicates
  * @param group the group's name
+ * @param toolkit what orders the group's messages, by its name
  * @param self this replica's member of the group
  * @param members all members that form the group
  * @param directory where the log and the checkpoints are kept
@@ -37,6 +38,7 @@ public record ReplicaConfiguration(
         Map<String, String> attributes,
         ReplicationProtocol protocol,
         String group,
+        String toolkit,
         MemberId self,
         List<MemberId> members,
         Path directory,
@@ -50,6 +52,9 @@ public record ReplicaConfiguration(
         long writeSetBytesMax,
         long logRetainBytes,
         long transferBytesPerSecond) {
+
+    /** The group toolkit that is always there. */
+    static final String RAFT = "raft";
 
     /** The log's directory in {@link #directory}. */
     static final String LOG = "log";

@@ -47,6 +47,7 @@ import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.TransactionListener;
 import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.Group;
+import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.GroupListener;
@@ -82,6 +83,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
     private static final Duration PROTOCOL_WAIT = Duration.ofSeconds(20);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
+
+    /** Whose tables are not a client's. */
+    private static final Set<String> OTHER_SCHEMAS = Set.of("GORDA", "INFORMATION_SCHEMA");
+
     private static final StoredPosition NOTHING_STORED = new StoredPosition(0, 0, 0, 0);
 
     /** Others need know seldom how much of the log is not needed any more. */
@@ -93,11 +98,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private static final class Begun {
         final long epoch;
 
+        final Probes.@Nullable Probe probe;
+
         /** If it changes the schema. */
         volatile SchemaTurns.@Nullable Own turn;
 
-        Begun(long epoch) {
+        Begun(long epoch, Probes.@Nullable Probe probe) {
             this.epoch = epoch;
+            this.probe = probe;
         }
     }
 
@@ -130,6 +138,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             new AtomicLong(ThreadLocalRandom.current().nextLong() >>> 2);
     private final LongAdder committed = new LongAdder();
     private final LongAdder applied = new LongAdder();
+    private final LongAdder flushes = new LongAdder();
     private final Map<Refusal.Cause, LongAdder> refused = new EnumMap<>(Refusal.Cause.class);
     private final HotRows hotRows = new HotRows();
     private final SchemaTurns schemaTurns;
@@ -194,6 +203,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private volatile long durableIndex;
     private volatile @Nullable Throwable failure;
+
+    /** Null if they are off, so that nobody looks at the clock for them. */
+    private volatile @Nullable Probes probes;
 
     /** @param reopen called once the database was received anew: retires this engine and begins with another */
     ReplicaEngine(ReplicaConfiguration configuration, Runnable reopen) {
@@ -511,7 +523,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                         "SERIALIZABLE cannot be had where every replica takes writes, because this database does not tell"
                                 + " what a transaction has read: use REPEATABLE READ, or run protocol=primary-backup");
             }
-            transaction.attach(new Begun(current));
+            transaction.attach(new Begun(current, Probes.begin(probes)));
             begun = true;
         } finally {
             if (!begun) {
@@ -590,6 +602,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         TransactionContext transaction = commit.transaction();
         TransactionId id = transaction.id();
         Begun begun = begun(transaction);
+        Probes.end(begun.probe, Stage.EXECUTE);
         long begunIn = begun.epoch;
         if (!executesHere || begunIn != epoch) {
             throw refuse(
@@ -617,6 +630,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             }
             // Before it is sent, because the answer may be quicker than this thread.
             inFlight.put(id, commit);
+            Probes.end(begun.probe, Stage.ENCODE);
             group().data().multicast(message.rewind(), configuration.commitTimeout());
             asked = true;
         } catch (RefusedException e) {
@@ -787,8 +801,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     @Override
     public void ended(TransactionContext transaction, boolean isCommitted) {
         gate.leave();
-        if (transaction.attachment() instanceof Begun) {
+        if (transaction.attachment() instanceof Begun begun) {
             schemaUnchanged(transaction);
+            if (isCommitted) {
+                Probes.end(begun.probe, Stage.WAKE);
+                Probes.count(begun.probe, Stage.COMMIT);
+            }
         }
         if (isCommitted) {
             committed.increment();
@@ -919,6 +937,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return new ReplicaException("the database at " + configuration.location() + " holds changes up to " + stored
                 + ", which are not part of the group's history (" + detail + "). Delete the database and the directory "
                 + configuration.directory() + ", and the replica will be brought up to date by the group");
+    }
+
+    @Override
+    public void onDeliverable(long index) {
+        Probes on = probes;
+        if (on != null) {
+            on.ready(index);
+        }
     }
 
     @Override
@@ -1059,7 +1085,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private boolean hasTables() {
         try (ResultSet tables = applier().reading().getMetaData().getTables(null, null, "%", new String[] {"TABLE"})) {
             while (tables.next()) {
-                if (!tables.getString("TABLE_SCHEM").equals("GORDA")) {
+                if (!OTHER_SCHEMAS.contains(tables.getString("TABLE_SCHEM"))) {
                     return true;
                 }
             }
@@ -1151,9 +1177,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         SuspendedCommit waiting = inFlight.remove(id);
         // What changed the schema here did so before generators were settled: it is applied like everywhere.
         if (waiting != null && settled.isEmpty()) {
+            Probes.Probe probe = begun(waiting.transaction()).probe;
+            Probes.certified(probe, position.index(), deliveryTimes.lastNanos());
             commitSegment();
+            Probes.end(probe, Stage.TURN);
             boolean durable = false;
             if (waiting.commit(storedAt(position), durable)) {
+                Probes.end(probe, Stage.COMMIT);
                 visible(position.index());
                 if (configuration.durability() == Durability.LOCAL) {
                     toRelease.add(waiting);
@@ -1168,9 +1198,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             throw new MustReceiveException("a part of transaction " + id + " lies at " + chunks[0]);
         }
         Content preceding = chunks.length == 0 ? Content.EMPTY : new LogContent(log(), chunks);
+        Probes.Probe probe = Probes.begin(probes);
         WriteSet decoded = WriteSet.decode(writeSet, preceding);
-        if (chunks.length > 0) {
+        Probes.end(probe, Stage.DECODE);
+        boolean alone = applier().standsAlone(decoded);
+        if (chunks.length > 0 || alone) {
             commitSegment();
+            Probes.skip(probe);
         }
         if (waiting != null) {
             if (!everywhere && executesHere && !waiting.isAnswered()) {
@@ -1183,7 +1217,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         applied.increment();
         Conflict.Winner winner = new Conflict.Winner(id, java.util.Objects.requireNonNull(sender));
         segment().apply(new Segment.Change(decoded, position, winner, settled));
-        if (segment().isFull()) {
+        Probes.end(probe, Stage.APPLY);
+        Probes.count(probe, Stage.APPLY);
+        if (segment().isFull() || alone) {
             commitSegment();
         }
     }
@@ -1227,7 +1263,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
         Position end = segment().end();
         executedIndex = end.index();
+        Probes.Probe probe = Probes.begin(probes);
         segment().commit(storedAt(end));
+        Probes.end(probe, Stage.INSTALL);
+        Probes.count(probe, Stage.INSTALL);
         visible(end.index());
         if (configuration.durability() == Durability.LOCAL) {
             toRelease.addAll(replayed);
@@ -1242,9 +1281,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (toRelease.isEmpty()) {
             return;
         }
-        database().flush().ifPresent(position -> durableIndex = position.index());
+        flushDatabase();
         toRelease.forEach(SuspendedCommit::release);
         toRelease.clear();
+    }
+
+    private void flushDatabase() {
+        database().flush().ifPresent(forced -> durableIndex = forced.index());
+        flushes.increment();
     }
 
     @Override
@@ -1461,7 +1505,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             long needed = taken.needed();
             long bytes = taken.bytes();
             // After the checkpoint was taken: what the database then holds on disk is at least as new.
-            database().flush().ifPresent(forced -> durableIndex = forced.index());
+            flushDatabase();
             checkpoints.save(checkpoint);
             checkpointedIndex = checkpoint.position().index();
             order.lock();
@@ -1715,6 +1759,24 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                             : "shows everything that is ordered, and more";
         }
         return explanation;
+    }
+
+    /** Off, they forget what they have measured. */
+    synchronized void probe(boolean on) {
+        probes = !on ? null : probes == null ? new Probes() : probes;
+    }
+
+    ReplicaProbes probes() {
+        Probes on = probes;
+        Group joined = group;
+        return new ReplicaProbes(
+                configuration.self(),
+                on != null,
+                on == null ? Map.of() : on.times(),
+                committed.sum(),
+                applied.sum(),
+                joined == null ? GroupCounts.NONE : joined.counts(),
+                flushes.sum());
     }
 
     ReplicaStatus status() {

@@ -62,7 +62,7 @@ public final class ReplicaRecovery implements AutoCloseable {
         Path kept = directory == null ? ReplicaConfiguration.standardDirectory(location) : directory;
         Recovery log;
         try {
-            log = Replica.groupProtocol().recovery(kept.resolve(ReplicaConfiguration.LOG));
+            log = Replica.toolkit(ReplicaConfiguration.RAFT).recovery(kept.resolve(ReplicaConfiguration.LOG));
         } catch (GroupException e) {
             throw new ReplicaException(String.valueOf(e.getMessage()), e);
         }

@@ -68,6 +68,13 @@ public enum Setting {
             "the group's name, the same on all replicas",
             Use.REPLICAS,
             (builder, text) -> builder.group(text)),
+    TOOLKIT(
+            "toolkit",
+            "name",
+            "raft",
+            "what orders the group's messages, the same on all replicas; `ratis` has to be put on the class path",
+            Use.REPLICAS,
+            (builder, text) -> builder.toolkit(text)),
     SELF(
             "self",
             "host:port",

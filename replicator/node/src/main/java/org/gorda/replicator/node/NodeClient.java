@@ -98,6 +98,27 @@ public final class NodeClient {
     }
 
     /**
+     * Asks one replica what its probes have measured.
+     *
+     * @param at its service address, {@code host:port}
+     * @throws ReplicaException if it does not answer
+     */
+    public NodeProbes probes(String at) {
+        return known(ask("GET", at, "/probes", TIMEOUT, NodeProbes.class), at);
+    }
+
+    /**
+     * Switches one replica's probes.
+     *
+     * @param at its service address, {@code host:port}
+     * @return what they had measured up to then; off, they forget it
+     * @throws ReplicaException if it does not answer
+     */
+    public NodeProbes probe(String at, boolean on) {
+        return known(ask("POST", at, "/probe?to=" + (on ? "on" : "off"), TIMEOUT, NodeProbes.class), at);
+    }
+
+    /**
      * Has all replicas of a group compare what they hold.
      *
      * @param at the service address of any of them

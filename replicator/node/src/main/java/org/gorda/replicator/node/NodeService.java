@@ -37,6 +37,8 @@ import org.slf4j.LoggerFactory;
  * <ul>
  *   <li>{@code GET /status}: a {@link NodeStatus} as JSON
  *   <li>{@code GET /conflicts}: by which rows transactions have lost, a {@link NodeConflicts} as JSON
+ *   <li>{@code GET /probes}: where its transactions' time goes and what they cost, {@link NodeProbes} as JSON
+ *   <li>{@code POST /probe?to=on} or {@code off}: switches its probes; what they had measured, {@link NodeProbes} as JSON
  *   <li>{@code GET /topology}: for drivers, who is the primary and how to get there, as {@link Properties}
  *   <li>{@code POST /outcome?transaction=ID&since=INDEX}: COMMITTED, ABORTED or FORGOTTEN; to ask decides
  *   <li>{@code POST /verify}: has all replicas note what they hold, at the primary only; a {@link ReplicaContent} as JSON
@@ -108,6 +110,8 @@ final class NodeService implements AutoCloseable {
         server.setExecutor(threads);
         on("GET", "/status", (node, query) -> Response.json(status(node)));
         on("GET", "/conflicts", (node, query) -> Response.json(NodeConflicts.of(node.status(), node.hotRows())));
+        on("GET", "/probes", (node, query) -> Response.json(NodeProbes.of(node.probes())));
+        on("POST", "/probe", (node, query) -> Response.json(NodeProbes.of(node.probe(isOn(query)))));
         on("GET", "/topology", (node, query) -> Response.text(200, topology(node)));
         on("POST", "/outcome", NodeService::outcome);
         on("POST", "/verify", (node, query) -> Response.json(ReplicaContent.of(node.verify(VERIFY_WAIT))));
@@ -192,6 +196,14 @@ final class NodeService implements AutoCloseable {
             throw new IllegalArgumentException(name + " is missing: ?" + name + "=...");
         }
         return value;
+    }
+
+    private static boolean isOn(Map<String, String> query) {
+        String to = needed(query, "to");
+        if (!to.equals("on") && !to.equals("off")) {
+            throw new IllegalArgumentException("to is '" + to + "' but must be on or off");
+        }
+        return to.equals("on");
     }
 
     private static long number(Map<String, String> query, String name) {

@@ -13,6 +13,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
@@ -56,6 +57,8 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
     private final Map<MemberId, Link> links = new ConcurrentHashMap<>();
     private final Map<Address, Link> byAddress = new ConcurrentHashMap<>();
+    private final LongAdder frames = new LongAdder();
+    private final LongAdder bytes = new LongAdder();
     private final ScheduledExecutorService watch = Executors.newSingleThreadScheduledExecutor(task -> {
         Thread thread = new Thread(task, "gorda-transport-watch");
         thread.setDaemon(true);
@@ -140,6 +143,16 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         if (!closed) {
             link(to).send(frame);
         }
+    }
+
+    @Override
+    public long frames() {
+        return frames.sum();
+    }
+
+    @Override
+    public long bytes() {
+        return bytes.sum();
     }
 
     @Override
@@ -294,6 +307,8 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
                 if (known != null && server.connectionEstablishedTo(known)) {
                     unansweredBytes.addAndGet(frame.length);
                     server.send(known, frame, 0, frame.length);
+                    frames.increment();
+                    bytes.add(frame.length);
                 }
             } catch (Exception e) { // what JGroups declares
                 LOG.debug("{}: sending to {}", self, member, e);

@@ -24,6 +24,12 @@ public interface Transport extends AutoCloseable {
     /** Keeps connections to these members. */
     void connectTo(Collection<MemberId> members);
 
+    /** How many frames were sent, to all members together. */
+    long frames();
+
+    /** Of all those frames. */
+    long bytes();
+
     @Override
     void close();
 }

@@ -1,0 +1,77 @@
+package org.gorda.bindings.h2;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.gorda.bindings.triggers.TriggeredDatabase;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.DatabaseBinding;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.Finding;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.TransactionListener;
+
+/**
+ * The binding for H2, configured by the name {@code h2}: a database in a directory of its own, used in the replica's own process. {@code docs/h2.md} lists what
+ * it refuses. Thread-safe.
+ */
+public final class H2Binding implements DatabaseBinding {
+
+    static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
+            Capability.WRITE_SETS,
+            Capability.SCHEMA_CHANGES,
+            Capability.APPLY,
+            Capability.ABORT,
+            Capability.DURABLE_POSITION));
+
+    /** For {@link java.util.ServiceLoader}. */
+    public H2Binding() {}
+
+    @Override
+    public String name() {
+        return "h2";
+    }
+
+    @Override
+    public Set<Capability> capabilities() {
+        return CAPABILITIES;
+    }
+
+    @Override
+    public ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener) {
+        H2Dialect dialect = null;
+        try {
+            dialect = new H2Dialect(configuration);
+            return new TriggeredDatabase(configuration, listener, dialect);
+        } catch (SQLException | RuntimeException e) {
+            if (dialect != null) {
+                dialect.close();
+            }
+            throw e instanceof ReflectionException known
+                    ? known
+                    : new ReflectionException(
+                            "the H2 database " + configuration.location() + " cannot be opened: " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public void load(Path snapshot, DatabaseConfiguration configuration) {
+        H2Files.load(snapshot, Path.of(configuration.location()));
+    }
+
+    @Override
+    public void drop(DatabaseConfiguration configuration) {
+        H2Files.drop(Path.of(configuration.location()));
+    }
+
+    @Override
+    public Optional<List<Finding>> examine(Connection connection) throws SQLException {
+        boolean isH2 = connection.getMetaData().getDatabaseProductName().equals("H2");
+        return isH2 ? Optional.of(H2Check.findings(connection)) : Optional.empty();
+    }
+}

@@ -1,0 +1,559 @@
+package org.gorda.bindings.h2;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.Driver;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
+import org.gorda.bindings.triggers.Dialect;
+import org.gorda.bindings.triggers.Refused;
+import org.gorda.bindings.triggers.RowCapture;
+import org.gorda.bindings.triggers.TriggeredDatabase;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.SqlType;
+import org.gorda.gapi.TableShape;
+import org.h2.api.ErrorCode;
+import org.h2.command.Prepared;
+import org.h2.engine.Database;
+import org.h2.engine.Session;
+import org.h2.engine.SessionLocal;
+import org.h2.index.Index;
+import org.h2.jdbc.JdbcConnection;
+import org.h2.message.DbException;
+import org.h2.mvstore.tx.Transaction;
+import org.h2.schema.Schema;
+import org.h2.schema.Sequence;
+import org.h2.table.Column;
+import org.h2.table.Table;
+import org.h2.table.TableType;
+import org.h2.value.Value;
+import org.jspecify.annotations.Nullable;
+
+/** An H2 database, open. Thread-safe. */
+final class H2Dialect implements Dialect {
+
+    /** How names of our triggers begin. */
+    private static final String TRIGGER = "GORDA$";
+
+    /** Who waits for a lock does not notice that it is aborted before that time is over. */
+    private static final int LOCK_TIMEOUT_MILLIS = 1000;
+
+    private static final int APPLIERS_LOCK_TIMEOUT_MILLIS = 10;
+
+    private static final Set<Integer> LOCKED =
+            Set.of(ErrorCode.LOCK_TIMEOUT_1, ErrorCode.DEADLOCK_1, ErrorCode.CONCURRENT_UPDATE_1);
+    private static final Set<Integer> STOPPED = Set.of(
+            ErrorCode.IO_EXCEPTION_1,
+            ErrorCode.IO_EXCEPTION_2,
+            ErrorCode.FILE_CORRUPTED_1,
+            ErrorCode.DATABASE_IS_CLOSED,
+            ErrorCode.OUT_OF_MEMORY,
+            ErrorCode.DATABASE_CALLED_AT_SHUTDOWN);
+
+    private static final Set<Integer> OF_THIS_REPLICA =
+            Set.of(ErrorCode.GENERAL_ERROR_1, ErrorCode.STATEMENT_WAS_CANCELED);
+
+    /** Who is told of a session's changes: nobody of those that are our own. What is changed in others is refused. */
+    private static final Map<SessionLocal, Optional<RowCapture>> CAPTURES = new ConcurrentHashMap<>();
+
+    private static final Map<Database, H2Dialect> OPEN = new ConcurrentHashMap<>();
+
+    private final Driver driver = new org.h2.Driver();
+    private final String url;
+    private final Properties owner = new Properties();
+    private final Connection internal;
+    private final Database database;
+    private final String description;
+    private final Map<Generator, Long> ordered = new ConcurrentHashMap<>();
+
+    /** Those of clients, in whose sessions something is done that is ours. */
+    private final Map<SessionLocal, Integer> timeouts = new ConcurrentHashMap<>();
+
+    private volatile Tables known = new Tables(-1, Map.of());
+
+    /** Tables by schema and name, as they were with a modification of the catalogue. */
+    private record Tables(long modification, Map<String, Captured> byName) {}
+
+    H2Dialect(DatabaseConfiguration configuration) throws SQLException {
+        this.url = H2Files.url(configuration.location());
+        owner.setProperty("user", configuration.attributes().getOrDefault("user", "sa"));
+        owner.setProperty("password", configuration.attributes().getOrDefault("password", ""));
+        for (String name : configuration.attributes().keySet()) {
+            if (!owner.containsKey(name)) {
+                throw new ReflectionException(
+                        "a replicated H2 database has no setting '" + name + "', only user and password");
+            }
+        }
+        this.internal = connect(url + ";DB_CLOSE_ON_EXIT=FALSE;TRACE_LEVEL_FILE=0", owner, Optional.empty());
+        this.database = session(internal).getDatabase();
+        if (OPEN.putIfAbsent(database, this) != null) {
+            internal.close();
+            throw new ReflectionException(configuration.location() + " is open already in this process");
+        }
+        this.description = internal.getMetaData().getDatabaseProductName() + " "
+                + internal.getMetaData().getDatabaseProductVersion();
+        H2Check.requireFit(internal);
+        for (Generated one : generators()) {
+            ordered.put(one.generator(), one.last());
+        }
+    }
+
+    static SessionLocal session(Connection connection) throws SQLException {
+        return (SessionLocal) connection.unwrap(JdbcConnection.class).getSession();
+    }
+
+    /** Null if the connection is closed. */
+    private static @Nullable SessionLocal openSession(Connection connection) {
+        return (SessionLocal) ((JdbcConnection) connection).getSession();
+    }
+
+    private static SessionLocal sessionOf(Connection connection) {
+        return Objects.requireNonNull(openSession(connection));
+    }
+
+    /** Who is to be told of what the connection's session changes; null if nobody. */
+    static @Nullable RowCapture capture(Connection connection) throws SQLException {
+        Optional<RowCapture> capture = CAPTURES.get(session(connection));
+        if (capture == null) {
+            throw Refused.unsupported(
+                    "the database is replicated, and can only be changed by connections of its replica");
+        }
+        return capture.orElse(null);
+    }
+
+    static Captured captured(Connection connection, String schema, String table) throws SQLException {
+        return Objects.requireNonNull(OPEN.get(session(connection).getDatabase()))
+                .table(schema, table);
+    }
+
+    @Override
+    public String description() {
+        return description;
+    }
+
+    @Override
+    public Set<Capability> capabilities() {
+        return H2Binding.CAPABILITIES;
+    }
+
+    @Override
+    public Connection connect(Properties properties, RowCapture capture) throws SQLException {
+        Properties who = new Properties();
+        who.setProperty("user", properties.getProperty("user", owner.getProperty("user")));
+        who.setProperty(
+                "password",
+                properties.getProperty(
+                        "password", properties.containsKey("user") ? "" : owner.getProperty("password")));
+        return connect(url, who, Optional.of(capture));
+    }
+
+    @Override
+    public Connection connect() throws SQLException {
+        return connect(url, owner, Optional.empty());
+    }
+
+    private Connection connect(String to, Properties who, Optional<RowCapture> capture) throws SQLException {
+        CAPTURES.keySet().removeIf(SessionLocal::isClosed);
+        Connection connection = driver.connect(to, who);
+        connection.setAutoCommit(false);
+        sessionOf(connection).setLockTimeout(LOCK_TIMEOUT_MILLIS);
+        CAPTURES.put(sessionOf(connection), capture);
+        return connection;
+    }
+
+    @Override
+    public void check(String sql) throws SQLException {
+        H2Statements.check(sql);
+    }
+
+    @Override
+    public Kind kind(Connection connection, String sql) throws SQLException {
+        SessionLocal session = sessionOf(connection);
+        H2Statements.check(sql);
+        try {
+            return within(session, () -> {
+                Prepared prepared = session.prepare(sql.strip().replaceAll(";+$", ""));
+                return H2Statements.kind(prepared, sql, session);
+            });
+        } catch (DbException e) {
+            throw DbException.toSQLException(e);
+        }
+    }
+
+    private interface Work<T> {
+        T run() throws SQLException;
+    }
+
+    private static <T> T within(SessionLocal session, Work<T> work) throws SQLException {
+        session.lock();
+        Session before = session.setThreadLocalSession();
+        try {
+            return work.run();
+        } finally {
+            session.resetThreadLocalSession(before);
+            session.unlock();
+        }
+    }
+
+    @Override
+    public void forbidCommits(Connection connection, boolean forbidden) {
+        sessionOf(connection).setCommitOrRollbackDisabled(forbidden);
+    }
+
+    @Override
+    public void ours(Connection connection, boolean ours) {
+        SessionLocal session = sessionOf(connection);
+        CAPTURES.getOrDefault(session, Optional.empty()).ifPresent(capture -> capture.pause(ours));
+        if (ours) {
+            timeouts.put(session, session.getQueryTimeout());
+            session.setQueryTimeout(0); // and forgets what is left of it
+        } else {
+            session.setQueryTimeout(Objects.requireNonNullElse(timeouts.remove(session), 0));
+        }
+    }
+
+    // ----------------------------------------------------------------------------------------------------- catalogue
+
+    private Stream<Table> all() {
+        return database.getAllSchemasNoMeta().stream()
+                .flatMap(schema -> schema.getAllTablesAndViews(null).stream())
+                .filter(table -> table.getTableType() == TableType.TABLE && !table.isTemporary());
+    }
+
+    private static boolean isClients(Table table) {
+        return !table.getSchema().getName().equals(TriggeredDatabase.SCHEMA)
+                && !table.getSchema().getName().equals("INFORMATION_SCHEMA");
+    }
+
+    @Override
+    public List<TableShape> tables() {
+        List<TableShape> found = new ArrayList<>();
+        all().filter(H2Dialect::isClients).forEach(table -> {
+            try {
+                found.add(captured(table).shape());
+            } catch (SQLException ignored) {
+                // Its rows are refused.
+            }
+        });
+        found.sort(Comparator.comparing(TableShape::schema).thenComparing(TableShape::name));
+        return found;
+    }
+
+    @Override
+    public Captured table(String schema, String name) throws SQLException {
+        Tables now = known;
+        long modification = database.getModificationMetaId();
+        if (now.modification() != modification) {
+            now = new Tables(modification, new ConcurrentHashMap<>());
+            known = now;
+        }
+        String key = TableShape.quoted(schema) + TableShape.quoted(name);
+        Captured captured = now.byName().get(key);
+        if (captured == null) {
+            captured = captured(find(schema, name));
+            now.byName().put(key, captured);
+        }
+        return captured;
+    }
+
+    Table find(String schema, String name) throws SQLException {
+        Schema found = database.findSchema(schema);
+        Table table = found == null ? null : found.findTableOrView(null, name);
+        if (table == null || !isClients(table)) {
+            throw Refused.unsupported("a table " + TableShape.quoted(schema) + "." + TableShape.quoted(name)
+                    + " is not a client's, and not changed");
+        }
+        return table;
+    }
+
+    private static Captured captured(Table table) throws SQLException {
+        List<TableShape.Column> columns = new ArrayList<>();
+        for (Column column : table.getColumns()) {
+            columns.add(new TableShape.Column(column.getName(), type(table, column)));
+        }
+        List<Integer> key = new ArrayList<>();
+        Index primary = table.findPrimaryKey();
+        if (primary != null) {
+            for (Column column : primary.getColumns()) {
+                key.add(column.getColumnId() + 1);
+            }
+        }
+        Set<Integer> unique = new HashSet<>(key);
+        for (Index index : table.getIndexes()) {
+            if (index.getIndexType().isUnique()) {
+                Stream.of(index.getColumns()).forEach(column -> unique.add(column.getColumnId() + 1));
+            }
+        }
+        boolean hasTriggers = table.getSchema().getAllTriggers().stream()
+                .anyMatch(trigger ->
+                        trigger.getTable().equals(table) && !trigger.getName().startsWith(TRIGGER));
+        return new Captured(
+                new TableShape(table.getSchema().getName(), table.getName(), columns, key), unique, hasTriggers);
+    }
+
+    private static SqlType type(Table table, Column column) throws SQLException {
+        return switch (column.getType().getValueType()) {
+            case Value.BOOLEAN -> SqlType.BOOLEAN;
+            case Value.TINYINT, Value.SMALLINT -> SqlType.SMALLINT;
+            case Value.INTEGER -> SqlType.INTEGER;
+            case Value.BIGINT -> SqlType.BIGINT;
+            case Value.REAL -> SqlType.REAL;
+            case Value.DOUBLE -> SqlType.DOUBLE;
+            case Value.NUMERIC -> SqlType.DECIMAL;
+            case Value.CHAR -> SqlType.CHAR;
+            case Value.VARCHAR, Value.VARCHAR_IGNORECASE, Value.ENUM -> SqlType.VARCHAR;
+            case Value.CLOB -> SqlType.CLOB;
+            case Value.BINARY, Value.UUID -> SqlType.BINARY;
+            case Value.VARBINARY -> SqlType.VARBINARY;
+            case Value.BLOB -> SqlType.BLOB;
+            case Value.DATE -> SqlType.DATE;
+            case Value.TIME -> SqlType.TIME;
+            case Value.TIMESTAMP -> SqlType.TIMESTAMP;
+            default ->
+                throw Refused.unsupported("rows of " + table.getSQL(0) + " cannot be replicated: column "
+                        + column.getName() + " is of type " + column.getType().getTraceSQL());
+        };
+    }
+
+    // ---------------------------------------------------------------------------------------------------- generators
+
+    @Override
+    public List<Generated> generated() {
+        return generators().stream()
+                .filter(one -> !Long.valueOf(one.last()).equals(ordered.get(one.generator())))
+                .toList();
+    }
+
+    @Override
+    public void ordered(List<Generated> generated) {
+        generated.forEach(one -> ordered.put(one.generator(), one.last()));
+    }
+
+    private List<Generated> generators() {
+        List<Generated> found = new ArrayList<>();
+        sequences().forEach((generator, sequence) -> found.add(new Generated(generator, last(sequence))));
+        return found;
+    }
+
+    /** Sequences, and those of identity columns, whose own names are different on each replica. */
+    private Map<Generator, Sequence> sequences() {
+        Map<Generator, Sequence> found = new HashMap<>();
+        for (Schema schema : database.getAllSchemasNoMeta()) {
+            for (Sequence sequence : schema.getAllSequences()) {
+                if (!sequence.getBelongsToTable()) {
+                    found.put(new Generator(false, schema.getName(), sequence.getName()), sequence);
+                }
+            }
+        }
+        all().forEach(table -> {
+            for (Column column : table.getColumns()) {
+                Sequence sequence = column.getSequence();
+                if (sequence != null && sequence.getBelongsToTable()) {
+                    found.put(new Generator(true, table.getSchema().getName(), table.getName()), sequence);
+                }
+            }
+        });
+        return found;
+    }
+
+    private static long last(Sequence sequence) {
+        synchronized (sequence) {
+            return sequence.getCycle() != Sequence.Cycle.EXHAUSTED
+                    ? sequence.getCurrentValue()
+                    : sequence.getIncrement() > 0 ? sequence.getMaxValue() : sequence.getMinValue();
+        }
+    }
+
+    /** A generator has given a value elsewhere. */
+    void generated(SessionLocal applier, Generator generator, long last) {
+        Sequence sequence = sequences().get(generator);
+        if (sequence == null) {
+            return; // dropped in the meantime, where nobody misses it
+        }
+        long increment = sequence.getIncrement();
+        long next = last + increment;
+        boolean isOver =
+                increment > 0 ? last > sequence.getMaxValue() - increment : last < sequence.getMinValue() - increment;
+        if (!isOver) {
+            sequence.modify(next, null, null, null, null, null, null);
+        } else if (sequence.getCycle() == Sequence.Cycle.CYCLE) {
+            sequence.modify(
+                    increment > 0 ? sequence.getMinValue() : sequence.getMaxValue(),
+                    null,
+                    null,
+                    null,
+                    null,
+                    null,
+                    null);
+        } else {
+            sequence.modify(null, null, null, null, null, Sequence.Cycle.EXHAUSTED, null);
+        }
+        sequence.flush(
+                applier); // in its own transaction, unless the applier has changed the schema in one that is open
+        ordered.put(generator, last);
+    }
+
+    // -------------------------------------------------------------------------------------------------------- schema
+
+    @Override
+    public void changeSchema(Connection connection, String schema, String sql) throws SQLException {
+        SessionLocal session = sessionOf(connection);
+        try {
+            within(session, () -> {
+                try {
+                    session.startStatementWithinTransaction(null);
+                    if (!sql.isEmpty()) {
+                        session.setCurrentSchemaName(schema);
+                        session.prepare(sql.strip().replaceAll(";+$", "")).update();
+                    }
+                    captureAll(session);
+                    return true;
+                } finally {
+                    session.endStatement();
+                }
+            });
+        } catch (DbException e) {
+            SQLException failed = DbException.toSQLException(e);
+            if (STOPPED.contains(failed.getErrorCode()) || OF_THIS_REPLICA.contains(failed.getErrorCode())) {
+                throw new ReflectionException("H2 could not change the schema: " + failed.getMessage(), failed);
+            }
+            throw failed;
+        } finally {
+            ordered.clear(); // a generator may have begun anew, and reach again what was ordered
+        }
+    }
+
+    /** Only what is committed with its trigger is ever seen by anybody: H2 commits a schema change when it is told to. */
+    private void captureAll(SessionLocal session) {
+        for (Table table : all().toList()) {
+            boolean isCaptured = table.getSchema().getAllTriggers().stream()
+                    .anyMatch(trigger -> trigger.getTable().equals(table)
+                            && trigger.getName().startsWith(TRIGGER));
+            if (!isCaptured) {
+                String events = " INSERT, UPDATE, DELETE";
+                trigger(session, table, "AFTER" + events, " FOR EACH ROW", CaptureTrigger.class);
+                trigger(session, table, "AFTER" + events + ", ROLLBACK", " FOR EACH ROW", RollbackTrigger.class);
+                trigger(session, table, "BEFORE" + events, "", StatementTrigger.class);
+            }
+        }
+    }
+
+    private static void trigger(SessionLocal session, Table table, String when, String each, Class<?> action) {
+        session.prepare("CREATE TRIGGER " + triggerName(table) + ' ' + when + " ON " + table.getSQL(0) + each
+                        + " CALL '" + action.getName() + "'")
+                .update();
+    }
+
+    private static String triggerName(Table table) {
+        return table.getSchema().getSQL(0) + "." + TableShape.quoted(TRIGGER + UUID.randomUUID());
+    }
+
+    @Override
+    public boolean isInTheWay(Connection connection) {
+        SessionLocal session = openSession(connection);
+        // Rows that are only locked are pending changes, too, and of tables that are not told.
+        return session != null
+                && (session.hasPendingTransaction() || !session.getLocks().isEmpty());
+    }
+
+    @Override
+    public void cancel(Connection connection) {
+        SessionLocal session = openSession(connection);
+        if (session != null) {
+            session.cancel();
+        }
+    }
+
+    @Override
+    public void forgetCancel(Connection connection) {
+        SessionLocal session = openSession(connection);
+        try {
+            if (session != null) {
+                session.checkCanceled();
+            }
+        } catch (DbException e) {
+            // That was it.
+        }
+    }
+
+    @Override
+    public Rows rows(Connection connection) {
+        SessionLocal session = sessionOf(connection);
+        session.setLockTimeout(APPLIERS_LOCK_TIMEOUT_MILLIS);
+        return new H2Rows(this, session);
+    }
+
+    static boolean isLocked(int errorCode) {
+        return LOCKED.contains(errorCode);
+    }
+
+    @Override
+    public boolean isLocked(SQLException failure) {
+        return isLocked(failure.getErrorCode());
+    }
+
+    /** Another session marks it so that ends a deadlock, also when this one has just stopped waiting. */
+    @Override
+    public boolean isVictim(Connection connection) {
+        SessionLocal session = openSession(connection);
+        return session != null
+                && session.hasPendingTransaction()
+                && session.getTransaction().getStatus() != Transaction.STATUS_OPEN;
+    }
+
+    /** A commit that is forbidden may have been H2's own, after the statement. */
+    @Override
+    public boolean leavesInDoubt(SQLException failure) {
+        return failure.getErrorCode() == ErrorCode.COMMIT_ROLLBACK_NOT_ALLOWED
+                || failure.getErrorCode() == ErrorCode.GENERAL_ERROR_1;
+    }
+
+    @Override
+    public boolean hasStopped(SQLException failure) {
+        return STOPPED.contains(failure.getErrorCode());
+    }
+
+    @Override
+    public void force(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("CHECKPOINT SYNC");
+        }
+    }
+
+    @Override
+    public void snapshot(Path directory) {
+        try (Connection connection = connect()) {
+            H2Files.snapshot(connection, directory);
+        } catch (SQLException e) {
+            throw new ReflectionException("a snapshot cannot be written to " + directory + ": " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public void close() {
+        OPEN.remove(database);
+        try (Statement statement = internal.createStatement()) {
+            statement.execute("SHUTDOWN");
+        } catch (SQLException e) {
+            if (e.getErrorCode() != ErrorCode.DATABASE_IS_CLOSED) {
+                throw new ReflectionException("H2 was not shut down in order: " + e.getMessage(), e);
+            }
+        }
+    }
+}

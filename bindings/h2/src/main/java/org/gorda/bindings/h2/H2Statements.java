@@ -1,0 +1,207 @@
+package org.gorda.bindings.h2;
+
+import java.lang.reflect.Field;
+import java.sql.SQLException;
+import java.util.Objects;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.gorda.bindings.triggers.Dialect;
+import org.gorda.bindings.triggers.Refused;
+import org.gorda.bindings.triggers.TriggeredDatabase;
+import org.h2.command.CommandInterface;
+import org.h2.command.Prepared;
+import org.h2.command.ddl.CreateTableData;
+import org.h2.engine.SessionLocal;
+import org.h2.table.Column;
+import org.h2.value.DataType;
+import org.jspecify.annotations.Nullable;
+
+/** What H2's statements mean for replication. What is not known to be replicated is refused. Stateless. */
+final class H2Statements {
+
+    /** Schema changes that do the same wherever they are executed, unless something in their text is looked for below. */
+    private static final Set<Integer> SCHEMA = Set.of(
+            CommandInterface.ALTER_INDEX_RENAME,
+            CommandInterface.ALTER_SCHEMA_RENAME,
+            CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_CHECK,
+            CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_UNIQUE,
+            CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_REFERENTIAL,
+            CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_PRIMARY_KEY,
+            CommandInterface.ALTER_TABLE_ADD_COLUMN,
+            CommandInterface.ALTER_TABLE_ALTER_COLUMN_NOT_NULL,
+            CommandInterface.ALTER_TABLE_ALTER_COLUMN_DROP_NOT_NULL,
+            CommandInterface.ALTER_TABLE_ALTER_COLUMN_DEFAULT,
+            CommandInterface.ALTER_TABLE_ALTER_COLUMN_CHANGE_TYPE,
+            CommandInterface.ALTER_TABLE_ALTER_COLUMN_RENAME,
+            CommandInterface.ALTER_TABLE_ALTER_COLUMN_VISIBILITY,
+            CommandInterface.ALTER_TABLE_ALTER_COLUMN_ON_UPDATE,
+            CommandInterface.ALTER_TABLE_ALTER_COLUMN_DROP_EXPRESSION,
+            CommandInterface.ALTER_TABLE_ALTER_COLUMN_DROP_IDENTITY,
+            CommandInterface.ALTER_TABLE_ALTER_COLUMN_DEFAULT_ON_NULL,
+            CommandInterface.ALTER_TABLE_DROP_COLUMN,
+            CommandInterface.ALTER_TABLE_DROP_CONSTRAINT,
+            CommandInterface.ALTER_TABLE_RENAME,
+            CommandInterface.ALTER_TABLE_RENAME_CONSTRAINT,
+            CommandInterface.ALTER_VIEW,
+            CommandInterface.ALTER_SEQUENCE,
+            CommandInterface.CREATE_INDEX,
+            CommandInterface.CREATE_SCHEMA,
+            CommandInterface.CREATE_SEQUENCE,
+            CommandInterface.CREATE_TABLE,
+            CommandInterface.CREATE_TRIGGER,
+            CommandInterface.CREATE_DOMAIN,
+            CommandInterface.CREATE_VIEW,
+            CommandInterface.CREATE_SYNONYM,
+            CommandInterface.COMMENT,
+            CommandInterface.DROP_DOMAIN,
+            CommandInterface.DROP_INDEX,
+            CommandInterface.DROP_SCHEMA,
+            CommandInterface.DROP_SEQUENCE,
+            CommandInterface.DROP_SYNONYM,
+            CommandInterface.DROP_TABLE,
+            CommandInterface.DROP_TRIGGER,
+            CommandInterface.DROP_VIEW,
+            CommandInterface.TRUNCATE_TABLE);
+
+    private static final Pattern OURS = pattern("(?<![.\\w])\"?GORDA\"?\\s*\\.|\\bSCHEMA\\s[^.]*\\bGORDA\\b|GORDA\\$");
+    private static final Pattern ROWS_OF_CHANGES = pattern("\\b(FINAL|NEW|OLD)\\s+TABLE\\s*(\\(|/\\*|--|//)"
+            + "|\\b(FINAL|NEW|OLD)\\s*(/\\*|--|//)(?s:.*)\\bTABLE\\b");
+    private static final Pattern ESCAPED_NAMES = pattern("\\bU&\"");
+    private static final Pattern QUOTED = pattern("'[^']*'|\"[^\"]*\"");
+    private static final Pattern HIDES = pattern("/\\*|--|//|\\$\\$");
+    private static final Pattern OF_THE_SESSION = pattern("^\\s*SET\\s+(SCHEMA\\b|LOCK_TIMEOUT\\b|QUERY_TIMEOUT\\b|@)");
+    private static final Pattern RELEASE = pattern("\\bRELEASE\\b");
+    private static final Pattern MAKES_LINKS = pattern("\\bLINK_SCHEMA\\b");
+    private static final Pattern LITERAL =
+            pattern("\\bDEFAULT\\s+(NULL|TRUE|FALSE|[-+]?[0-9.]+|((DATE|TIME|TIMESTAMP)\\s*)?'[^']*')(?=[\\s,)]|$)");
+    private static final Pattern DEFAULT = pattern("\\bDEFAULT\\b");
+    private static final Pattern COMPUTED =
+            pattern("\\b(DEFAULT|GENERATED|IDENTITY|AUTO_INCREMENT|SERIAL|SMALLSERIAL|BIGSERIAL|AS|USING)\\b");
+
+    private H2Statements() {}
+
+    private static Pattern pattern(String regex) {
+        return Pattern.compile(regex, Pattern.CASE_INSENSITIVE);
+    }
+
+    /**
+     * Before it is compiled, whereby H2 may execute functions.
+     *
+     * @throws SQLException with 0A000 if it is refused
+     */
+    static void check(String sql) throws SQLException {
+        if (MAKES_LINKS.matcher(sql).find()) {
+            throw Refused.unsupported("linked tables are not replicated: what is changed there is not seen");
+        }
+        if (ESCAPED_NAMES.matcher(sql).find()) {
+            throw Refused.unsupported("names are not replicated with escapes: write them out");
+        }
+        if (ROWS_OF_CHANGES.matcher(sql).find()) {
+            throw Refused.unsupported("queries that change rows are not replicated: change them, and read them");
+        }
+    }
+
+    /** @throws SQLException with 0A000 if it is refused */
+    static Dialect.Kind kind(Prepared prepared, String sql, SessionLocal session) throws SQLException {
+        int type = prepared.getType();
+        if (SCHEMA.contains(type)) {
+            checkSchemaChange(prepared, sql, session);
+            return Dialect.Kind.SCHEMA;
+        }
+        return switch (type) {
+            case CommandInterface.SELECT,
+                    CommandInterface.CALL,
+                    CommandInterface.EXPLAIN,
+                    CommandInterface.HELP,
+                    CommandInterface.BACKUP -> Dialect.Kind.READ;
+            case CommandInterface.INSERT, CommandInterface.UPDATE, CommandInterface.DELETE, CommandInterface.MERGE ->
+                Dialect.Kind.ROWS;
+            case CommandInterface.NO_OPERATION ->
+                RELEASE.matcher(sql).find() ? Dialect.Kind.RELEASE_SAVEPOINT : Dialect.Kind.READ;
+            case CommandInterface.BEGIN ->
+                throw Refused.unsupported("a transaction does not begin by a statement: use setAutoCommit(false)");
+            case CommandInterface.COMMIT -> Dialect.Kind.COMMIT;
+            case CommandInterface.ROLLBACK -> Dialect.Kind.ROLLBACK;
+            case CommandInterface.SAVEPOINT -> Dialect.Kind.SAVEPOINT;
+            case CommandInterface.ROLLBACK_TO_SAVEPOINT -> Dialect.Kind.ROLLBACK_TO_SAVEPOINT;
+            case CommandInterface.SET_AUTOCOMMIT_TRUE -> Dialect.Kind.AUTOCOMMIT_ON;
+            case CommandInterface.SET_AUTOCOMMIT_FALSE -> Dialect.Kind.AUTOCOMMIT_OFF;
+            case CommandInterface.SET -> {
+                if (!OF_THE_SESSION.matcher(sql).find()) {
+                    throw Refused.unsupported(
+                            "settings are not replicated, but SET SCHEMA, SET LOCK_TIMEOUT, SET QUERY_TIMEOUT and SET @variable: "
+                                    + first(sql));
+                }
+                yield Dialect.Kind.READ;
+            }
+            default -> throw Refused.unsupported("this kind of statement is not replicated on H2: " + first(sql));
+        };
+    }
+
+    private static String first(String sql) {
+        String line = sql.strip().replaceAll("\\s+", " ");
+        return line.length() > 80 ? line.substring(0, 80) + "..." : line;
+    }
+
+    private static void checkSchemaChange(Prepared prepared, String sql, SessionLocal session) throws SQLException {
+        int type = prepared.getType();
+        if (!session.getUser().isAdmin()) {
+            throw Refused.unsupported("only the administrator changes the schema of a replicated H2 database");
+        }
+        if (OURS.matcher(sql).find() || session.getCurrentSchemaName().equals(TriggeredDatabase.SCHEMA)) {
+            throw Refused.unsupported("what is named GORDA is the replica's own, and not changed by clients");
+        }
+        if (HIDES.matcher(QUOTED.matcher(sql).replaceAll("''")).find()) {
+            throw Refused.unsupported("schema changes are replicated without comments and $$: leave them out");
+        }
+        if (sql.indexOf('@') >= 0) {
+            throw Refused.unsupported("variables are the session's own: a schema change is replicated without @");
+        }
+        boolean isRefused = switch (type) {
+            case CommandInterface.CREATE_TABLE -> {
+                CreateTableData data = (CreateTableData) Objects.requireNonNull(field(prepared, "data"));
+                if (data.temporary || !data.persistData || data.tableEngine != null) {
+                    throw Refused.unsupported(
+                            "tables that are temporary, not persistent or of another engine are not replicated");
+                }
+                yield field(prepared, "asQuery") != null;
+            }
+            case CommandInterface.ALTER_TABLE_ALTER_COLUMN_CHANGE_TYPE ->
+                dependsOnClock((Column) field(prepared, "oldColumn"), (Column) field(prepared, "newColumn"))
+                        || COMPUTED.matcher(LITERAL.matcher(sql).replaceAll("")).find();
+            case CommandInterface.ALTER_TABLE_ADD_COLUMN, CommandInterface.ALTER_TABLE_DROP_COLUMN ->
+                COMPUTED.matcher(LITERAL.matcher(sql).replaceAll("")).find();
+            case CommandInterface.CREATE_DOMAIN ->
+                DEFAULT.matcher(LITERAL.matcher(sql).replaceAll("")).find();
+            case CommandInterface.ALTER_SEQUENCE, CommandInterface.CREATE_SEQUENCE -> sql.indexOf('(') >= 0;
+            default -> false;
+        };
+        if (isRefused) {
+            throw Refused.unsupported(
+                    "each replica would compute values of its own: make the table or column without them, and fill it by "
+                            + "INSERT or UPDATE (only literals may be defaults of columns that are added): "
+                            + first(sql));
+        }
+    }
+
+    /** Whether values get another type by the clock, or by the time zone. */
+    private static boolean dependsOnClock(@Nullable Column before, @Nullable Column after) {
+        if (before == null || after == null) {
+            return false; // there is no such table
+        }
+        int from = before.getType().getValueType();
+        int to = after.getType().getValueType();
+        return from != to && (DataType.isDateTimeType(from) || DataType.isDateTimeType(to));
+    }
+
+    /** What the compiled statement has in a field that H2 does not show. */
+    private static @Nullable Object field(Prepared prepared, String name) {
+        try {
+            Field field = prepared.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            return field.get(prepared);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("H2 is another one than this was made for", e);
+        }
+    }
+}

@@ -1,0 +1,467 @@
+package org.gorda.bindings.h2;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.sql.BatchUpdateException;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.Random;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.tck.BindingTck;
+import org.gorda.gapi.tck.TckBinding;
+import org.h2.jdbc.JdbcConnection;
+import org.junit.jupiter.api.Test;
+
+/** What H2 has in a way of its own, replicated or refused. */
+class H2OwnTest extends BindingTck {
+
+    private static final TckBinding H2 = new H2UnderTest();
+
+    @Override
+    protected TckBinding tested() {
+        return H2;
+    }
+
+    private static String trigger(String event, Class<?> action) {
+        return "CREATE TRIGGER TR AFTER " + event + " ON T FOR EACH ROW CALL '" + action.getName() + "'";
+    }
+
+    private void makeTables() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE L (ID INTEGER NOT NULL PRIMARY KEY CHECK (ID < 10), A INTEGER)");
+    }
+
+    @Test
+    void triggerEffectsAreAppliedOnceAndTakenBackWithTheirStatement() throws SQLException {
+        makeTables();
+        execute(trigger("INSERT", TestTriggers.Copying.class));
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T VALUES (1, 1), (2, 2)");
+            assertThatThrownBy(() -> statement.executeUpdate("INSERT INTO T VALUES (3, 3), (11, 11)"))
+                    .isInstanceOf(SQLException.class);
+            statement.executeUpdate("INSERT INTO T VALUES (4, 4)");
+            connection.commit();
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID FROM L ORDER BY ID")).containsExactly("1", "2", "4");
+    }
+
+    @Test
+    void whatTriggersCommitOrMakeIsRefused() throws SQLException {
+        for (Class<?> action : List.of(TestTriggers.Committing.class, TestTriggers.Making.class)) {
+            makeTables();
+            execute(trigger("INSERT", action));
+            meta.takeWriteSets();
+            try (Connection connection = connect();
+                    Statement statement = connection.createStatement()) {
+                assertThatThrownBy(() -> statement.executeUpdate("INSERT INTO T VALUES (1, 1)"))
+                        .isInstanceOf(SQLException.class);
+                connection.commit();
+            }
+            assertThat(count(origin, "T")).isZero();
+            assertThat(meta.takeWriteSets()).isEmpty();
+            assertThat(origin.tables()).hasSize(2);
+            execute("DROP TABLE T", "DROP TABLE L");
+        }
+    }
+
+    @Test
+    void aStatementThatGoesOnAfterAPartOfItWasTakenBackIsRefused() throws SQLException {
+        makeTables();
+        execute(trigger("INSERT", TestTriggers.Forgiving.class));
+        assertRefused("40001", () -> execute("INSERT INTO T VALUES (1, 1)"));
+        assertThat(count(origin, "T")).isZero();
+        execute("UPDATE T SET A = 1");
+        assertEqual();
+    }
+
+    @Test
+    void keysOfTablesWithTriggersAreNotUpdated() throws SQLException {
+        makeTables();
+        execute("INSERT INTO T VALUES (1, 1)", trigger("DELETE", TestTriggers.Copying.class));
+        assertRefused("0A000", () -> execute("UPDATE T SET ID = ID + 1"));
+        execute("UPDATE T SET A = 7");
+        assertEqual();
+    }
+
+    @Test
+    void renamedTablesColumnsAndSchemas() throws SQLException {
+        execute("CREATE SCHEMA ONE", "CREATE TABLE ONE.T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)");
+        execute("INSERT INTO ONE.T VALUES (1, 1), (2, 2)");
+        execute(
+                "ALTER TABLE ONE.T RENAME TO \"the table\"",
+                "INSERT INTO ONE.\"the table\" VALUES (3, 3)",
+                "ALTER TABLE ONE.\"the table\" ALTER COLUMN A RENAME TO \"a column\"",
+                "CREATE TABLE ONE.T (ID INTEGER NOT NULL PRIMARY KEY)",
+                "INSERT INTO ONE.T VALUES (9)",
+                "UPDATE ONE.\"the table\" SET \"a column\" = 5 WHERE ID = 1",
+                "ALTER SCHEMA ONE RENAME TO TWO",
+                "SET SCHEMA TWO",
+                "DELETE FROM T",
+                "CREATE SEQUENCE S",
+                "ALTER TABLE \"the table\" ADD COLUMN C VARCHAR(5) DEFAULT 'all' NOT NULL",
+                "ALTER TABLE \"the table\" ALTER COLUMN C SET DATA TYPE VARCHAR(50)",
+                "UPDATE \"the table\" SET C = 'longer than five' WHERE ID = 1");
+        assertEqual();
+        assertThat(count(replica, "TWO.\"the table\"")).isEqualTo(3);
+    }
+
+    @Test
+    void changesPastTheReplicaAreRefused() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        String url = H2Files.url(configuration("origin").location());
+        try (Connection past = DriverManager.getConnection(url, "sa", "");
+                Statement statement = past.createStatement()) {
+            assertRefused("0A000", () -> statement.executeUpdate("INSERT INTO T VALUES (1)"));
+        }
+        assertThat(count(origin, "T")).isZero();
+    }
+
+    @Test
+    void theDatabasesOwnConnectionIsNotGiven() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT * FROM T")) {
+            assertRefused("0A000", () -> connection.unwrap(JdbcConnection.class));
+            assertThat(statement.getConnection()).isSameAs(connection);
+            assertThat(rows.getStatement()).isSameAs(statement);
+            assertThat(connection.getMetaData().getConnection()).isSameAs(connection);
+            assertThat(connection.isWrapperFor(JdbcConnection.class)).isFalse();
+        }
+    }
+
+    @Test
+    void severalStatementsInOneAreRefused() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        for (String sql : List.of(
+                "INSERT INTO T VALUES (1); COMMIT",
+                "SELECT 1; CREATE TABLE U (ID INTEGER PRIMARY KEY)",
+                "INSERT INTO T VALUES (1); INSERT INTO T VALUES (2)")) {
+            assertThatThrownBy(() -> execute(sql)).as(sql).isInstanceOf(SQLException.class);
+        }
+        assertThat(count(origin, "T")).isZero();
+        execute("INSERT INTO T VALUES (1);");
+        assertEqual();
+    }
+
+    @Test
+    void transactionsInSql() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        try (Connection connection = origin.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            for (String sql : List.of(
+                    "SET AUTOCOMMIT FALSE",
+                    "INSERT INTO T VALUES (1)",
+                    "SAVEPOINT S",
+                    "INSERT INTO T VALUES (2)",
+                    "ROLLBACK TO SAVEPOINT S",
+                    "INSERT INTO T VALUES (3)",
+                    "COMMIT",
+                    "INSERT INTO T VALUES (4)",
+                    "ROLLBACK",
+                    "SET AUTOCOMMIT TRUE",
+                    "INSERT INTO T VALUES (5)")) {
+                statement.execute(sql);
+            }
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID FROM T ORDER BY ID")).containsExactly("1", "3", "5");
+    }
+
+    @Test
+    void preparedBatchThatFailsInTheMiddle() throws SQLException {
+        execute(
+                "CREATE TABLE P (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, P INTEGER REFERENCES P)",
+                "INSERT INTO P VALUES (1)");
+        try (Connection connection = connect();
+                PreparedStatement insert = connection.prepareStatement("INSERT INTO T VALUES (?, ?)")) {
+            for (int[] row : new int[][] {{1, 1}, {2, 99}, {3, 1}}) {
+                insert.setInt(1, row[0]);
+                insert.setInt(2, row[1]);
+                insert.addBatch();
+            }
+            assertThatThrownBy(insert::executeBatch)
+                    .isInstanceOfSatisfying(
+                            BatchUpdateException.class,
+                            e -> assertThat(e.getUpdateCounts()).containsExactly(1, Statement.EXECUTE_FAILED, 1));
+            connection.commit();
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID FROM T ORDER BY ID")).containsExactly("1", "3");
+    }
+
+    @Test
+    void schemaChangesWaitForWhoChangesRowsAndTheOtherWayRound() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)", "INSERT INTO T VALUES (1, 1)");
+        try (Connection writer = connect();
+                Statement statement = writer.createStatement()) {
+            statement.executeUpdate("UPDATE T SET A = 2");
+            Future<?> change = clients.submit(() -> {
+                execute("ALTER TABLE T ADD COLUMN B INTEGER");
+                return null;
+            });
+            assertThatThrownBy(() -> change.get(200, TimeUnit.MILLISECONDS))
+                    .isInstanceOf(java.util.concurrent.TimeoutException.class);
+            writer.commit();
+            change.get(20, TimeUnit.SECONDS);
+            statement.executeUpdate("UPDATE T SET B = 3");
+            writer.commit();
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT B FROM T")).containsExactly("3");
+    }
+
+    @Test
+    void schemaChangesWinAgainstRowsThatAreOnlyLocked() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)", "INSERT INTO T VALUES (1, 1)");
+        try (Connection locking = connect();
+                Statement statement = locking.createStatement()) {
+            try (ResultSet rows = statement.executeQuery("SELECT * FROM T FOR UPDATE")) {
+                assertThat(rows.next()).isTrue();
+            }
+            execute("ALTER TABLE T ADD COLUMN B INTEGER");
+            assertRefused("40001", locking::commit);
+        }
+        assertEqual();
+    }
+
+    @Test
+    void cascadesOfChangedKeys() throws SQLException {
+        execute(
+                "CREATE TABLE P (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE C (ID INTEGER NOT NULL PRIMARY KEY, P INTEGER REFERENCES P ON UPDATE CASCADE ON DELETE CASCADE)",
+                "INSERT INTO P VALUES (1), (2)",
+                "INSERT INTO C VALUES (1, 1), (2, 1), (3, 2)");
+        execute("UPDATE P SET ID = ID + 10", "DELETE FROM P WHERE ID = 12");
+        assertEqual();
+        assertThat(count(replica, "C")).isEqualTo(2);
+    }
+
+    @Test
+    void columnsOfTypesThatCannotBeReplicated() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, J JSON)");
+        assertThatThrownBy(() -> execute("INSERT INTO T VALUES (1, NULL)"))
+                .isInstanceOf(SQLException.class)
+                .hasMessageContaining("column J is of type JSON");
+        assertThat(count(origin, "T")).isZero();
+    }
+
+    @Test
+    void databasesThatAreNotFit() throws SQLException {
+        try (Connection made = DriverManager.getConnection(
+                        H2Files.url(configuration("unfit").location()), "sa", "");
+                Statement statement = made.createStatement()) {
+            statement.execute("CREATE ALIAS F FOR 'java.lang.Math.abs(int)'");
+            statement.execute("CREATE TABLE T (J JSON)");
+            assertThat(tested().binding().examine(made).orElseThrow())
+                    .extracting(finding -> finding.object() + " " + finding.obstacle())
+                    .containsExactlyInAnyOrder(
+                            "routine \"PUBLIC\".\"F\" true",
+                            "table \"PUBLIC\".\"T\" true",
+                            "table \"PUBLIC\".\"T\" true");
+        }
+        assertThatThrownBy(() -> tested().binding().open(configuration("unfit"), meta))
+                .isInstanceOf(ReflectionException.class)
+                .hasMessageContaining("routine \"PUBLIC\".\"F\"");
+    }
+
+    /** Whatever clients do to the same rows at the same time, some of it failing, the replica becomes the same. */
+    @Test
+    void transactionsOfSeveralClientsAtRandom() throws Exception {
+        execute(
+                "CREATE TABLE P (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, U INTEGER UNIQUE, A INTEGER,"
+                        + " P INTEGER REFERENCES P ON DELETE CASCADE ON UPDATE CASCADE)",
+                "CREATE TABLE L (ID BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)",
+                "INSERT INTO P SELECT X FROM SYSTEM_RANGE(0, 9)",
+                "INSERT INTO T SELECT X, X, 0, MOD(X, 10) FROM SYSTEM_RANGE(0, 39)");
+        List<Future<?>> all = new ArrayList<>();
+        for (int client = 0; client < 4; client++) {
+            long seed = client;
+            all.add(clients.submit(() -> work(new Random(seed))));
+        }
+        for (Future<?> client : all) {
+            client.get(60, TimeUnit.SECONDS);
+        }
+        assertThat(meta.begun()).isGreaterThan(100);
+        assertEqual();
+    }
+
+    private Void work(Random random) throws SQLException {
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            for (int transaction = 0; transaction < 100; transaction++) {
+                try {
+                    for (int i = random.nextInt(4); i >= 0; i--) {
+                        change(connection, statement, random);
+                    }
+                    if (random.nextInt(10) == 0) {
+                        connection.rollback();
+                    }
+                    connection.commit();
+                } catch (SQLException e) {
+                    connection.rollback();
+                    if (!List.of("40001", "HYT00", "90131").contains(e.getSQLState())) {
+                        throw e;
+                    }
+                }
+            }
+        }
+        return null;
+    }
+
+    private static void change(Connection connection, Statement statement, Random random) throws SQLException {
+        int row = random.nextInt(60);
+        int other = random.nextInt(60);
+        Savepoint savepoint = connection.setSavepoint();
+        try {
+            statement.execute(
+                    switch (random.nextInt(9)) {
+                        case 0 ->
+                            "INSERT INTO T VALUES (" + row + ", " + other + ", 1, " + row % 10 + "), (" + other + ", "
+                                    + row + ", 1, 0)";
+                        case 1 -> "DELETE FROM T WHERE ID BETWEEN " + row + " AND " + (row + 3);
+                        case 2 -> "UPDATE T SET A = A + 1 WHERE P = " + row % 10;
+                        case 3 -> "UPDATE T SET U = 100 - U WHERE ID < " + row;
+                        case 4 -> "UPDATE T SET ID = ID + 1 WHERE ID BETWEEN " + row + " AND " + (row + 5);
+                        case 5 -> "MERGE INTO T KEY (ID) VALUES (" + row + ", " + other + ", 2, " + other % 10 + ")";
+                        case 6 -> "UPDATE P SET ID = " + row + " WHERE ID = " + other;
+                        case 7 -> "INSERT INTO L (A) SELECT A FROM T WHERE ID < " + row % 7;
+                        default ->
+                            "MERGE INTO T USING (SELECT X FROM SYSTEM_RANGE(" + row + ", " + (row + 4)
+                                    + ")) S ON T.ID = S.X WHEN MATCHED AND T.A > 3 THEN DELETE WHEN MATCHED THEN UPDATE SET A = 5"
+                                    + " WHEN NOT MATCHED THEN INSERT VALUES (S.X, NULL, 0, NULL)";
+                    });
+            if (random.nextInt(8) == 0) {
+                connection.rollback(savepoint);
+            }
+        } catch (SQLException e) {
+            if (!e.getSQLState().startsWith("23")) {
+                throw e;
+            }
+        }
+    }
+
+    @Test
+    void onlyTheAdministratorChangesTheSchema() throws SQLException {
+        try (Connection made = DriverManager.getConnection(
+                        H2Files.url(configuration("users").location()), "sa", "");
+                Statement statement = made.createStatement()) {
+            statement.execute("CREATE USER ALICE PASSWORD 'a'");
+            statement.execute("CREATE TABLE T (ID INTEGER PRIMARY KEY)");
+            statement.execute("GRANT ALL ON T TO ALICE");
+        }
+        Properties alice = new Properties();
+        alice.setProperty("user", "ALICE");
+        alice.setProperty("password", "a");
+        try (var database = tested().binding().open(configuration("users"), meta);
+                Connection connection = database.connect(alice);
+                Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T VALUES (1)");
+            assertRefused("0A000", () -> statement.execute("CREATE TABLE U (ID INTEGER PRIMARY KEY)"));
+            assertThat(meta.takeWriteSets()).hasSize(1);
+        }
+    }
+
+    private void assertRefusedEach(String... statements) {
+        for (String sql : statements) {
+            assertRefused("0A000", () -> execute(sql));
+        }
+    }
+
+    @Test
+    void whatBeginsTransactionsOrSetsMoreThanTheSessionIsRefused() throws SQLException {
+        makeTables();
+        assertRefusedEach("BEGIN", "SET SCHEMA_SEARCH_PATH PUBLIC", "SET TIME ZONE 'UTC'");
+        assertRefusedEach("SET VARIABLE_BINARY TRUE", "SET NON_KEYWORDS VALUE", "SET WRITE_DELAY 1", "SET CLUSTER ''");
+        execute("SET @X = 1", "SET LOCK_TIMEOUT 500", "SET QUERY_TIMEOUT 0", "INSERT INTO T VALUES (@X, 1)");
+        assertRefusedEach("CREATE VIEW V AS SELECT @X AS X");
+        assertEqual();
+    }
+
+    @Test
+    void schemaChangesWhoseTextHidesSomethingAreRefused() throws SQLException {
+        makeTables();
+        assertRefusedEach("/* */ CREATE TEMP TABLE U (ID INTEGER)", "CREATE TABLE U AS ((SELECT RAND() AS R))");
+        assertRefusedEach("ALTER TABLE T ADD COLUMN B INTEGER -- ", "DROP TABLE U&\"\\0047ORDA\".POSITION");
+        assertRefusedEach("ALTER TABLE T ALTER COLUMN A SET DATA TYPE TIMESTAMP");
+        execute("COMMENT ON TABLE T IS 'http://x /* -- */'");
+        assertEqual();
+    }
+
+    @Test
+    void savepointsHaveOneNameEach() throws SQLException {
+        makeTables();
+        assertRefusedEach("SAVEPOINT S /* T */", "SAVEPOINT \"a\"\"b\"");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            statement.execute("INSERT INTO T VALUES (1, 1)");
+            Savepoint set = connection.setSavepoint("S");
+            assertRefused("0A000", () -> statement.execute("SAVEPOINT s"));
+            statement.execute("INSERT INTO T VALUES (2, 2)");
+            statement.execute("SAVEPOINT \"a name\"");
+            statement.execute("INSERT INTO T VALUES (3, 3)");
+            statement.execute("ROLLBACK TO SAVEPOINT \"a name\"");
+            connection.rollback(set);
+            connection.commit();
+        }
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(1);
+    }
+
+    @Test
+    void generatorsThatBeginAnewAreSentAgain() throws SQLException {
+        makeTables();
+        execute("CREATE SEQUENCE S", "INSERT INTO T VALUES (NEXT VALUE FOR S, 1)");
+        replicate();
+        execute("DELETE FROM T", "ALTER SEQUENCE S RESTART WITH 1", "INSERT INTO T VALUES (NEXT VALUE FOR S, 1)");
+        assertEqual();
+        assertThat(query(replica, "SELECT BASE_VALUE FROM INFORMATION_SCHEMA.SEQUENCES"))
+                .containsExactly("2");
+    }
+
+    @Test
+    void schemaChangesHaveNoTimeoutOfTheirClient() throws Exception {
+        makeTables();
+        execute("INSERT INTO T SELECT X, X FROM SYSTEM_RANGE(1, 50000)");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            statement.execute("SET QUERY_TIMEOUT 5"); // less than to copy the table takes
+            statement.execute("SET @X = 1");
+            statement.execute("ALTER TABLE T ADD COLUMN B INTEGER");
+        }
+        assertEqual();
+    }
+
+    @Test
+    void rowsThatAreOnlyLockedOnABackupAreInNobodysWay() throws SQLException {
+        makeTables();
+        execute("INSERT INTO T VALUES (1, 1)");
+        replicate();
+        try (Connection locking = connect(replica, new Properties());
+                Statement statement = locking.createStatement()) {
+            try (ResultSet rows = statement.executeQuery("SELECT * FROM T WHERE ID = 1 FOR UPDATE")) {
+                assertThat(rows.next()).isTrue();
+            }
+            execute("UPDATE T SET A = 2");
+            replicate();
+            assertRefused("40001", locking::commit);
+        }
+        assertEqual();
+    }
+}

@@ -1,0 +1,61 @@
+package org.gorda.bindings.h2;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.sql.Statement;
+import org.h2.api.Trigger;
+
+/** What H2 calls in tests. Stateless. */
+public final class TestTriggers {
+
+    private TestTriggers() {}
+
+    /** Copies rows that are inserted into T to L, where some may not be. */
+    public static final class Copying implements Trigger {
+        @Override
+        public void fire(Connection connection, Object[] before, Object[] after) throws SQLException {
+            try (PreparedStatement insert = connection.prepareStatement("INSERT INTO L VALUES (?, ?)")) {
+                insert.setObject(1, after[0]);
+                insert.setObject(2, after[1]);
+                insert.executeUpdate();
+            }
+        }
+    }
+
+    /** Commits, or tries to. */
+    public static final class Committing implements Trigger {
+        @Override
+        public void fire(Connection connection, Object[] before, Object[] after) throws SQLException {
+            connection.commit();
+        }
+    }
+
+    /** Changes the schema, or tries to. */
+    public static final class Making implements Trigger {
+        @Override
+        public void fire(Connection connection, Object[] before, Object[] after) throws SQLException {
+            try (Statement statement = connection.createStatement()) {
+                statement.execute("CREATE TABLE MADE (ID INTEGER PRIMARY KEY)");
+            }
+        }
+    }
+
+    /** Inserts two rows of which the second is refused, and goes on. */
+    public static final class Forgiving implements Trigger {
+        @Override
+        public void fire(Connection connection, Object[] before, Object[] after) throws SQLException {
+            try (Statement statement = connection.createStatement()) {
+                statement.execute("INSERT INTO L VALUES (5, 5), (5, 5)");
+            } catch (SQLException ignored) {
+                statement(connection, "INSERT INTO L VALUES (6, 6)");
+            }
+        }
+
+        private static void statement(Connection connection, String sql) throws SQLException {
+            try (Statement statement = connection.createStatement()) {
+                statement.execute(sql);
+            }
+        }
+    }
+}

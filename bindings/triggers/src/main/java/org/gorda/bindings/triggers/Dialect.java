@@ -1,0 +1,175 @@
+package org.gorda.bindings.triggers;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.Properties;
+import java.util.Set;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.TableShape;
+import org.jspecify.annotations.Nullable;
+
+/** An open database, and what it does in its own way. Thread-safe; what is done with a connection is confined to who uses that. */
+public interface Dialect {
+
+    /** What executing a statement means. */
+    enum Kind {
+        /** It reads, or changes the session: its transaction goes on. */
+        READ,
+        /** It may change rows. */
+        ROWS,
+        /** It changes the schema, alike on all replicas. */
+        SCHEMA,
+        COMMIT,
+        ROLLBACK,
+        SAVEPOINT,
+        ROLLBACK_TO_SAVEPOINT,
+        RELEASE_SAVEPOINT,
+        AUTOCOMMIT_ON,
+        AUTOCOMMIT_OFF
+    }
+
+    /**
+     * A table that is captured.
+     *
+     * @param unique columns that are in the primary key or another unique index, counted from 1
+     * @param keyMayNotChange whether what follows an update of a key could not be told apart from what precedes it
+     */
+    record Captured(TableShape shape, Set<Integer> unique, boolean keyMayNotChange) {}
+
+    /** How far a generator has come. */
+    record Generated(Generator generator, long last) {}
+
+    /** Product and version, for people. */
+    String description();
+
+    Set<Capability> capabilities();
+
+    /** A connection of a client, whose changes are told to {@code capture}. Not in autocommit mode. */
+    Connection connect(Properties properties, RowCapture capture) throws SQLException;
+
+    /** A connection of our own, whose changes are not captured. Not in autocommit mode. */
+    Connection connect() throws SQLException;
+
+    /**
+     * To be called before a text is given to the database in any other way.
+     *
+     * @throws SQLException with 0A000 if it is not even to be compiled
+     */
+    void check(String sql) throws SQLException;
+
+    /**
+     * What a statement would do, of which only one is to be executed.
+     *
+     * @throws SQLException if it cannot be compiled, or with 0A000 if it cannot be replicated
+     */
+    Kind kind(Connection connection, String sql) throws SQLException;
+
+    /** From now on, or no longer, whatever commits in this session within a statement fails. */
+    void forbidCommits(Connection connection, boolean forbidden);
+
+    /**
+     * From now on, or no longer, what is done on the connection is our own: it is not captured, and no time-out of its client, which other
+     * replicas do not have, ends it.
+     */
+    void ours(Connection connection, boolean ours);
+
+    /** The tables whose changes are captured, in the order of their names. */
+    List<TableShape> tables();
+
+    /**
+     * A table by its name in the catalogue.
+     *
+     * @throws SQLException with 0A000 if its rows cannot be replicated
+     */
+    Captured table(String schema, String name) throws SQLException;
+
+    /** Generators that have come further than was {@link #ordered}, by whichever transaction. */
+    List<Generated> generated();
+
+    /** So far all replicas know that generators have come. */
+    void ordered(List<Generated> generated);
+
+    /**
+     * Changes the schema, within the connection's transaction as far as the database can, and has tables that are new captured.
+     *
+     * @param sql empty to do no more than the latter
+     * @throws SQLException if it fails, as it does on all replicas, or {@linkplain #isLocked needs a lock}
+     * @throws org.gorda.gapi.ReflectionException if it fails here for another reason
+     */
+    void changeSchema(Connection connection, String schema, String sql) throws SQLException;
+
+    /** Whether the connection's transaction may keep others from changing rows, or the schema. */
+    boolean isInTheWay(Connection connection);
+
+    /** Ends what the connection's thread is executing, or its wait for a lock, soon; called by another thread. */
+    void cancel(Connection connection);
+
+    /** What {@link #cancel} asked for has no effect any more. */
+    void forgetCancel(Connection connection);
+
+    /** Changes rows as others have, on a connection of our own. */
+    Rows rows(Connection connection);
+
+    /** Whether something has failed because of another transaction's lock. */
+    boolean isLocked(SQLException failure);
+
+    /** Whether the database lets the connection's transaction do nothing any more but be rolled back, because of another one. */
+    boolean isVictim(Connection connection);
+
+    /** Whether a failure of a statement leaves open if what it has changed was taken back. */
+    boolean leavesInDoubt(SQLException failure);
+
+    /** Whether a failure means that the database has stopped. */
+    boolean hasStopped(SQLException failure);
+
+    /** Forces to disk what is committed. */
+    void force(Connection connection) throws SQLException;
+
+    /** As {@link org.gorda.gapi.ReflectedDatabase#snapshot}. */
+    void snapshot(Path directory);
+
+    /** Shuts the database down in order. */
+    void close();
+
+    /** Changes rows without triggers, cascades and checks. Values are as {@link org.gorda.gapi.WriteSetReader} gives them. */
+    interface Rows {
+
+        /** The lock that a change needs is held by another transaction. */
+        final class Locked extends Exception {
+            private static final long serialVersionUID = 1L;
+
+            public Locked(Throwable cause) {
+                super(cause);
+            }
+        }
+
+        void insert(TableShape table, List<@Nullable Object> values) throws Locked;
+
+        /**
+         * Changes columns of a row, counted from 1. Its new keys may be another row's until {@link #endOfStatement}.
+         *
+         * @return false if there is no such row
+         */
+        boolean update(
+                TableShape table, List<@Nullable Object> key, List<Integer> columns, List<@Nullable Object> values)
+                throws Locked;
+
+        /**
+         * Deletes a row.
+         *
+         * @return false if there is no such row
+         */
+        boolean delete(TableShape table, List<@Nullable Object> key) throws Locked;
+
+        void endOfStatement() throws Locked;
+
+        /** A generator has given a value, elsewhere. */
+        void generated(Generator generator, long last);
+
+        /** Forgets what was not committed. */
+        void rolledBack();
+    }
+}

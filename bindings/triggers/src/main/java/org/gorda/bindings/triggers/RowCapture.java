@@ -1,0 +1,299 @@
+package org.gorda.bindings.triggers;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.Reader;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.temporal.ChronoField;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.SqlType;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.WriteSetWriter;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Takes what triggers tell of a connection's rows into its write set. What was taken back again is not told in a way that could be counted: a statement
+ * within which that has happened, and that goes on, cannot be captured. Confined to the connection's thread.
+ */
+public final class RowCapture {
+
+    private static final int YEAR_MAX = 999_999;
+
+    private final ClientConnection connection;
+    private final WriteSetWriter out;
+    private boolean tookBack;
+    private boolean isTried;
+    private boolean isLost;
+    private boolean keysChanged;
+    private boolean hasChanged;
+    private boolean paused;
+
+    RowCapture(ClientConnection connection, WriteSetWriter out) {
+        this.connection = connection;
+        this.out = out;
+    }
+
+    /** A statement of the client begins. */
+    WriteSetWriter.Mark begin() {
+        tookBack = false;
+        isTried = false;
+        isLost = false;
+        keysChanged = false;
+        hasChanged = false;
+        return out.mark();
+    }
+
+    /** The statement has ended well. */
+    void end() {
+        if (keysChanged) {
+            out.endOfStatement();
+        }
+        isLost |= tookBack;
+    }
+
+    /** Whether what a statement has changed is not known. */
+    boolean isLost() {
+        return isLost;
+    }
+
+    /** Whether the statement has changed something. */
+    boolean hasChanged() {
+        return hasChanged;
+    }
+
+    /** The statement, or more, was rolled back. */
+    void cutBack(WriteSetWriter.Mark mark) {
+        out.cutBack(mark);
+        begin();
+    }
+
+    /** Whether what is changed from now on is our own. */
+    public void pause(boolean ours) {
+        paused = ours;
+    }
+
+    /** The database begins to execute the client's statement. If it does so again, some of what it has done before may never be told. */
+    public void tries() {
+        tookBack |= isTried;
+        isTried = true;
+    }
+
+    /** The database took back a change of a row. */
+    public void tookBack() {
+        tookBack = true;
+    }
+
+    /**
+     * A row was changed.
+     *
+     * @param table whose row it is; asked only if that is to be captured
+     * @param before null if it was inserted
+     * @param after null if it was deleted
+     * @throws SQLException if the change is refused
+     */
+    public void changed(TableOf table, @Nullable ResultSet before, @Nullable ResultSet after) throws SQLException {
+        if (paused) {
+            return;
+        }
+        hasChanged = true;
+        isLost |= tookBack;
+        Dialect.Captured captured = table.get();
+        try {
+            connection.begin();
+            if (before == null) {
+                insert(captured.shape(), Objects.requireNonNull(after));
+            } else {
+                changeKeyed(captured, before, after);
+            }
+        } catch (RefusedException e) {
+            throw Refused.of(e.refusal());
+        } catch (IOException e) {
+            throw new SQLException("a large object of " + captured.shape() + " cannot be read", "58030", e);
+        }
+    }
+
+    /** A table, looked for when it is needed. */
+    public interface TableOf {
+        Dialect.Captured get() throws SQLException;
+    }
+
+    private void insert(TableShape table, ResultSet after) throws SQLException, IOException {
+        out.insert(table, table.columns().size());
+        for (int i = 1; i <= table.columns().size(); i++) {
+            put(table, i, after);
+        }
+    }
+
+    private void changeKeyed(Dialect.Captured captured, ResultSet before, @Nullable ResultSet after)
+            throws SQLException, IOException {
+        TableShape table = captured.shape();
+        if (table.key().isEmpty()) {
+            throw Refused.unsupported("a row of " + table
+                    + " cannot be changed: the table has no primary key, by which replicas find a row; add one");
+        }
+        if (after == null) {
+            out.delete(table);
+            putKey(table, before);
+            return;
+        }
+        List<Integer> changed = new ArrayList<>();
+        for (int i = 1; i <= table.columns().size(); i++) {
+            if (!same(table.columns().get(i - 1).type(), before, after, i)) {
+                changed.add(i);
+            }
+        }
+        if (captured.keyMayNotChange() && changed.stream().anyMatch(table.key()::contains)) {
+            throw Refused.unsupported(
+                    "a primary key of " + table
+                            + " cannot be updated: the table has triggers, which may change rows with the new key before others have given it up");
+        }
+        if (changed.isEmpty()) {
+            return;
+        }
+        keysChanged |= changed.stream().anyMatch(captured.unique()::contains);
+        out.update(table);
+        putKey(table, before);
+        out.changed(changed.size());
+        for (int i : changed) {
+            out.column(i);
+            put(table, i, after);
+        }
+    }
+
+    private void putKey(TableShape table, ResultSet row) throws SQLException, IOException {
+        for (int i : table.key()) {
+            put(table, i, row);
+        }
+    }
+
+    private void put(TableShape table, int i, ResultSet row) throws SQLException, IOException {
+        SqlType type = table.columns().get(i - 1).type();
+        Object value = value(type, row, i);
+        if (value == null) {
+            out.putNull();
+            return;
+        }
+        switch (type) {
+            case BOOLEAN -> out.putBoolean((Boolean) value);
+            case SMALLINT, INTEGER, BIGINT -> out.putInteger(type, (Long) value);
+            case REAL -> out.putReal((Float) value);
+            case DOUBLE -> out.putDouble((Double) value);
+            case DECIMAL -> out.putDecimal((java.math.BigDecimal) value);
+            case CHAR, VARCHAR, LONGVARCHAR, XML -> out.putString(type, (String) value);
+            case CLOB -> {
+                try (Reader text = (Reader) value) {
+                    out.putText(type, text);
+                }
+            }
+            case BINARY, VARBINARY, LONGVARBINARY -> out.putBytes(type, (byte[]) value, 0, ((byte[]) value).length);
+            case BLOB -> {
+                try (InputStream binary = (InputStream) value) {
+                    out.putBinary(type, binary);
+                }
+            }
+            case DATE -> putDate(table, (LocalDate) value);
+            case TIME ->
+                out.putTime(((LocalTime) value).toSecondOfDay(), ((LocalTime) value).get(ChronoField.NANO_OF_SECOND));
+            case TIMESTAMP -> putTimestamp(table, (LocalDateTime) value);
+        }
+    }
+
+    private void putDate(TableShape table, LocalDate date) throws SQLException {
+        checkYear(table, date);
+        out.putDate(date.getYear(), date.getMonthValue(), date.getDayOfMonth());
+    }
+
+    private void putTimestamp(TableShape table, LocalDateTime moment) throws SQLException {
+        checkYear(table, moment.toLocalDate());
+        out.putTimestamp(
+                moment.getYear(),
+                moment.getMonthValue(),
+                moment.getDayOfMonth(),
+                moment.toLocalTime().toSecondOfDay(),
+                moment.get(ChronoField.NANO_OF_SECOND));
+    }
+
+    private static void checkYear(TableShape table, LocalDate date) throws SQLException {
+        if (Math.abs(date.getYear()) > YEAR_MAX) {
+            throw Refused.unsupported(
+                    "the date " + date + " of " + table + " cannot be replicated: its year has more than six digits");
+        }
+    }
+
+    private static @Nullable Object value(SqlType type, ResultSet row, int i) throws SQLException {
+        Object value = switch (type) {
+            case BOOLEAN -> row.getBoolean(i);
+            case SMALLINT, INTEGER, BIGINT -> row.getLong(i);
+            case REAL -> row.getFloat(i);
+            case DOUBLE -> row.getDouble(i);
+            case DECIMAL -> row.getBigDecimal(i);
+            case CHAR, VARCHAR, LONGVARCHAR, XML -> row.getString(i);
+            case CLOB -> row.getCharacterStream(i);
+            case BINARY, VARBINARY, LONGVARBINARY -> row.getBytes(i);
+            case BLOB -> row.getBinaryStream(i);
+            case DATE -> row.getObject(i, LocalDate.class);
+            case TIME -> row.getObject(i, LocalTime.class);
+            case TIMESTAMP -> row.getObject(i, LocalDateTime.class);
+        };
+        return row.wasNull() ? null : value;
+    }
+
+    private static boolean same(SqlType type, ResultSet before, ResultSet after, int i)
+            throws SQLException, IOException {
+        Object one = value(type, before, i);
+        Object other = value(type, after, i);
+        if (one == null || other == null) {
+            return one == other;
+        }
+        if (one instanceof byte[] bytes) {
+            return Arrays.equals(bytes, (byte[]) other);
+        }
+        if (one instanceof InputStream binary) {
+            try (binary;
+                    InputStream changed = (InputStream) other) {
+                return sameBytes(binary, changed);
+            }
+        }
+        if (one instanceof Reader text) {
+            try (text;
+                    Reader changed = (Reader) other) {
+                return sameText(text, changed);
+            }
+        }
+        return one.equals(other);
+    }
+
+    private static boolean sameBytes(InputStream one, InputStream other) throws IOException {
+        byte[] a = new byte[8 << 10];
+        byte[] b = new byte[a.length];
+        while (true) {
+            int count = one.readNBytes(a, 0, a.length);
+            if (count != other.readNBytes(b, 0, b.length) || !Arrays.equals(a, 0, count, b, 0, count)) {
+                return false;
+            }
+            if (count < a.length) {
+                return true;
+            }
+        }
+    }
+
+    private static boolean sameText(Reader one, Reader other) throws IOException {
+        try (java.io.BufferedReader a = new java.io.BufferedReader(one);
+                java.io.BufferedReader b = new java.io.BufferedReader(other)) {
+            for (int next = a.read(); next == b.read(); next = a.read()) {
+                if (next < 0) {
+                    return true;
+                }
+            }
+            return false;
+        }
+    }
+}

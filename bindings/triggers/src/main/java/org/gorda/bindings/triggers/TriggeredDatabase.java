@@ -1,0 +1,388 @@
+package org.gorda.bindings.triggers;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.gorda.gapi.Applier;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.TransactionListener;
+import org.gorda.gapi.WriteSetWriter;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A database that is reflected by triggers. Thread-safe. */
+public final class TriggeredDatabase implements ReflectedDatabase {
+
+    /** The schema of what is ours. */
+    public static final String SCHEMA = "GORDA";
+
+    private static final Logger LOG = LoggerFactory.getLogger(TriggeredDatabase.class);
+
+    /** Room in front of each write set for what the meta level sends before it. */
+    private static final int HEADROOM_BYTES = 128;
+
+    /** How often somebody who comes between is rolled back before that is given up. */
+    private static final int TRIES = 1000;
+
+    private static final Duration TURN_TIMEOUT = Duration.ofSeconds(10);
+    private static final Duration TURN_GLANCE = Duration.ofMillis(50);
+
+    private final DatabaseConfiguration configuration;
+    private final TransactionListener listener;
+    private final boolean wantsReads;
+    private final Dialect dialect;
+    private final Connection internal;
+    /**
+     * Held by the transaction that changes rows or the schema, from its begin to its end: with several at a time, changes of keys under contention were
+     * captured otherwise than they were made.
+     */
+    private final Semaphore turn = new Semaphore(1, true);
+
+    private final Set<ClientConnection> connections = ConcurrentHashMap.newKeySet();
+    private final Set<LocalCommit> suspended = ConcurrentHashMap.newKeySet();
+    private final AtomicBoolean stopped = new AtomicBoolean();
+    private volatile @Nullable StoredPosition committed;
+    private @Nullable WriteSetApplier applier;
+
+    /**
+     * Reflects an open database.
+     *
+     * @throws SQLException if it cannot be used
+     */
+    public TriggeredDatabase(DatabaseConfiguration configuration, TransactionListener listener, Dialect dialect)
+            throws SQLException {
+        this.configuration = configuration;
+        this.listener = listener;
+        this.wantsReads = listener.wantsReads();
+        this.dialect = dialect;
+        this.internal = dialect.connect();
+        try (Statement statement = internal.createStatement()) {
+            statement.execute("CREATE SCHEMA IF NOT EXISTS " + SCHEMA);
+            statement.execute(
+                    "CREATE TABLE IF NOT EXISTS " + SCHEMA
+                            + ".POSITION (IDX BIGINT NOT NULL PRIMARY KEY, TERM BIGINT NOT NULL, HIGH BIGINT NOT NULL, LOW BIGINT NOT NULL)");
+            // Who commits writes it; by a statement of a client it is not changed.
+            statement.execute("GRANT INSERT ON " + SCHEMA + ".POSITION TO PUBLIC");
+            try (ResultSet last = statement.executeQuery("SELECT HIGH, LOW, TERM, IDX FROM " + SCHEMA
+                    + ".POSITION ORDER BY IDX DESC FETCH FIRST ROW ONLY")) {
+                if (last.next()) {
+                    committed = new StoredPosition(last.getLong(1), last.getLong(2), last.getLong(3), last.getLong(4));
+                }
+            }
+            internal.commit();
+            dialect.changeSchema(internal, SCHEMA, "");
+            internal.commit();
+            WriteSetWriter.clearSpools(configuration.spoolDirectory());
+        } catch (IOException e) {
+            throw new ReflectionException(
+                    "the directory " + configuration.spoolDirectory() + " cannot be used: " + e, e);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------- for the rest of the binding
+
+    TransactionListener listener() {
+        return listener;
+    }
+
+    boolean wantsReads() {
+        return wantsReads;
+    }
+
+    Dialect dialect() {
+        return dialect;
+    }
+
+    WriteSetWriter newWriter() {
+        return new WriteSetWriter(HEADROOM_BYTES, configuration.writeSetBytesMax(), configuration.spoolDirectory());
+    }
+
+    /**
+     * Waits until a transaction may change rows, or the schema.
+     *
+     * @throws RefusedException if that takes too long, or if it is aborted meanwhile
+     */
+    void takeTurn(LocalTransaction transaction) {
+        long end = System.nanoTime() + TURN_TIMEOUT.toNanos();
+        try {
+            while (!turn.tryAcquire(TURN_GLANCE.toNanos(), TimeUnit.NANOSECONDS)) {
+                Refusal refusal = transaction.refusal();
+                if (refusal != null) {
+                    throw new RefusedException(refusal);
+                }
+                if (System.nanoTime() > end) {
+                    throw late();
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw late();
+        }
+    }
+
+    private static RefusedException late() {
+        return new RefusedException(new Refusal(
+                Refusal.Cause.OVERDUE,
+                "another transaction that changes something has not ended in time: one does at a time; run it again"));
+    }
+
+    void giveTurn() {
+        turn.release();
+    }
+
+    void suspended(LocalCommit commit) {
+        suspended.add(commit);
+    }
+
+    void answered(LocalCommit commit) {
+        suspended.remove(commit);
+    }
+
+    void closed(ClientConnection connection) {
+        connections.remove(connection);
+    }
+
+    /** The first who meets it tells that the database has stopped. */
+    void notice(SQLException failure) {
+        if (dialect.hasStopped(failure) && stopped.compareAndSet(false, true)) {
+            listener.databaseFailed(new ReflectionException(
+                    "the database " + configuration.location() + " has stopped: " + failure.getMessage(), failure));
+        }
+    }
+
+    /**
+     * Makes sure that nothing is committed a second time.
+     *
+     * @throws IllegalArgumentException if the database holds the position already
+     */
+    void checkNew(StoredPosition position) {
+        StoredPosition held = committed;
+        if (held != null
+                && held.groupHigh() == position.groupHigh()
+                && held.groupLow() == position.groupLow()
+                && held.index() >= position.index()) {
+            throw new IllegalArgumentException("position " + position + " was applied to " + configuration.location()
+                    + " already, which holds everything up to " + held + ": go on behind that");
+        }
+    }
+
+    /** Commits a connection's transaction together with its position: a row of its own, so that no two write the same. */
+    void commit(Connection connection, @Nullable StoredPosition position, boolean durable) throws SQLException {
+        dialect.ours(connection, true);
+        try {
+            if (position != null) {
+                insert(connection, position);
+            }
+            connection.commit();
+        } finally {
+            dialect.ours(connection, false);
+        }
+        if (position != null) {
+            committed = position;
+        }
+        if (durable) {
+            force();
+        }
+    }
+
+    private static void insert(Connection connection, StoredPosition position) throws SQLException {
+        try (PreparedStatement insert =
+                connection.prepareStatement("INSERT INTO " + SCHEMA + ".POSITION VALUES (?, ?, ?, ?)")) {
+            insert.setLong(1, position.index());
+            insert.setLong(2, position.term());
+            insert.setLong(3, position.groupHigh());
+            insert.setLong(4, position.groupLow());
+            insert.executeUpdate();
+        }
+    }
+
+    synchronized void closed(WriteSetApplier closing) {
+        applier = closing.equals(applier) ? null : applier;
+    }
+
+    private void force() throws SQLException {
+        synchronized (internal) {
+            dialect.force(internal);
+        }
+    }
+
+    /**
+     * Makes a change of the schema, for which whoever is in the way is rolled back.
+     *
+     * @return what it has failed with, as it does on all replicas; null if it has not
+     */
+    @Nullable
+    SQLException changeSchema(ClientConnection connection, LocalCommit.SchemaChange change) throws SQLException {
+        return changeSchema(connection.inner(), connection, change.schema(), change.sql());
+    }
+
+    @Nullable
+    SQLException changeSchema(Connection inner, @Nullable ClientConnection own, String schema, String sql)
+            throws SQLException {
+        Refusal why = listener.makeWay(null);
+        for (int tries = 1; ; tries++) {
+            makeWay(own, why); // it may need any lock
+            try {
+                dialect.ours(inner, true);
+                dialect.changeSchema(inner, schema, sql);
+                return null;
+            } catch (SQLException e) {
+                inner.rollback();
+                if (!dialect.isLocked(e)) {
+                    return e;
+                }
+                if (tries == TRIES) {
+                    throw e;
+                }
+            } finally {
+                dialect.ours(inner, false);
+            }
+        }
+    }
+
+    /** Rolls back local transactions that hold locks. */
+    void makeWay(@Nullable ClientConnection but, Refusal why) {
+        for (ClientConnection connection : connections) {
+            if (!connection.equals(but) && dialect.isInTheWay(connection.inner())) {
+                connection.giveWay(why);
+            }
+        }
+    }
+
+    static int tries() {
+        return TRIES;
+    }
+
+    // --------------------------------------------------------------------------------------------------- public side
+
+    @Override
+    public String description() {
+        return dialect.description();
+    }
+
+    @Override
+    public Set<Capability> capabilities() {
+        return dialect.capabilities();
+    }
+
+    @Override
+    public Connection connect(Properties properties) throws SQLException {
+        ClientConnection connection = new ClientConnection(this, properties);
+        connections.add(connection);
+        return connection.outer();
+    }
+
+    @Override
+    public List<TableShape> tables() {
+        return dialect.tables();
+    }
+
+    @Override
+    public synchronized Applier applier() {
+        if (applier != null) {
+            throw new IllegalStateException("there is an applier already");
+        }
+        try {
+            WriteSetApplier opened = new WriteSetApplier(this, dialect.connect());
+            applier = opened;
+            return opened;
+        } catch (SQLException e) {
+            throw new ReflectionException("no connection for the applier to " + configuration.location(), e);
+        }
+    }
+
+    @Override
+    public Optional<StoredPosition> storedPosition() {
+        return Optional.ofNullable(committed);
+    }
+
+    @Override
+    public Optional<StoredPosition> flush() {
+        // Read first: what is committed meanwhile may be on disk, too, but need not.
+        StoredPosition before = committed;
+        synchronized (internal) {
+            try (Statement statement = internal.createStatement()) {
+                if (before != null) {
+                    statement.executeUpdate("DELETE FROM " + SCHEMA + ".POSITION WHERE IDX < " + before.index());
+                    internal.commit();
+                }
+                dialect.force(internal);
+            } catch (SQLException e) {
+                throw new ReflectionException(
+                        "the database " + configuration.location() + " could not be forced to disk: " + e.getMessage(),
+                        e);
+            }
+        }
+        return Optional.ofNullable(before);
+    }
+
+    @Override
+    public void snapshot(Path directory) {
+        dialect.snapshot(directory);
+    }
+
+    /** Nothing to do: whatever generators have given elsewhere, they know. */
+    @Override
+    public void takeOver() {}
+
+    @Override
+    public void abortAll(Refusal refusal) {
+        connections.forEach(connection -> connection.abortChanging(refusal));
+    }
+
+    @Override
+    public List<SuspendedCommit> suspended() {
+        return List.copyOf(suspended);
+    }
+
+    @Override
+    public String listen(InetSocketAddress address) {
+        throw new ReflectionException(
+                dialect.description()
+                        + " has no network server whose clients' commits could be replicated: use it in the replica's own process");
+    }
+
+    @Override
+    public synchronized void close() {
+        for (LocalCommit commit : suspended) {
+            commit.leaveUnknown(new Refusal(
+                    Refusal.Cause.UNKNOWN_OUTCOME,
+                    "this replica is stopping; ask another one for the outcome of transaction "
+                            + commit.transaction().id()));
+        }
+        stopped.set(true); // what clients meet from now on is no failure
+        abortAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
+        WriteSetApplier open = applier;
+        if (open != null) {
+            open.close();
+        }
+        try {
+            dialect.close();
+        } catch (RuntimeException e) {
+            LOG.warn("the database {} was not shut down in order", configuration.location(), e);
+        }
+    }
+}
