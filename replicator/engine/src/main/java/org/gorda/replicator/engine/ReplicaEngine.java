@@ -117,8 +117,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final long run = ThreadLocalRandom.current().nextLong();
     private final ReentrantLock order = new ReentrantLock();
 
-    private final Progress progress = new Progress();
-    private final WriteGate gate = new WriteGate(progress);
+    private final Standing standing;
+    private final WriteGate gate;
     private final ReplicaCore core;
     private final Map<TransactionId, SuspendedCommit> inFlight = new ConcurrentHashMap<>();
     private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
@@ -160,8 +160,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private @Nullable Future<?> maintained;
 
     private boolean announced;
-    /** The group's, once it has one. */
-    private volatile @Nullable ReplicationProtocol followed;
 
     /** Whether the database may hold what this replica, or the one that it was received from, committed before a majority had it. */
     private boolean mayBeAhead;
@@ -184,25 +182,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private long toldDurable;
     private long toldDurableBytes;
 
-    private volatile ReplicaState state = ReplicaState.STARTING;
-    private volatile String explanation = "starting";
-    private volatile View view = new View(List.of(), List.of(), Optional.empty(), false);
-    /** Whether local transactions may write: as the primary, or everywhere. */
-    private volatile boolean executesHere;
-
-    private volatile boolean everywhere;
-    private volatile long epoch;
-    private volatile @Nullable MemberId primary;
-    private volatile long visibleIndex;
-
-    /** All up to here has run in the database; moved on before the commit that lets others have its locks. */
-    private volatile long executedIndex;
-
-    /** Where the schema was last changed. */
-    private volatile long schemaChangedIndex;
-
     private volatile long durableIndex;
-    private volatile @Nullable Throwable failure;
 
     /** Null if they are off, so that nobody looks at the clock for them. */
     private volatile @Nullable Probes probes;
@@ -210,6 +190,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** @param reopen called once the database was received anew: retires this engine and begins with another */
     ReplicaEngine(ReplicaConfiguration configuration, Runnable reopen) {
         this.configuration = configuration;
+        this.standing = new Standing(configuration.self());
+        this.gate = new WriteGate(standing.progress());
         this.checkpoints = new CheckpointFile(configuration.directory());
         this.core = new ReplicaCore(configuration.self(), run, configuration.protocol(), this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
@@ -218,9 +200,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         this.flow = new FlowControl(
                 configuration.self(),
                 new Lags(configuration.lagMax(), configuration.lagPatience()),
-                () -> view,
-                () -> visibleIndex,
-                () -> state == ReplicaState.ONLINE,
+                standing::view,
+                standing::visible,
+                () -> standing.is(ReplicaState.ONLINE),
                 this::send,
                 this::look,
                 this::fallBehind);
@@ -252,7 +234,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** Takes part in the group, from where checkpoint and database left off. */
     void join(Group opened) {
         group = opened;
-        explain(ReplicaState.JOINING, opened.explanation());
+        standing.explain(ReplicaState.JOINING, opened.explanation());
         Position after = Position.START;
         CheckpointFile.Checkpoint checkpoint = checkpoints.load();
         if (checkpoint != null) {
@@ -270,16 +252,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             checkpointedIndex = after.index();
             restartIndex = Math.min(after.index(), core.firstNeeded() - 1);
             last = after;
-            visibleIndex = after.index();
-            executedIndex = after.index();
-            schemaChangedIndex = core.schemaChanged();
-            primary = core.primary();
-            epoch = core.epoch();
-            everywhere = core.isEverywhere();
-            executesHere = everywhere;
-            if (epoch > 0) {
+            standing.visible(after.index());
+            standing.schemaChanged(core.schemaChanged());
+            standing.epoch(core.epoch(), core.primary());
+            standing.everywhere(core.isEverywhere());
+            standing.executesHere(core.isEverywhere());
+            if (core.epoch() > 0) {
                 checkFollows(core.protocol());
-                followed = core.protocol();
+                standing.follow(core.protocol());
             }
         }
         opened.control().join(after);
@@ -310,7 +290,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** Leaves in order. If it has failed, waits until what that ends is ended, so that the database can be opened again. */
     void stop() {
-        if (state == ReplicaState.STOPPED) {
+        if (standing.is(ReplicaState.STOPPED)) {
             awaitEnd();
             return;
         }
@@ -324,7 +304,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void end(ReplicaState next, String why) {
-        explain(next, why);
+        standing.explain(next, why);
         refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
         Group joined = group;
         if (joined != null && next == ReplicaState.STOPPED) {
@@ -340,10 +320,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** An asynchronous primary that is stopped in order loses nothing, as long as a majority takes what it has in time. */
     private void awaitAllDecided() {
         long deadline = System.nanoTime() + STOP_WAIT.toNanos();
-        while (decidedIndex() < visibleIndex && view.working() && System.nanoTime() - deadline < 0) {
+        while (decidedIndex() < standing.visible() && standing.view().working() && System.nanoTime() - deadline < 0) {
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
         }
-        long left = visibleIndex - decidedIndex();
+        long left = standing.visible() - decidedIndex();
         if (left > 0) {
             LOG.warn(
                     "{}: stops though no majority has the last {} places that it shows: they may be lost",
@@ -354,11 +334,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** Stops at once: going on could lose or change what others rely on. */
     void fail(String what, Throwable cause) {
-        synchronized (this) {
-            if (failure != null || state == ReplicaState.STOPPED) {
-                return;
-            }
-            failure = cause;
+        if (!standing.fail(cause)) {
+            return;
         }
         boolean disk = isOfADisk(cause);
         String why = disk ? what + " Make room or mend the disk, then start this replica again." : what;
@@ -367,7 +344,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         } else {
             LOG.error("{}: the replica stops: {}", configuration.self(), why, cause);
         }
-        explain(ReplicaState.STOPPED, why);
+        standing.explain(ReplicaState.STOPPED, why);
         Thread stopper = new Thread(
                 () -> {
                     try {
@@ -388,7 +365,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private void awaitEnd() {
         try {
-            if (failure != null && !ended.await(STOP_WAIT.toSeconds(), TimeUnit.SECONDS)) {
+            if (standing.failure() != null && !ended.await(STOP_WAIT.toSeconds(), TimeUnit.SECONDS)) {
                 LOG.warn("{}: has not ended after {} s", configuration.self(), STOP_WAIT.toSeconds());
             }
         } catch (InterruptedException e) {
@@ -428,7 +405,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void refuseAll(Refusal refusal) {
-        executesHere = false;
+        standing.executesHere(false);
         for (Map.Entry<TransactionId, SuspendedCommit> waiting : inFlight.entrySet()) {
             leaveUnknown(waiting.getValue(), refusal.message());
         }
@@ -442,31 +419,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         verifications.giveUp(gone);
     }
 
-    /** Who has stopped does nothing any more, whatever another thread is about to tell. */
-    private synchronized void explain(ReplicaState next, String why) {
-        if (state == ReplicaState.STOPPED) {
-            return;
-        }
-        boolean changed = state != next;
-        state = next;
-        explanation = why;
-        if (changed) {
-            LOG.info("{}: {}: {}", configuration.self(), next, why);
-        }
-    }
-
-    /** As {@link #explain}, unless another thread has found something else meanwhile. */
-    private synchronized boolean explain(ReplicaState expected, ReplicaState next, String why) {
-        if (state != expected) {
-            return false;
-        }
-        explain(next, why);
-        return true;
-    }
-
     /** Why the replica has stopped by itself, if it has. */
     Optional<Throwable> failure() {
-        return Optional.ofNullable(failure);
+        return Optional.ofNullable(standing.failure());
     }
 
     // ------------------------------------------------------------------------------------------- local transactions
@@ -485,7 +440,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public long visible() {
-        return visibleIndex;
+        return standing.visible();
     }
 
     @Override
@@ -513,9 +468,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
         boolean begun = false;
         try {
-            long current = epoch;
+            long current = standing.epoch();
             checkWritable();
-            if (everywhere
+            if (standing.isEverywhere()
                     && transaction.connection().isSerializable()
                     && !database().capabilities().contains(Capability.READ_SETS)) {
                 throw refuse(
@@ -534,12 +489,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public boolean wantsKeys() {
-        return everywhere;
+        return standing.isEverywhere();
     }
 
     @Override
     public boolean leases() {
-        return everywhere;
+        return standing.isEverywhere();
     }
 
     @Override
@@ -567,8 +522,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private void checkWritable() {
         checkWorking();
-        if (!executesHere) {
-            MemberId elsewhere = primary;
+        if (!standing.executesHere()) {
+            MemberId elsewhere = standing.primary();
             throw refuse(
                     Refusal.Cause.BACKUP,
                     "replica " + configuration.self() + " is a backup and takes no writes: "
@@ -580,20 +535,21 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** Whether what is written here could be ordered now. */
     private void checkWorking() {
-        if (state == ReplicaState.STOPPED) {
+        if (standing.is(ReplicaState.STOPPED)) {
             throw refuse(
-                    Refusal.Cause.STOPPED, "this replica has stopped (" + explanation + "): connect to another one");
+                    Refusal.Cause.STOPPED,
+                    "this replica has stopped (" + standing.explanation() + "): connect to another one");
         }
-        if (!view.working()) {
+        if (!standing.view().working()) {
             throw refuse(
                     Refusal.Cause.NO_MAJORITY,
                     "replica " + configuration.self() + " cannot reach a majority of its group: "
                             + group().explanation());
         }
-        if (everywhere && state != ReplicaState.ONLINE) {
+        if (standing.isEverywhere() && !standing.is(ReplicaState.ONLINE)) {
             throw refuse(
                     Refusal.Cause.NO_MAJORITY,
-                    "replica " + configuration.self() + " is not up to date yet: " + explanation);
+                    "replica " + configuration.self() + " is not up to date yet: " + standing.explanation());
         }
     }
 
@@ -604,14 +560,14 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         Begun begun = begun(transaction);
         Probes.end(begun.probe, Stage.EXECUTE);
         long begunIn = begun.epoch;
-        if (!executesHere || begunIn != epoch) {
+        if (!standing.executesHere() || begunIn != standing.epoch()) {
             throw refuse(
                     Refusal.Cause.PRIMARY_CHANGED,
                     "the primary changed while transaction " + id + " ran; it did not happen: run it again");
         }
         checkWorking();
         WriteSet writeSet = commit.writeSet();
-        long base = visibleIndex;
+        long base = standing.visible();
         boolean asked = false;
         try {
             int chunks = chunkSender.send(
@@ -620,7 +576,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                     begunIn,
                     base,
                     writeSet,
-                    () -> executesHere && begunIn == epoch && !commit.isAnswered());
+                    () -> standing.executesHere() && begunIn == standing.epoch() && !commit.isAnswered());
             ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
             ReplicaMessage.putWriteSetHeader(
                     message, id, begunIn, transaction.begunAt(), awaitRoom(commit, begun), chunks);
@@ -666,24 +622,26 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (own != null) {
             return own.begun();
         }
-        long executed = executedIndex;
-        return schemaTurns.isRoom(executed) ? executed : schemaTurns.awaitRoom(() -> executedIndex, commit::isAnswered);
+        long executed = standing.executed();
+        return schemaTurns.isRoom(executed)
+                ? executed
+                : schemaTurns.awaitRoom(() -> standing.executed(), commit::isAnswered);
     }
 
     @Override
     public void changesSchema(TransactionContext transaction, boolean first) {
-        if (!everywhere) {
+        if (!standing.isEverywhere()) {
             return;
         }
         Begun begun = begun(transaction);
         try {
             begun.turn =
-                    schemaTurns.take(transaction.id(), log().lastCommitted().index(), () -> visibleIndex);
+                    schemaTurns.take(transaction.id(), log().lastCommitted().index(), () -> standing.visible());
         } catch (RefusedException e) {
             countUnlessInterrupted(e);
             throw e;
         }
-        long changed = schemaChangedIndex;
+        long changed = standing.schemaChanged();
         if (!first && changed > transaction.begunAt()) {
             throw refuse(
                     Refusal.Cause.CONFLICT,
@@ -709,7 +667,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** A turn is soon renewed, and over if it is not; of those that cannot be ordered now only the end is worth a place. */
     private void trySend(ReplicaMessage.SchemaTurn message) {
-        if (!message.ends() && !view.working()) {
+        if (!message.ends() && !standing.view().working()) {
             return;
         }
         try {
@@ -722,12 +680,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** Not before it is sure: who has its locks because it was lost has not seen what it did. */
     @Override
     public void executed(StoredPosition position) {
-        executedIndex = position.index();
+        standing.executed(position.index());
     }
 
     @Override
     public void overdue(SuspendedCommit commit) {
-        if (!everywhere) {
+        if (!standing.isEverywhere()) {
             beginNewEpoch();
         }
         leaveUnknown(
@@ -740,15 +698,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
      * not see it and could yet follow it. So nothing is committed here until a new epoch begins, behind it.
      */
     private void beginNewEpoch() {
-        executesHere = false;
+        standing.executesHere(false);
         try {
             // Not by this thread: it is a client's.
             maintenance.execute(() -> {
                 order.lock();
                 try {
                     core.renew();
-                    if (core.isEverywhere() && state != ReplicaState.STOPPED && state != ReplicaState.RECEIVING) {
-                        executesHere = true; // every replica takes writes since it was found overdue
+                    if (core.isEverywhere()
+                            && !standing.is(ReplicaState.STOPPED)
+                            && !standing.is(ReplicaState.RECEIVING)) {
+                        standing.executesHere(true); // every replica takes writes since it was found overdue
                     }
                 } finally {
                     order.unlock();
@@ -852,17 +812,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     private void awaitVisible(long index, long deadline, Refusal.Cause otherwise) {
-        if (visibleIndex < index && !progress.await(() -> visibleIndex >= index, deadline)) {
+        if (standing.visible() < index && !standing.progress().await(() -> standing.visible() >= index, deadline)) {
             throw refuse(
                     otherwise,
-                    "replica " + configuration.self() + " is behind: it shows everything up to " + visibleIndex
+                    "replica " + configuration.self() + " is behind: it shows everything up to " + standing.visible()
                             + ", wanted is " + index);
         }
     }
 
     @Override
     public long seen() {
-        return executedIndex;
+        return standing.executed();
     }
 
     // ----------------------------------------------------------------------------------------------- the group tells
@@ -871,7 +831,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public void onMessage(Message message) {
         order.lock();
         try {
-            if (state == ReplicaState.RECEIVING) {
+            if (standing.is(ReplicaState.RECEIVING)) {
                 return; // what is received will hold it
             }
             checkStored(message.position());
@@ -951,7 +911,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public void onCaughtUp(Position upTo) {
         order.lock();
         try {
-            if (state == ReplicaState.RECEIVING) {
+            if (standing.is(ReplicaState.RECEIVING)) {
                 return;
             }
             commitSegment();
@@ -965,9 +925,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 fail(String.valueOf(lost.getMessage()), lost);
                 return;
             }
-            visible(upTo.index());
-            if (storedFound && view.working() && state != ReplicaState.ONLINE && state != ReplicaState.STOPPED) {
-                explain(ReplicaState.ONLINE, "has everything up to " + upTo);
+            standing.visible(upTo.index());
+            if (storedFound
+                    && standing.view().working()
+                    && !standing.is(ReplicaState.ONLINE)
+                    && !standing.is(ReplicaState.STOPPED)) {
+                standing.explain(ReplicaState.ONLINE, "has everything up to " + upTo);
                 announceRun();
             }
         } catch (RuntimeException e) {
@@ -980,17 +943,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** Where no new epoch tells so, others learn by any message that this run has begun and that of earlier ones nothing will come. */
     private void announceRun() {
-        if (everywhere && !announced) {
+        if (standing.isEverywhere() && !announced) {
             announced = true;
             send(new ReplicaMessage.Durable(configuration.self(), restartIndex));
-        }
-    }
-
-    private void visible(long index) {
-        executedIndex = Math.max(executedIndex, index);
-        if (index > visibleIndex) {
-            visibleIndex = index;
-            progress.signal();
         }
     }
 
@@ -998,19 +953,19 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public void onView(View next) {
         order.lock();
         try {
-            boolean began = next.working() && !view.working();
-            view = next;
-            if (state == ReplicaState.RECEIVING) {
+            boolean began = next.working() && !standing.view().working();
+            standing.view(next);
+            if (standing.is(ReplicaState.RECEIVING)) {
                 yieldLater();
                 return;
             }
-            if (state == ReplicaState.JOINING && next.working()) {
-                explain(ReplicaState.CATCHING_UP, "works off what is ordered and not shown here yet");
-            } else if (!next.working() && state != ReplicaState.STOPPED && state != ReplicaState.JOINING) {
-                explain(ReplicaState.ISOLATED, group().explanation());
+            if (standing.is(ReplicaState.JOINING) && next.working()) {
+                standing.explain(ReplicaState.CATCHING_UP, "works off what is ordered and not shown here yet");
+            } else if (!next.working() && !standing.is(ReplicaState.STOPPED) && !standing.is(ReplicaState.JOINING)) {
+                standing.explain(ReplicaState.ISOLATED, group().explanation());
             }
-            if (began && visibleIndex >= log().lastCommitted().index() && storedFound) {
-                explain(ReplicaState.ONLINE, "has everything up to " + visibleIndex);
+            if (began && standing.visible() >= log().lastCommitted().index() && storedFound) {
+                standing.explain(ReplicaState.ONLINE, "has everything up to " + standing.visible());
                 announceRun();
             }
             core.viewChanged(next);
@@ -1099,21 +1054,24 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** Tells how far the database is that another replica gives. */
     void receiving(String text) {
-        explain(ReplicaState.RECEIVING, text);
+        standing.explain(ReplicaState.RECEIVING, text);
     }
 
     /** The others do not wait for this replica any more: nobody is to begin anything here before it has caught up. */
     private void fallBehind() {
-        boolean behind = (everywhere || !executesHere)
-                && explain(
+        boolean behind = (standing.isEverywhere() || !standing.executesHere())
+                && standing.explain(
                         ReplicaState.ONLINE,
                         ReplicaState.CATCHING_UP,
                         "was more than " + configuration.lagMax() / 2 + " transactions behind for "
                                 + configuration.lagPatience().toSeconds()
                                 + " s, so that the others do not wait for it any more; works off what is ordered");
-        if (behind && view.working() && visibleIndex >= log().lastCommitted().index()) {
+        if (behind
+                && standing.view().working()
+                && standing.visible() >= log().lastCommitted().index()) {
             // It has caught up just before, and nobody says so again.
-            explain(ReplicaState.CATCHING_UP, ReplicaState.ONLINE, "has everything up to " + visibleIndex);
+            standing.explain(
+                    ReplicaState.CATCHING_UP, ReplicaState.ONLINE, "has everything up to " + standing.visible());
         }
     }
 
@@ -1131,11 +1089,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** Who leads should be able to become the primary. Which other one that is, is not known here. */
     @SuppressWarnings("FutureReturnValueIgnored") // the next view tells
     private void yieldLeadership() {
-        View now = view;
+        View now = standing.view();
         List<MemberId> others = now.members().stream()
                 .filter(member -> !member.equals(configuration.self()))
                 .toList();
-        if (state == ReplicaState.RECEIVING && now.isLeader(configuration.self()) && !others.isEmpty()) {
+        if (standing.is(ReplicaState.RECEIVING) && now.isLeader(configuration.self()) && !others.isEmpty()) {
             MemberId any = others.get(ThreadLocalRandom.current().nextInt(others.size()));
             group().membership().orElseThrow().transferLeadership(any);
         }
@@ -1184,7 +1142,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             boolean durable = false;
             if (waiting.commit(storedAt(position), durable)) {
                 Probes.end(probe, Stage.COMMIT);
-                visible(position.index());
+                standing.visible(position.index());
                 if (configuration.durability() == Durability.LOCAL) {
                     toRelease.add(waiting);
                 } else {
@@ -1207,7 +1165,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             Probes.skip(probe);
         }
         if (waiting != null) {
-            if (!everywhere && executesHere && !waiting.isAnswered()) {
+            if (!standing.isEverywhere() && standing.executesHere() && !waiting.isAnswered()) {
                 throw new IllegalStateException(
                         "transaction " + id + " of this primary has lost its locks before it was committed, at "
                                 + position + ": others may have run on what it was to change");
@@ -1228,7 +1186,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public void settle(Map<Generator, OptionalLong> next) {
         leases.clear();
         settling = next;
-        schemaChangedIndex = core.lastIndex();
+        standing.schemaChanged(core.lastIndex());
     }
 
     @Override
@@ -1262,12 +1220,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             return;
         }
         Position end = segment().end();
-        executedIndex = end.index();
+        standing.executed(end.index());
         Probes.Probe probe = Probes.begin(probes);
         segment().commit(storedAt(end));
         Probes.end(probe, Stage.INSTALL);
         Probes.count(probe, Stage.INSTALL);
-        visible(end.index());
+        standing.visible(end.index());
         if (configuration.durability() == Durability.LOCAL) {
             toRelease.addAll(replayed);
         } else {
@@ -1339,17 +1297,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         beginEpoch(null, newEpoch, told + " (epoch " + newEpoch + "); the transaction did not happen: run it again");
         leases.clear();
         schemaTurns.clear();
-        schemaChangedIndex = newEpoch;
+        standing.schemaChanged(newEpoch);
         if (newEpoch > stored.index()) {
             settle(toEverywhere, position, leased);
         }
         // Not before: whoever takes a value of a generator would begin where it was. Not after the place is visible:
         // whoever begins behind it tells keys.
-        followed = next;
-        everywhere = toEverywhere;
-        visible(newEpoch);
-        executesHere = toEverywhere;
-        progress.signal();
+        standing.follow(next);
+        standing.everywhere(toEverywhere);
+        standing.visible(newEpoch);
+        standing.executesHere(toEverywhere);
+        standing.progress().signal();
         LOG.info("{}: {}, epoch {}", configuration.self(), told, newEpoch);
     }
 
@@ -1381,7 +1339,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             throw new ReplicaException("the group runs protocol " + groups + ", which needs " + missing
                     + ", which this replica's database does not have");
         }
-        if (groups != configuration.protocol() && groups != followed) {
+        if (groups != configuration.protocol() && groups != standing.followed()) {
             LOG.info(
                     "{}: the group runs protocol {}; {}, which this replica is configured for, is for a new group",
                     configuration.self(),
@@ -1401,11 +1359,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                         + "); the transaction did not happen: run it again");
         if (here) {
             database().takeOver();
-            executesHere = true;
+            standing.executesHere(true);
         }
-        followed = core.protocol();
-        log().deliverAhead(here && followed == ReplicationProtocol.ASYNCHRONOUS);
-        progress.signal();
+        standing.follow(core.protocol());
+        log().deliverAhead(here && standing.followed() == ReplicationProtocol.ASYNCHRONOUS);
+        standing.progress().signal();
         LOG.info("{}: {} is the primary, epoch {}", configuration.self(), here ? "this replica" : member, newEpoch);
     }
 
@@ -1413,9 +1371,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         commitSegment();
         releaseDurably(); // what is committed is not aborted with the others
         Refusal refusal = new Refusal(Refusal.Cause.PRIMARY_CHANGED, told);
-        executesHere = false;
-        primary = member;
-        epoch = newEpoch;
+        standing.executesHere(false);
+        standing.epoch(newEpoch, member);
         // What was sent under an older epoch and is not ordered yet will be discarded by all.
         for (SuspendedCommit waiting : List.copyOf(inFlight.values())) {
             inFlight.remove(waiting.transaction().id());
@@ -1440,10 +1397,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     public void verify(long request, Position position) {
         commitSegment();
         releaseDurably();
-        visible(position.index());
+        standing.visible(position.index());
         // To read takes the locks of those who write here, which only certification makes good. So who leads it keeps
         // them out, until he gives up.
-        boolean onlyIfAwaited = !everywhere && configuration.self().equals(primary);
+        boolean onlyIfAwaited = !standing.isEverywhere() && configuration.self().equals(standing.primary());
         verifications.make(
                 request,
                 onlyIfAwaited,
@@ -1496,7 +1453,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             }
             undecided = taken;
             if (taken == null
-                    || state == ReplicaState.RECEIVING
+                    || standing.is(ReplicaState.RECEIVING)
                     || !isDecided(taken.checkpoint().position())) {
                 return; // or looked at again the next time
             }
@@ -1530,7 +1487,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private @Nullable Taken take() {
         order.lock();
         try {
-            if (last.index() <= checkpointedIndex || state == ReplicaState.RECEIVING) {
+            if (last.index() <= checkpointedIndex || standing.is(ReplicaState.RECEIVING)) {
                 return null;
             }
             CheckpointFile.Checkpoint checkpoint = checkpoint();
@@ -1556,7 +1513,9 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     boolean awaitDecided(Position position) {
         long deadline = System.nanoTime() + STOP_WAIT.toNanos();
         while (!isDecided(position)) {
-            if (System.nanoTime() - deadline > 0 || state != ReplicaState.ONLINE || !view.working()) {
+            if (System.nanoTime() - deadline > 0
+                    || !standing.is(ReplicaState.ONLINE)
+                    || !standing.view().working()) {
                 return false;
             }
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
@@ -1566,7 +1525,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     /** What the core knows, which the database holds already; null if it does not just now. */
     private CheckpointFile.@Nullable Checkpoint checkpoint() {
-        return segment().isEmpty() && storedFound && state != ReplicaState.STOPPED
+        return segment().isEmpty() && storedFound && !standing.is(ReplicaState.STOPPED)
                 ? new CheckpointFile.Checkpoint(
                         last, database().storedPosition().orElse(NOTHING_STORED), core.checkpoint())
                 : null;
@@ -1605,15 +1564,15 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
      * @throws ReplicaException if this replica is not the primary, or transactions do not end in time
      */
     Verification verify(Duration wait) {
-        if (!executesHere) {
-            throw new ReplicaException("a verification is led by the primary, which is " + primary);
+        if (!standing.executesHere()) {
+            throw new ReplicaException("a verification is led by the primary, which is " + standing.primary());
         }
         long asked;
         boolean alone;
         order.lock();
         try {
-            asked = epoch;
-            alone = !everywhere;
+            asked = standing.epoch();
+            alone = !standing.isEverywhere();
         } finally {
             order.unlock();
         }
@@ -1643,7 +1602,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         long request = lastRequest.incrementAndGet();
         CompletableFuture<Verification> made = verifications.await(request);
         try {
-            if (asked != epoch) { // nobody tells that the message does not count any more
+            if (asked != standing.epoch()) { // nobody tells that the message does not count any more
                 made.completeExceptionally(new ReplicaException("the primary or the protocol has changed"));
             }
             return ask(new ReplicaMessage.Verify(request, asked), made).get(wait.toMillis(), TimeUnit.MILLISECONDS);
@@ -1668,16 +1627,17 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             throw new ReplicaException(
                     "protocol " + wanted + " needs " + missing + ", which this replica's database does not have");
         }
-        BooleanSupplier runs = () -> followed == wanted && (wanted.isEverywhere() ? executesHere : primary != null);
+        BooleanSupplier runs = () -> standing.followed() == wanted
+                && (wanted.isEverywhere() ? standing.executesHere() : standing.primary() != null);
         long deadline = System.nanoTime() + PROTOCOL_WAIT.toNanos();
         while (!runs.getAsBoolean()) {
-            long current = epoch;
-            if (!view.working()) {
+            long current = standing.epoch();
+            if (!standing.view().working()) {
                 throw new ReplicaException("the protocol was not changed, because replica " + configuration.self()
                         + " cannot reach a majority of its group: " + group().explanation());
             }
             try {
-                if (followed != wanted) {
+                if (standing.followed() != wanted) {
                     group().data()
                             .multicast(
                                     ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(wanted, current)),
@@ -1686,12 +1646,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
             } catch (GroupException e) {
                 throw new ReplicaException("the protocol was not changed: " + e.getMessage(), e);
             }
-            if (!progress.await(() -> epoch != current || runs.getAsBoolean(), deadline)) {
+            if (!standing.progress().await(() -> standing.epoch() != current || runs.getAsBoolean(), deadline)) {
                 throw notOrderedYet();
             }
         }
         // An asynchronous primary knows of it before a majority does.
-        while (decidedIndex() < epoch) {
+        while (decidedIndex() < standing.epoch()) {
             if (System.nanoTime() - deadline > 0) {
                 throw notOrderedYet();
             }
@@ -1717,7 +1677,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private void look() {
         long now = System.nanoTime();
         long visible =
-                visibleIndex; // first: it is not ahead of what is decided then, but for an asynchronous primary's
+                standing.visible(); // first: it is not ahead of what is decided then, but for an asynchronous primary's
         long decided = decidedIndex();
         toShow.look(decided, visible, now);
         toDecide.look(visible, decided, now);
@@ -1737,20 +1697,20 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     }
 
     ReplicaState state() {
-        return state;
+        return standing.state();
     }
 
     View view() {
-        return view;
+        return standing.view();
     }
 
     private String explanation(View now) {
         Group joined = group;
-        if (joined != null && !now.working() && state != ReplicaState.STOPPED) {
+        if (joined != null && !now.working() && !standing.is(ReplicaState.STOPPED)) {
             return joined.explanation();
         }
-        if (joined != null && state == ReplicaState.ONLINE) {
-            long visible = visibleIndex;
+        if (joined != null && standing.is(ReplicaState.ONLINE)) {
+            long visible = standing.visible();
             long behind = decidedIndex() - visible;
             return behind == 0
                     ? "shows everything that is ordered"
@@ -1758,7 +1718,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                             ? behind + " places in the order behind"
                             : "shows everything that is ordered, and more";
         }
-        return explanation;
+        return standing.explanation();
     }
 
     /** Off, they forget what they have measured. */
@@ -1786,20 +1746,20 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 counts.put(cause, counter.sum());
             }
         });
-        View now = view;
+        View now = standing.view();
         Group joined = group;
-        ReplicationProtocol groups = followed;
+        ReplicationProtocol groups = standing.followed();
         long nanos = System.nanoTime();
-        long visible = visibleIndex; // before what is decided, which it may not be ahead of otherwise
+        long visible = standing.visible(); // before what is decided, which it may not be ahead of otherwise
         long decided = joined == null ? 0 : decidedIndex();
         return new ReplicaStatus(
                 configuration.self(),
-                state,
+                standing.state(),
                 explanation(now),
-                primary,
+                standing.primary(),
                 groups == null ? configuration.protocol() : groups,
-                executesHere && (!everywhere || state == ReplicaState.ONLINE),
-                epoch,
+                standing.executesHere() && (!standing.isEverywhere() || standing.is(ReplicaState.ONLINE)),
+                standing.epoch(),
                 now.working(),
                 now.members(),
                 now.learners(),
