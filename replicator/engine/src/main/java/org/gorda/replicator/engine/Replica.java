@@ -92,7 +92,7 @@ public final class Replica implements AutoCloseable {
             ReplicaEngine before = engine;
             Group group = openGroup(started);
             try {
-                ReflectedDatabase opened = binding.open(described, started);
+                ReflectedDatabase opened = binding.open(described, started.local());
                 started.database(opened);
                 database = opened;
                 started.probe(before != null && before.probes().on());
@@ -352,7 +352,7 @@ public final class Replica implements AutoCloseable {
      * @throws ReplicaException if it belongs to the group already
      */
     public CompletableFuture<View> addMember(MemberId member) {
-        MembershipSession membership = engine().joinedGroup().membership().orElseThrow();
+        MembershipSession membership = engine().group().membership().orElseThrow();
         View now = membership.view();
         if (now.members().contains(member) || now.learners().contains(member)) {
             throw new ReplicaException(member + " belongs to the group already");
@@ -367,7 +367,7 @@ public final class Replica implements AutoCloseable {
      * @throws ReplicaException if it does not belong to the group, or is the only one
      */
     public CompletableFuture<View> removeMember(MemberId member) {
-        MembershipSession membership = engine().joinedGroup().membership().orElseThrow();
+        MembershipSession membership = engine().group().membership().orElseThrow();
         View now = membership.view();
         boolean counts = now.members().contains(member);
         if (!counts && !now.learners().contains(member)) {

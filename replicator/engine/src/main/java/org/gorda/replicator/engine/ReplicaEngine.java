@@ -6,7 +6,6 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -30,19 +29,14 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
-import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.Generator;
-import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
-import org.gorda.gapi.RefusedException;
-import org.gorda.gapi.RowKey;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.SuspendedCommit;
-import org.gorda.gapi.TransactionContext;
 import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.TransactionListener;
 import org.gorda.gapi.WriteSet;
@@ -74,7 +68,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>{@link #order} guards the core and everything the delivery works on.
  */
-final class ReplicaEngine implements GroupListener, TransactionListener, Effects {
+final class ReplicaEngine implements GroupListener, Effects {
 
     private static final Logger LOG = LoggerFactory.getLogger(ReplicaEngine.class);
 
@@ -94,21 +88,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private static final long TELL_DURABLE_EVERY_BYTES = 64L << 20;
 
-    /** What is known here of a local transaction that has begun. */
-    private static final class Begun {
-        final long epoch;
-
-        final Probes.@Nullable Probe probe;
-
-        /** If it changes the schema. */
-        volatile SchemaTurns.@Nullable Own turn;
-
-        Begun(long epoch, Probes.@Nullable Probe probe) {
-            this.epoch = epoch;
-            this.probe = probe;
-        }
-    }
-
     /** A checkpoint, with which index the log is needed from, and how many bytes had been delivered then. */
     private record Taken(CheckpointFile.Checkpoint checkpoint, long needed, long bytes) {}
 
@@ -118,12 +97,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final ReentrantLock order = new ReentrantLock();
 
     private final Standing standing;
-    private final WriteGate gate;
     private final ReplicaCore core;
-    private final Map<TransactionId, SuspendedCommit> inFlight = new ConcurrentHashMap<>();
     private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
-    private static final String KEPT_OUT = "writes are held up by a verification: run it again";
-
     private final Verifications verifications = new Verifications();
     private final List<SuspendedCommit> toRelease = new ArrayList<>();
 
@@ -136,11 +111,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     private final Backlog toDecide = new Backlog();
     private final AtomicLong lastRequest =
             new AtomicLong(ThreadLocalRandom.current().nextLong() >>> 2);
-    private final LongAdder committed = new LongAdder();
     private final LongAdder applied = new LongAdder();
     private final LongAdder flushes = new LongAdder();
-    private final Map<Refusal.Cause, LongAdder> refused = new EnumMap<>(Refusal.Cause.class);
-    private final HotRows hotRows = new HotRows();
     private final SchemaTurns schemaTurns;
     private final ScheduledExecutorService maintenance;
     private final ChunkSender chunkSender;
@@ -152,6 +124,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private final Runnable reopen;
     private final GeneratorLeases leases;
+    private final LocalTransactions local;
 
     private @Nullable ReflectedDatabase database;
     private @Nullable Applier applier;
@@ -191,7 +164,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     ReplicaEngine(ReplicaConfiguration configuration, Runnable reopen) {
         this.configuration = configuration;
         this.standing = new Standing(configuration.self());
-        this.gate = new WriteGate(standing.progress());
         this.checkpoints = new CheckpointFile(configuration.directory());
         this.core = new ReplicaCore(configuration.self(), run, configuration.protocol(), this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
@@ -208,9 +180,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 this::fallBehind);
         this.reopen = reopen;
         this.leases = new GeneratorLeases(this::ask, lastRequest.get(), configuration.commitTimeout());
-        for (Refusal.Cause cause : Refusal.Cause.values()) {
-            refused.put(cause, new LongAdder());
-        }
+        this.local = new LocalTransactions(configuration, standing, flow, leases, schemaTurns, chunkSender, this);
         this.maintenance = Executors.newSingleThreadScheduledExecutor(task -> {
             Thread thread = new Thread(task, "gorda-maintenance-" + configuration.self());
             thread.setDaemon(true);
@@ -280,11 +250,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return java.util.Objects.requireNonNull(segment);
     }
 
-    private Group group() {
+    Group group() {
         return java.util.Objects.requireNonNull(group);
     }
 
-    private LogSession log() {
+    LogSession log() {
         return group().log().orElseThrow();
     }
 
@@ -406,9 +376,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     private void refuseAll(Refusal refusal) {
         standing.executesHere(false);
-        for (Map.Entry<TransactionId, SuspendedCommit> waiting : inFlight.entrySet()) {
-            leaveUnknown(waiting.getValue(), refusal.message());
-        }
+        local.leaveAllUnknown(refusal.message());
         ReflectedDatabase opened = database;
         if (opened != null) {
             opened.abortAll(refusal);
@@ -422,407 +390,6 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
     /** Why the replica has stopped by itself, if it has. */
     Optional<Throwable> failure() {
         return Optional.ofNullable(standing.failure());
-    }
-
-    // ------------------------------------------------------------------------------------------- local transactions
-
-    private RefusedException refuse(Refusal.Cause cause, String message) {
-        count(cause);
-        return new RefusedException(new Refusal(cause, message));
-    }
-
-    private void count(Refusal.Cause cause) {
-        LongAdder counter = refused.get(cause);
-        if (counter != null) {
-            counter.increment();
-        }
-    }
-
-    @Override
-    public long visible() {
-        return standing.visible();
-    }
-
-    @Override
-    public boolean isPacing() {
-        return flow.isPacing() || gate.isClosed();
-    }
-
-    @Override
-    public void pace() {
-        try {
-            flow.pace(configuration.commitTimeout());
-            if (!gate.awaitOpen()) {
-                throw new RefusedException(new Refusal(Refusal.Cause.OVERDUE, KEPT_OUT));
-            }
-        } catch (RefusedException e) {
-            countUnlessInterrupted(e);
-            throw e;
-        }
-    }
-
-    @Override
-    public void begin(TransactionContext transaction) {
-        if (!gate.enter()) {
-            throw refuse(Refusal.Cause.OVERDUE, KEPT_OUT);
-        }
-        boolean begun = false;
-        try {
-            long current = standing.epoch();
-            checkWritable();
-            if (standing.isEverywhere()
-                    && transaction.connection().isSerializable()
-                    && !database().capabilities().contains(Capability.READ_SETS)) {
-                throw refuse(
-                        Refusal.Cause.UNSUPPORTED,
-                        "SERIALIZABLE cannot be had where every replica takes writes, because this database does not tell"
-                                + " what a transaction has read: use REPEATABLE READ, or run protocol=primary-backup");
-            }
-            transaction.attach(new Begun(current, Probes.begin(probes)));
-            begun = true;
-        } finally {
-            if (!begun) {
-                gate.leave();
-            }
-        }
-    }
-
-    @Override
-    public boolean wantsKeys() {
-        return standing.isEverywhere();
-    }
-
-    @Override
-    public boolean leases() {
-        return standing.isEverywhere();
-    }
-
-    @Override
-    public OptionalLong leased(String generator) {
-        return leases.take(generator);
-    }
-
-    @Override
-    public OptionalLong lease(TransactionContext transaction, String generator, GeneratorState generatorState) {
-        checkWritable();
-        try {
-            return leases.await(generator, generatorState, transaction.begunAt());
-        } catch (RefusedException e) {
-            countUnlessInterrupted(e);
-            throw e;
-        }
-    }
-
-    /** Who is interrupted gives way, which is counted there. */
-    private void countUnlessInterrupted(RefusedException refused) {
-        if (!Thread.currentThread().isInterrupted()) {
-            count(refused.refusal().cause());
-        }
-    }
-
-    private void checkWritable() {
-        checkWorking();
-        if (!standing.executesHere()) {
-            MemberId elsewhere = standing.primary();
-            throw refuse(
-                    Refusal.Cause.BACKUP,
-                    "replica " + configuration.self() + " is a backup and takes no writes: "
-                            + (elsewhere == null || elsewhere.equals(configuration.self())
-                                    ? "there is no primary yet"
-                                    : "the primary is " + elsewhere));
-        }
-    }
-
-    /** Whether what is written here could be ordered now. */
-    private void checkWorking() {
-        if (standing.is(ReplicaState.STOPPED)) {
-            throw refuse(
-                    Refusal.Cause.STOPPED,
-                    "this replica has stopped (" + standing.explanation() + "): connect to another one");
-        }
-        if (!standing.view().working()) {
-            throw refuse(
-                    Refusal.Cause.NO_MAJORITY,
-                    "replica " + configuration.self() + " cannot reach a majority of its group: "
-                            + group().explanation());
-        }
-        if (standing.isEverywhere() && !standing.is(ReplicaState.ONLINE)) {
-            throw refuse(
-                    Refusal.Cause.NO_MAJORITY,
-                    "replica " + configuration.self() + " is not up to date yet: " + standing.explanation());
-        }
-    }
-
-    @Override
-    public long committing(SuspendedCommit commit) {
-        TransactionContext transaction = commit.transaction();
-        TransactionId id = transaction.id();
-        Begun begun = begun(transaction);
-        Probes.end(begun.probe, Stage.EXECUTE);
-        long begunIn = begun.epoch;
-        if (!standing.executesHere() || begunIn != standing.epoch()) {
-            throw refuse(
-                    Refusal.Cause.PRIMARY_CHANGED,
-                    "the primary changed while transaction " + id + " ran; it did not happen: run it again");
-        }
-        checkWorking();
-        WriteSet writeSet = commit.writeSet();
-        long base = standing.visible();
-        boolean asked = false;
-        try {
-            int chunks = chunkSender.send(
-                    group().data(),
-                    id,
-                    begunIn,
-                    base,
-                    writeSet,
-                    () -> standing.executesHere() && begunIn == standing.epoch() && !commit.isAnswered());
-            ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
-            ReplicaMessage.putWriteSetHeader(
-                    message, id, begunIn, transaction.begunAt(), awaitRoom(commit, begun), chunks);
-            if (!commit.handOver()) {
-                throw new RefusedException(new Refusal(
-                        Refusal.Cause.PRIORITY, "transaction " + id + " gave way before it was sent: run it again"));
-            }
-            // Before it is sent, because the answer may be quicker than this thread.
-            inFlight.put(id, commit);
-            Probes.end(begun.probe, Stage.ENCODE);
-            group().data().multicast(message.rewind(), configuration.commitTimeout());
-            asked = true;
-        } catch (RefusedException e) {
-            if (!commit.isAnswered()) {
-                count(e.refusal().cause());
-            }
-            throw e;
-        } catch (GroupException e) {
-            inFlight.remove(id);
-            throw refuse(
-                    e.disposition() == GroupException.Disposition.RETRY
-                            ? Refusal.Cause.OVERDUE
-                            : e.disposition() == GroupException.Disposition.CORRECT
-                                    ? Refusal.Cause.TOO_LARGE
-                                    : Refusal.Cause.STOPPED,
-                    String.valueOf(e.getMessage()));
-        } finally {
-            if (!asked && writeSet.precedingLength() > 0) {
-                // Chunks that are ordered already would be kept for a commit that does not come.
-                send(new ReplicaMessage.Close(id, base, 0));
-            }
-        }
-        return configuration.commitTimeout().toNanos();
-    }
-
-    private static Begun begun(TransactionContext transaction) {
-        return (Begun) java.util.Objects.requireNonNull(transaction.attachment());
-    }
-
-    /** Up to where everything has run here, no other's turn to change the schema among it; from where its own turn began if it has one. */
-    private long awaitRoom(SuspendedCommit commit, Begun begun) {
-        SchemaTurns.Own own = begun.turn;
-        if (own != null) {
-            return own.begun();
-        }
-        long executed = standing.executed();
-        return schemaTurns.isRoom(executed)
-                ? executed
-                : schemaTurns.awaitRoom(() -> standing.executed(), commit::isAnswered);
-    }
-
-    @Override
-    public void changesSchema(TransactionContext transaction, boolean first) {
-        if (!standing.isEverywhere()) {
-            return;
-        }
-        Begun begun = begun(transaction);
-        try {
-            begun.turn =
-                    schemaTurns.take(transaction.id(), log().lastCommitted().index(), () -> standing.visible());
-        } catch (RefusedException e) {
-            countUnlessInterrupted(e);
-            throw e;
-        }
-        long changed = standing.schemaChanged();
-        if (!first && changed > transaction.begunAt()) {
-            throw refuse(
-                    Refusal.Cause.CONFLICT,
-                    ConflictText.of(null, ConflictText.winner(null, changed, ""), "came first"));
-        }
-    }
-
-    @Override
-    public void schemaUnchanged(TransactionContext transaction) {
-        Begun begun = begun(transaction);
-        SchemaTurns.Own own = begun.turn;
-        if (own != null) {
-            begun.turn = null;
-            own.end();
-        }
-    }
-
-    @Override
-    public boolean wins(TransactionContext transaction) {
-        SchemaTurns.Own own = begun(transaction).turn;
-        return own != null && own.isNow();
-    }
-
-    /** A turn is soon renewed, and over if it is not; of those that cannot be ordered now only the end is worth a place. */
-    private void trySend(ReplicaMessage.SchemaTurn message) {
-        if (!message.ends() && !standing.view().working()) {
-            return;
-        }
-        try {
-            group().data().multicast(ReplicaMessage.encode(message), LEASE_SEND_WAIT);
-        } catch (GroupException e) {
-            LOG.debug("{}: {} could not be sent", configuration.self(), message, e);
-        }
-    }
-
-    /** Not before it is sure: who has its locks because it was lost has not seen what it did. */
-    @Override
-    public void executed(StoredPosition position) {
-        standing.executed(position.index());
-    }
-
-    @Override
-    public void overdue(SuspendedCommit commit) {
-        if (!standing.isEverywhere()) {
-            beginNewEpoch();
-        }
-        leaveUnknown(
-                commit,
-                "not ordered within " + configuration.commitTimeout().toMillis() + " ms: " + group().explanation());
-    }
-
-    /**
-     * A transaction that was sent is about to lose its locks before its place in the order is known: what runs here afterwards would
-     * not see it and could yet follow it. So nothing is committed here until a new epoch begins, behind it.
-     */
-    private void beginNewEpoch() {
-        standing.executesHere(false);
-        try {
-            // Not by this thread: it is a client's.
-            maintenance.execute(() -> {
-                order.lock();
-                try {
-                    core.renew();
-                    if (core.isEverywhere()
-                            && !standing.is(ReplicaState.STOPPED)
-                            && !standing.is(ReplicaState.RECEIVING)) {
-                        standing.executesHere(true); // every replica takes writes since it was found overdue
-                    }
-                } finally {
-                    order.unlock();
-                }
-            });
-        } catch (RejectedExecutionException e) {
-            LOG.debug("{}: stopped before a new epoch was asked for", configuration.self(), e);
-        }
-    }
-
-    /** Whether the transaction will be committed is not decided here any more; its message may be ordered yet. */
-    private void leaveUnknown(SuspendedCommit commit, String why) {
-        TransactionId id = commit.transaction().id();
-        if (commit.leaveUnknown(new Refusal(
-                Refusal.Cause.UNKNOWN_OUTCOME,
-                "whether transaction " + id + " is committed is not known here: " + why
-                        + ". Ask any replica for the outcome of " + id))) {
-            count(Refusal.Cause.UNKNOWN_OUTCOME);
-        }
-    }
-
-    @Override
-    public Refusal makeWay(@Nullable RowKey row) {
-        return new Refusal(
-                Refusal.Cause.PRIORITY,
-                ConflictText.of(row, winnerNow(), "came first and needed a lock that this one held"));
-    }
-
-    @Override
-    public void gaveWay(ConnectionContext connection, @Nullable RowKey row) {
-        count(Refusal.Cause.PRIORITY);
-        if (row != null) {
-            hotRows.add(row, Refusal.Cause.PRIORITY, winnerNow());
-        }
-    }
-
-    /** For whom way is to be made, for people. */
-    private String winnerNow() {
-        if (!order.isHeldByCurrentThread()) {
-            return "a schema change of this replica, whose turn it is";
-        }
-        Segment.Change change = segment().applying();
-        if (change == null) {
-            return "a reading of all tables, at " + last.index();
-        }
-        long index = change.position().index();
-        return ConflictText.winner(change.winner(), index, deliveryTimes.age(index));
-    }
-
-    @Override
-    public void ended(TransactionContext transaction, boolean isCommitted) {
-        gate.leave();
-        if (transaction.attachment() instanceof Begun begun) {
-            schemaUnchanged(transaction);
-            if (isCommitted) {
-                Probes.end(begun.probe, Stage.WAKE);
-                Probes.count(begun.probe, Stage.COMMIT);
-            }
-        }
-        if (isCommitted) {
-            committed.increment();
-        }
-    }
-
-    @Override
-    public void databaseFailed(ReflectionException cause) {
-        fail(String.valueOf(cause.getMessage()), cause);
-    }
-
-    // ----------------------------------------------------------------------------------------------- strong reads
-
-    @Override
-    public boolean wantsReads() {
-        return configuration.strongReads();
-    }
-
-    @Override
-    public void reading(ConnectionContext connection) {
-        if (order.isHeldByCurrentThread()) {
-            return; // our own
-        }
-        long deadline = System.nanoTime() + 3 * configuration.electionTimeout().toNanos();
-        Position position;
-        try {
-            position = log().readPosition().get(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
-        } catch (ExecutionException | TimeoutException e) {
-            throw refuse(
-                    Refusal.Cause.NO_MAJORITY,
-                    "replica " + configuration.self() + " cannot make sure to be up to date: " + group().explanation());
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw Progress.interrupted();
-        }
-        awaitVisible(position.index(), deadline, Refusal.Cause.NO_MAJORITY);
-    }
-
-    @Override
-    public void awaitVisible(long index) {
-        long deadline = System.nanoTime() + 3 * configuration.electionTimeout().toNanos();
-        awaitVisible(index, deadline, Refusal.Cause.OVERDUE);
-    }
-
-    private void awaitVisible(long index, long deadline, Refusal.Cause otherwise) {
-        if (standing.visible() < index && !standing.progress().await(() -> standing.visible() >= index, deadline)) {
-            throw refuse(
-                    otherwise,
-                    "replica " + configuration.self() + " is behind: it shows everything up to " + standing.visible()
-                            + ", wanted is " + index);
-        }
-    }
-
-    @Override
-    public long seen() {
-        return standing.executed();
     }
 
     // ----------------------------------------------------------------------------------------------- the group tells
@@ -1132,10 +699,10 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         if (position.index() <= stored.index()) {
             return; // the database has it
         }
-        SuspendedCommit waiting = inFlight.remove(id);
+        SuspendedCommit waiting = local.ordered(id);
         // What changed the schema here did so before generators were settled: it is applied like everywhere.
         if (waiting != null && settled.isEmpty()) {
-            Probes.Probe probe = begun(waiting.transaction()).probe;
+            Probes.Probe probe = LocalTransactions.probe(waiting);
             Probes.certified(probe, position.index(), deliveryTimes.lastNanos());
             commitSegment();
             Probes.end(probe, Stage.TURN);
@@ -1206,6 +773,18 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         group().data().multicast(ReplicaMessage.encode(request), LEASE_SEND_WAIT);
     }
 
+    /** A turn is soon renewed, and over if it is not; of those that cannot be ordered now only the end is worth a place. */
+    private void trySend(ReplicaMessage.SchemaTurn message) {
+        if (!message.ends() && !standing.view().working()) {
+            return;
+        }
+        try {
+            group().data().multicast(ReplicaMessage.encode(message), LEASE_SEND_WAIT);
+        } catch (GroupException e) {
+            LOG.debug("{}: {} could not be sent", configuration.self(), message, e);
+        }
+    }
+
     @Override
     public void chunk(TransactionId id) {
         chunkSender.delivered(id);
@@ -1251,35 +830,12 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
 
     @Override
     public void discard(TransactionId id, Refusal refusal) {
-        SuspendedCommit waiting = inFlight.remove(id);
-        if (waiting != null && waiting.abort(refusal)) {
-            count(refusal.cause());
-        }
+        local.discard(id, refusal);
     }
 
     @Override
     public void conflict(TransactionId id, Conflict conflict) {
-        SuspendedCommit waiting = inFlight.remove(id);
-        if (waiting == null) {
-            return;
-        }
-        WriteSet writeSet = waiting.writeSet();
-        RowKey row = new ConflictText(writeSet).row(conflict.key());
-        String how =
-                writeSet.read(conflict.key()) == null ? "came first" : "came first and changed what this one had read";
-        String winner = ConflictText.winner(conflict.winner(), conflict.index(), deliveryTimes.age(conflict.index()));
-        Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, ConflictText.of(row, winner, how));
-        if (waiting.abort(refusal)) {
-            count(refusal.cause());
-            if (row != null) {
-                hotRows.add(row, Refusal.Cause.CONFLICT, winner);
-            }
-        }
-    }
-
-    /** The rows by which local transactions have lost most since the start, the hottest first. */
-    List<HotRow> hotRows() {
-        return hotRows.list();
+        local.conflict(id, conflict, deliveryTimes.age(conflict.index()));
     }
 
     @Override
@@ -1373,14 +929,7 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         Refusal refusal = new Refusal(Refusal.Cause.PRIMARY_CHANGED, told);
         standing.executesHere(false);
         standing.epoch(newEpoch, member);
-        // What was sent under an older epoch and is not ordered yet will be discarded by all.
-        for (SuspendedCommit waiting : List.copyOf(inFlight.values())) {
-            inFlight.remove(waiting.transaction().id());
-            if (waiting.abort(refusal)) {
-                count(refusal.cause());
-            }
-        }
-        database().abortAll(refusal);
+        local.abortAll(refusal);
         verifications.giveUp(new ReplicaException(told));
     }
 
@@ -1541,6 +1090,63 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
     }
 
+    // ------------------------------------------------------------------------------------ local transactions ask
+
+    /** What the database is to tell of its clients' transactions. */
+    TransactionListener local() {
+        return local;
+    }
+
+    /** Whether this is the thread that applies and commits what is ordered. */
+    boolean isDelivering() {
+        return order.isHeldByCurrentThread();
+    }
+
+    /** Null if they are off. */
+    @Nullable
+    Probes running() {
+        return probes;
+    }
+
+    /**
+     * A transaction that was sent is about to lose its locks before its place in the order is known: what runs here afterwards would
+     * not see it and could yet follow it. So nothing is committed here until a new epoch begins, behind it.
+     */
+    void beginNewEpoch() {
+        standing.executesHere(false);
+        try {
+            // Not by this thread: it is a client's.
+            maintenance.execute(() -> {
+                order.lock();
+                try {
+                    core.renew();
+                    if (core.isEverywhere()
+                            && !standing.is(ReplicaState.STOPPED)
+                            && !standing.is(ReplicaState.RECEIVING)) {
+                        standing.executesHere(true); // every replica takes writes since it was found overdue
+                    }
+                } finally {
+                    order.unlock();
+                }
+            });
+        } catch (RejectedExecutionException e) {
+            LOG.debug("{}: stopped before a new epoch was asked for", configuration.self(), e);
+        }
+    }
+
+    /** For whom way is to be made, for people. */
+    String winner() {
+        if (!isDelivering()) {
+            return "a schema change of this replica, whose turn it is";
+        }
+        Segment.Change change = segment().applying();
+        if (change == null) {
+            return "a reading of all tables, at " + last.index();
+        }
+        long index = change.position().index();
+        return ConflictText.winner(change.winner(), index, deliveryTimes.age(index));
+    }
+
     // -------------------------------------------------------------------------------------------- asked from outside
 
     /**
@@ -1578,13 +1184,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         }
         try {
             if (alone) {
-                gate.close();
+                local.gate().close();
             }
             try {
                 return verify(asked, wait);
             } finally {
                 if (alone) {
-                    gate.open();
+                    local.gate().open();
                 }
             }
         } catch (ExecutionException e) {
@@ -1692,8 +1298,8 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
         return Math.round(nanos / 1e8) / 10.0;
     }
 
-    Group joinedGroup() {
-        return group();
+    List<HotRow> hotRows() {
+        return local.hotRows();
     }
 
     ReplicaState state() {
@@ -1733,19 +1339,13 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 configuration.self(),
                 on != null,
                 on == null ? Map.of() : on.times(),
-                committed.sum(),
+                local.committed(),
                 applied.sum(),
                 joined == null ? GroupCounts.NONE : joined.counts(),
                 flushes.sum());
     }
 
     ReplicaStatus status() {
-        Map<Refusal.Cause, Long> counts = new EnumMap<>(Refusal.Cause.class);
-        refused.forEach((cause, counter) -> {
-            if (counter.sum() > 0) {
-                counts.put(cause, counter.sum());
-            }
-        });
         View now = standing.view();
         Group joined = group;
         ReplicationProtocol groups = standing.followed();
@@ -1769,11 +1369,11 @@ final class ReplicaEngine implements GroupListener, TransactionListener, Effects
                 seconds(toShow.nanos(visible, nanos)),
                 Math.max(0, visible - decided),
                 seconds(toDecide.nanos(decided, nanos)),
-                inFlight.size(),
-                committed.sum(),
+                local.suspended(),
+                local.committed(),
                 applied.sum(),
                 flow.share(),
                 flow.slowest(),
-                counts);
+                local.refused());
     }
 }

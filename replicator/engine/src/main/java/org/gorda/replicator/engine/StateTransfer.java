@@ -64,7 +64,7 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
      * @param whenComplete it is on disk, and what is here is to be replaced by it
      */
     void receive(Runnable whenComplete) {
-        Group group = engine.joinedGroup();
+        Group group = engine.group();
         TransferJoiner receiving = new TransferJoiner(
                 configuration.self(),
                 received,

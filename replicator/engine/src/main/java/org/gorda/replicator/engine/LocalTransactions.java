@@ -1,0 +1,499 @@
+package org.gorda.replicator.engine;
+
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.LongAdder;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.ConnectionContext;
+import org.gorda.gapi.GeneratorState;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.RowKey;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TransactionContext;
+import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.TransactionListener;
+import org.gorda.gapi.WriteSet;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Position;
+import org.gorda.replicator.core.Conflict;
+import org.gorda.replicator.core.ReplicaMessage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The transactions of this replica's own clients: each in its client's thread until its commit is sent; after that it waits for the delivery to
+ * decide. Thread-safe.
+ */
+final class LocalTransactions implements TransactionListener {
+
+    private static final String KEPT_OUT = "writes are held up by a verification: run it again";
+
+    /** What is known here of a local transaction that has begun. */
+    private static final class Begun {
+        final long epoch;
+
+        final Probes.@Nullable Probe probe;
+
+        /** If it changes the schema. */
+        volatile SchemaTurns.@Nullable Own turn;
+
+        Begun(long epoch, Probes.@Nullable Probe probe) {
+            this.epoch = epoch;
+            this.probe = probe;
+        }
+    }
+
+    private final ReplicaConfiguration configuration;
+    private final Standing standing;
+    private final FlowControl flow;
+    private final GeneratorLeases leases;
+    private final SchemaTurns schemaTurns;
+    private final ChunkSender chunkSender;
+    private final ReplicaEngine engine;
+
+    private final WriteGate gate;
+    /** Sent, and not decided. */
+    private final Map<TransactionId, SuspendedCommit> inFlight = new ConcurrentHashMap<>();
+
+    private final LongAdder committed = new LongAdder();
+    private final Refusals refusals = new Refusals();
+    private final HotRows hotRows = new HotRows();
+
+    LocalTransactions(
+            ReplicaConfiguration configuration,
+            Standing standing,
+            FlowControl flow,
+            GeneratorLeases leases,
+            SchemaTurns schemaTurns,
+            ChunkSender chunkSender,
+            ReplicaEngine engine) {
+        this.configuration = configuration;
+        this.standing = standing;
+        this.flow = flow;
+        this.leases = leases;
+        this.schemaTurns = schemaTurns;
+        this.chunkSender = chunkSender;
+        this.engine = engine;
+        this.gate = new WriteGate(standing.progress());
+    }
+
+    // --------------------------------------------------------------------------------------------- transactions tell
+
+    @Override
+    public long visible() {
+        return standing.visible();
+    }
+
+    @Override
+    public boolean isPacing() {
+        return flow.isPacing() || gate.isClosed();
+    }
+
+    @Override
+    public void pace() {
+        try {
+            flow.pace(configuration.commitTimeout());
+            if (!gate.awaitOpen()) {
+                throw new RefusedException(new Refusal(Refusal.Cause.OVERDUE, KEPT_OUT));
+            }
+        } catch (RefusedException e) {
+            throw refusals.counted(e);
+        }
+    }
+
+    @Override
+    public void begin(TransactionContext transaction) {
+        if (!gate.enter()) {
+            throw refusals.refuse(Refusal.Cause.OVERDUE, KEPT_OUT);
+        }
+        boolean begun = false;
+        try {
+            long current = standing.epoch();
+            checkWritable();
+            if (standing.isEverywhere()
+                    && transaction.connection().isSerializable()
+                    && !engine.database().capabilities().contains(Capability.READ_SETS)) {
+                throw refusals.refuse(
+                        Refusal.Cause.UNSUPPORTED,
+                        "SERIALIZABLE cannot be had where every replica takes writes, because this database does not tell"
+                                + " what a transaction has read: use REPEATABLE READ, or run protocol=primary-backup");
+            }
+            transaction.attach(new Begun(current, Probes.begin(engine.running())));
+            begun = true;
+        } finally {
+            if (!begun) {
+                gate.leave();
+            }
+        }
+    }
+
+    @Override
+    public boolean wantsKeys() {
+        return standing.isEverywhere();
+    }
+
+    @Override
+    public boolean leases() {
+        return standing.isEverywhere();
+    }
+
+    @Override
+    public OptionalLong leased(String generator) {
+        return leases.take(generator);
+    }
+
+    @Override
+    public OptionalLong lease(TransactionContext transaction, String generator, GeneratorState generatorState) {
+        checkWritable();
+        try {
+            return leases.await(generator, generatorState, transaction.begunAt());
+        } catch (RefusedException e) {
+            throw refusals.counted(e);
+        }
+    }
+
+    private void checkWritable() {
+        checkWorking();
+        if (!standing.executesHere()) {
+            MemberId elsewhere = standing.primary();
+            throw refusals.refuse(
+                    Refusal.Cause.BACKUP,
+                    "replica " + configuration.self() + " is a backup and takes no writes: "
+                            + (elsewhere == null || elsewhere.equals(configuration.self())
+                                    ? "there is no primary yet"
+                                    : "the primary is " + elsewhere));
+        }
+    }
+
+    /** Whether what is written here could be ordered now. */
+    private void checkWorking() {
+        if (standing.is(ReplicaState.STOPPED)) {
+            throw refusals.refuse(
+                    Refusal.Cause.STOPPED,
+                    "this replica has stopped (" + standing.explanation() + "): connect to another one");
+        }
+        if (!standing.view().working()) {
+            throw refusals.refuse(
+                    Refusal.Cause.NO_MAJORITY,
+                    "replica " + configuration.self() + " cannot reach a majority of its group: "
+                            + engine.group().explanation());
+        }
+        if (standing.isEverywhere() && !standing.is(ReplicaState.ONLINE)) {
+            throw refusals.refuse(
+                    Refusal.Cause.NO_MAJORITY,
+                    "replica " + configuration.self() + " is not up to date yet: " + standing.explanation());
+        }
+    }
+
+    @Override
+    public long committing(SuspendedCommit commit) {
+        TransactionContext transaction = commit.transaction();
+        TransactionId id = transaction.id();
+        Begun begun = begun(transaction);
+        Probes.end(begun.probe, Stage.EXECUTE);
+        long begunIn = begun.epoch;
+        if (!standing.executesHere() || begunIn != standing.epoch()) {
+            throw refusals.refuse(
+                    Refusal.Cause.PRIMARY_CHANGED,
+                    "the primary changed while transaction " + id + " ran; it did not happen: run it again");
+        }
+        checkWorking();
+        WriteSet writeSet = commit.writeSet();
+        long base = standing.visible();
+        boolean asked = false;
+        try {
+            int chunks = chunkSender.send(
+                    engine.group().data(),
+                    id,
+                    begunIn,
+                    base,
+                    writeSet,
+                    () -> standing.executesHere() && begunIn == standing.epoch() && !commit.isAnswered());
+            ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
+            ReplicaMessage.putWriteSetHeader(
+                    message, id, begunIn, transaction.begunAt(), awaitRoom(commit, begun), chunks);
+            if (!commit.handOver()) {
+                throw new RefusedException(new Refusal(
+                        Refusal.Cause.PRIORITY, "transaction " + id + " gave way before it was sent: run it again"));
+            }
+            // Before it is sent, because the answer may be quicker than this thread.
+            inFlight.put(id, commit);
+            Probes.end(begun.probe, Stage.ENCODE);
+            engine.group().data().multicast(message.rewind(), configuration.commitTimeout());
+            asked = true;
+        } catch (RefusedException e) {
+            if (!commit.isAnswered()) {
+                refusals.count(e.refusal().cause());
+            }
+            throw e;
+        } catch (GroupException e) {
+            inFlight.remove(id);
+            throw refusals.refuse(
+                    e.disposition() == GroupException.Disposition.RETRY
+                            ? Refusal.Cause.OVERDUE
+                            : e.disposition() == GroupException.Disposition.CORRECT
+                                    ? Refusal.Cause.TOO_LARGE
+                                    : Refusal.Cause.STOPPED,
+                    String.valueOf(e.getMessage()));
+        } finally {
+            if (!asked && writeSet.precedingLength() > 0) {
+                // Chunks that are ordered already would be kept for a commit that does not come.
+                engine.send(new ReplicaMessage.Close(id, base, 0));
+            }
+        }
+        return configuration.commitTimeout().toNanos();
+    }
+
+    private static Begun begun(TransactionContext transaction) {
+        return (Begun) java.util.Objects.requireNonNull(transaction.attachment());
+    }
+
+    /** Up to where everything has run here, no other's turn to change the schema among it; from where its own turn began if it has one. */
+    private long awaitRoom(SuspendedCommit commit, Begun begun) {
+        SchemaTurns.Own own = begun.turn;
+        if (own != null) {
+            return own.begun();
+        }
+        long executed = standing.executed();
+        return schemaTurns.isRoom(executed)
+                ? executed
+                : schemaTurns.awaitRoom(() -> standing.executed(), commit::isAnswered);
+    }
+
+    @Override
+    public void changesSchema(TransactionContext transaction, boolean first) {
+        if (!standing.isEverywhere()) {
+            return;
+        }
+        Begun begun = begun(transaction);
+        try {
+            begun.turn = schemaTurns.take(
+                    transaction.id(), engine.log().lastCommitted().index(), () -> standing.visible());
+        } catch (RefusedException e) {
+            throw refusals.counted(e);
+        }
+        long changed = standing.schemaChanged();
+        if (!first && changed > transaction.begunAt()) {
+            throw refusals.refuse(
+                    Refusal.Cause.CONFLICT,
+                    ConflictText.of(null, ConflictText.winner(null, changed, ""), "came first"));
+        }
+    }
+
+    @Override
+    public void schemaUnchanged(TransactionContext transaction) {
+        Begun begun = begun(transaction);
+        SchemaTurns.Own own = begun.turn;
+        if (own != null) {
+            begun.turn = null;
+            own.end();
+        }
+    }
+
+    @Override
+    public boolean wins(TransactionContext transaction) {
+        SchemaTurns.Own own = begun(transaction).turn;
+        return own != null && own.isNow();
+    }
+
+    /** Not before it is sure: who has its locks because it was lost has not seen what it did. */
+    @Override
+    public void executed(StoredPosition position) {
+        standing.executed(position.index());
+    }
+
+    @Override
+    public void overdue(SuspendedCommit commit) {
+        if (!standing.isEverywhere()) {
+            engine.beginNewEpoch();
+        }
+        leaveUnknown(
+                commit,
+                "not ordered within " + configuration.commitTimeout().toMillis() + " ms: "
+                        + engine.group().explanation());
+    }
+
+    /** Whether the transaction will be committed is not decided here any more; its message may be ordered yet. */
+    private void leaveUnknown(SuspendedCommit commit, String why) {
+        TransactionId id = commit.transaction().id();
+        if (commit.leaveUnknown(new Refusal(
+                Refusal.Cause.UNKNOWN_OUTCOME,
+                "whether transaction " + id + " is committed is not known here: " + why
+                        + ". Ask any replica for the outcome of " + id))) {
+            refusals.count(Refusal.Cause.UNKNOWN_OUTCOME);
+        }
+    }
+
+    @Override
+    public Refusal makeWay(@Nullable RowKey row) {
+        return new Refusal(
+                Refusal.Cause.PRIORITY,
+                ConflictText.of(row, engine.winner(), "came first and needed a lock that this one held"));
+    }
+
+    @Override
+    public void gaveWay(ConnectionContext connection, @Nullable RowKey row) {
+        refusals.count(Refusal.Cause.PRIORITY);
+        if (row != null) {
+            hotRows.add(row, Refusal.Cause.PRIORITY, engine.winner());
+        }
+    }
+
+    @Override
+    public void ended(TransactionContext transaction, boolean isCommitted) {
+        gate.leave();
+        if (transaction.attachment() instanceof Begun begun) {
+            schemaUnchanged(transaction);
+            if (isCommitted) {
+                Probes.end(begun.probe, Stage.WAKE);
+                Probes.count(begun.probe, Stage.COMMIT);
+            }
+        }
+        if (isCommitted) {
+            committed.increment();
+        }
+    }
+
+    @Override
+    public void databaseFailed(ReflectionException cause) {
+        engine.fail(String.valueOf(cause.getMessage()), cause);
+    }
+
+    // ----------------------------------------------------------------------------------------------- strong reads
+
+    @Override
+    public boolean wantsReads() {
+        return configuration.strongReads();
+    }
+
+    @Override
+    public void reading(ConnectionContext connection) {
+        if (engine.isDelivering()) {
+            return; // our own
+        }
+        long deadline = System.nanoTime() + 3 * configuration.electionTimeout().toNanos();
+        Position position;
+        try {
+            position = engine.log().readPosition().get(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            throw refusals.refuse(
+                    Refusal.Cause.NO_MAJORITY,
+                    "replica " + configuration.self() + " cannot make sure to be up to date: "
+                            + engine.group().explanation());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw Progress.interrupted();
+        }
+        awaitVisible(position.index(), deadline, Refusal.Cause.NO_MAJORITY);
+    }
+
+    @Override
+    public void awaitVisible(long index) {
+        long deadline = System.nanoTime() + 3 * configuration.electionTimeout().toNanos();
+        awaitVisible(index, deadline, Refusal.Cause.OVERDUE);
+    }
+
+    private void awaitVisible(long index, long deadline, Refusal.Cause otherwise) {
+        if (standing.visible() < index && !standing.progress().await(() -> standing.visible() >= index, deadline)) {
+            throw refusals.refuse(
+                    otherwise,
+                    "replica " + configuration.self() + " is behind: it shows everything up to " + standing.visible()
+                            + ", wanted is " + index);
+        }
+    }
+
+    @Override
+    public long seen() {
+        return standing.executed();
+    }
+
+    // ------------------------------------------------------------------------------------------- the delivery decides
+
+    /** What waits for its place in the order here, and waits for that no longer; null if nothing of that name does. */
+    @Nullable
+    SuspendedCommit ordered(TransactionId id) {
+        return inFlight.remove(id);
+    }
+
+    static Probes.@Nullable Probe probe(SuspendedCommit commit) {
+        return begun(commit.transaction()).probe;
+    }
+
+    /** It is not to be committed, anywhere. */
+    void discard(TransactionId id, Refusal refusal) {
+        SuspendedCommit waiting = inFlight.remove(id);
+        if (waiting != null && waiting.abort(refusal)) {
+            refusals.count(refusal.cause());
+        }
+    }
+
+    /**
+     * It has lost a conflict, everywhere.
+     *
+     * @param age of who has won, for people
+     */
+    void conflict(TransactionId id, Conflict conflict, String age) {
+        SuspendedCommit waiting = inFlight.remove(id);
+        if (waiting == null) {
+            return;
+        }
+        WriteSet writeSet = waiting.writeSet();
+        RowKey row = new ConflictText(writeSet).row(conflict.key());
+        String how =
+                writeSet.read(conflict.key()) == null ? "came first" : "came first and changed what this one had read";
+        String winner = ConflictText.winner(conflict.winner(), conflict.index(), age);
+        Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, ConflictText.of(row, winner, how));
+        if (waiting.abort(refusal)) {
+            refusals.count(refusal.cause());
+            if (row != null) {
+                hotRows.add(row, Refusal.Cause.CONFLICT, winner);
+            }
+        }
+    }
+
+    /** An epoch begins: what was sent before and is not ordered yet will be discarded by all, and what runs could not be ordered. */
+    void abortAll(Refusal refusal) {
+        for (TransactionId id : List.copyOf(inFlight.keySet())) {
+            discard(id, refusal);
+        }
+        engine.database().abortAll(refusal);
+    }
+
+    /** This replica takes no part any more: whoever waits is told that the outcome is not known here. */
+    void leaveAllUnknown(String why) {
+        inFlight.values().forEach(waiting -> leaveUnknown(waiting, why));
+    }
+
+    // -------------------------------------------------------------------------------------------------- for people
+
+    /** Keeps those out that write, for a verification. */
+    WriteGate gate() {
+        return gate;
+    }
+
+    long committed() {
+        return committed.sum();
+    }
+
+    int suspended() {
+        return inFlight.size();
+    }
+
+    Map<Refusal.Cause, Long> refused() {
+        return refusals.counts();
+    }
+
+    /** The rows by which local transactions have lost most since the start, the hottest first. */
+    List<HotRow> hotRows() {
+        return hotRows.list();
+    }
+}
