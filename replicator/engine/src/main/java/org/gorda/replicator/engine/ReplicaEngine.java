@@ -43,13 +43,11 @@ import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
-import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
 import org.gorda.jgcs.Position;
-import org.gorda.jgcs.Recovery;
 import org.gorda.jgcs.View;
 import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.Effects;
@@ -58,6 +56,7 @@ import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
 import org.gorda.replicator.core.ReplicaMessage;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.StoredHistory.MustReceiveException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -80,8 +79,6 @@ final class ReplicaEngine implements GroupListener, Effects {
 
     /** Whose tables are not a client's. */
     private static final Set<String> OTHER_SCHEMAS = Set.of("GORDA", "INFORMATION_SCHEMA");
-
-    private static final StoredPosition NOTHING_STORED = new StoredPosition(0, 0, 0, 0);
 
     /** Others need know seldom how much of the log is not needed any more. */
     private static final long TELL_DURABLE_EVERY = 10_000;
@@ -134,15 +131,11 @@ final class ReplicaEngine implements GroupListener, Effects {
 
     private boolean announced;
 
-    /** Whether the database may hold what this replica, or the one that it was received from, committed before a majority had it. */
-    private boolean mayBeAhead;
-
     /** For the next transaction, which changes the schema. */
     private Map<Generator, OptionalLong> settling = Map.of();
 
     private @Nullable MemberId sender;
-    private StoredPosition stored = NOTHING_STORED;
-    private boolean storedFound;
+    private final StoredHistory history;
     private Position last = Position.START;
     private volatile long checkpointedIndex;
 
@@ -164,6 +157,7 @@ final class ReplicaEngine implements GroupListener, Effects {
     ReplicaEngine(ReplicaConfiguration configuration, Runnable reopen) {
         this.configuration = configuration;
         this.standing = new Standing(configuration.self());
+        this.history = new StoredHistory(configuration);
         this.checkpoints = new CheckpointFile(configuration.directory());
         this.core = new ReplicaCore(configuration.self(), run, configuration.protocol(), this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
@@ -193,8 +187,8 @@ final class ReplicaEngine implements GroupListener, Effects {
     /** Called once, before {@link #join}. */
     void database(ReflectedDatabase opened) {
         database = opened;
-        stored = opened.storedPosition().orElse(stored);
-        storedFound = stored.index() == 0;
+        StoredPosition stored = opened.storedPosition().orElse(StoredHistory.NOTHING);
+        history.opened(stored);
         durableIndex = stored.index();
         Applier own = opened.applier();
         applier = own;
@@ -208,17 +202,9 @@ final class ReplicaEngine implements GroupListener, Effects {
         Position after = Position.START;
         CheckpointFile.Checkpoint checkpoint = checkpoints.load();
         if (checkpoint != null) {
-            if (checkpoint.stored().index() > stored.index()) {
-                throw new ReplicaException("the database at " + configuration.location() + " holds everything up to "
-                        + stored
-                        + ", but the replica's checkpoint in " + configuration.directory() + " was made when it "
-                        + "held everything up to " + checkpoint.stored()
-                        + ": the database was replaced by an older one. Delete both, and the replica "
-                        + "will be brought up to date by the group");
-            }
+            history.restored(checkpoint);
             core.restore(checkpoint.state());
             after = checkpoint.position();
-            storedFound |= checkpoint.stored().equals(stored);
             checkpointedIndex = after.index();
             restartIndex = Math.min(after.index(), core.firstNeeded() - 1);
             last = after;
@@ -401,7 +387,7 @@ final class ReplicaEngine implements GroupListener, Effects {
             if (standing.is(ReplicaState.RECEIVING)) {
                 return; // what is received will hold it
             }
-            checkStored(message.position());
+            history.delivered(message.position());
             logMarks.delivered(message.position().index(), message.payload().remaining());
             deliveryTimes.delivered(message.position().index());
             sender = message.id().member();
@@ -418,52 +404,6 @@ final class ReplicaEngine implements GroupListener, Effects {
         } finally {
             order.unlock();
         }
-    }
-
-    /** The database's own position must be part of the group's history, or its rows are of another one. */
-    private void checkStored(Position position) {
-        GroupId identity = position.group();
-        // Terms do not go back: what was ordered in a later term before it shows already that it is not part of the
-        // history.
-        boolean isBefore = position.index() < stored.index() && position.term() <= stored.term();
-        if (storedFound || isBefore) {
-            return;
-        }
-        boolean found = position.index() == stored.index()
-                && position.term() == stored.term()
-                && identity.high() == stored.groupHigh()
-                && identity.low() == stored.groupLow();
-        if (!found) {
-            if (isAheadOnly(identity, position.term(), stored)) {
-                throw new MustReceiveException(lostTail(stored));
-            }
-            throw notPartOfHistory("the group has " + position + " there");
-        }
-        storedFound = true;
-    }
-
-    /**
-     * Whether a position that is not part of the group's history is one that an asynchronous primary reached before a majority did, which it
-     * was told to risk; anything else is for a person to look at.
-     *
-     * @param term of the group's history
-     */
-    private boolean isAheadOnly(GroupId identity, long term, StoredPosition position) {
-        return mayBeAhead
-                && identity.high() == position.groupHigh()
-                && identity.low() == position.groupLow()
-                && Recovery.mayShareTimeline(position.term(), term);
-    }
-
-    private static String lostTail(StoredPosition position) {
-        return "the end of what it holds, up to " + position
-                + ", is lost: an asynchronous primary has committed it, and no majority had it when another primary began";
-    }
-
-    private ReplicaException notPartOfHistory(String detail) {
-        return new ReplicaException("the database at " + configuration.location() + " holds changes up to " + stored
-                + ", which are not part of the group's history (" + detail + "). Delete the database and the directory "
-                + configuration.directory() + ", and the replica will be brought up to date by the group");
     }
 
     @Override
@@ -483,17 +423,17 @@ final class ReplicaEngine implements GroupListener, Effects {
             }
             commitSegment();
             releaseDurably();
-            if (!storedFound && upTo.term() > stored.term() && upTo.index() < stored.index()) {
-                if (isAheadOnly(upTo.group(), upTo.term(), stored)) {
-                    beginReceiving(lostTail(stored));
-                    return;
-                }
-                ReplicaException lost = notPartOfHistory("it ends at " + upTo);
-                fail(String.valueOf(lost.getMessage()), lost);
+            try {
+                history.caughtUp(upTo);
+            } catch (MustReceiveException e) {
+                beginReceiving(String.valueOf(e.getMessage()));
+                return;
+            } catch (ReplicaException e) {
+                fail(String.valueOf(e.getMessage()), e);
                 return;
             }
             standing.visible(upTo.index());
-            if (storedFound
+            if (history.isFound()
                     && standing.view().working()
                     && !standing.is(ReplicaState.ONLINE)
                     && !standing.is(ReplicaState.STOPPED)) {
@@ -531,7 +471,7 @@ final class ReplicaEngine implements GroupListener, Effects {
             } else if (!next.working() && !standing.is(ReplicaState.STOPPED) && !standing.is(ReplicaState.JOINING)) {
                 standing.explain(ReplicaState.ISOLATED, group().explanation());
             }
-            if (began && standing.visible() >= log().lastCommitted().index() && storedFound) {
+            if (began && standing.visible() >= log().lastCommitted().index() && history.isFound()) {
                 standing.explain(ReplicaState.ONLINE, "has everything up to " + standing.visible());
                 announceRun();
             }
@@ -553,16 +493,6 @@ final class ReplicaEngine implements GroupListener, Effects {
         }
     }
 
-    /** What this replica holds cannot be gone on with; another one's database can. */
-    private static final class MustReceiveException extends RuntimeException {
-        private static final long serialVersionUID = 1L;
-
-        MustReceiveException(String message) {
-            super(message);
-        }
-    }
-
-    /** The log no longer holds what is lacking here. Only what the group itself has made is replaced. */
     private void receiveDatabase(Position firstHeld, String reason) {
         if (!firstHeld.group().isKnown()) {
             // Which group that is, its first decided entry tells: asked again until then.
@@ -570,28 +500,12 @@ final class ReplicaEngine implements GroupListener, Effects {
             group().control().join(last);
             return;
         }
-        StoredPosition holds = database().storedPosition().orElse(NOTHING_STORED);
-        boolean sameGroup = holds.groupHigh() == firstHeld.group().high()
-                && holds.groupLow() == firstHeld.group().low();
-        if (isAheadOnly(firstHeld.group(), log().lastCommitted().term(), holds)
-                && (last.index() >= firstHeld.index() || holds.term() > firstHeld.term())) {
-            beginReceiving(lostTail(holds) + " (" + reason + ")");
-            return;
+        StoredPosition holds = database().storedPosition().orElse(StoredHistory.NOTHING);
+        try {
+            history.cutOff(holds, last, firstHeld, log().lastCommitted().term(), reason, this::hasTables);
+        } catch (MustReceiveException e) {
+            beginReceiving(String.valueOf(e.getMessage()));
         }
-        if (last.index() >= firstHeld.index() || (holds.index() > 0 && !sameGroup)) {
-            throw notPartOfHistory(reason);
-        }
-        // What the log no longer holds cannot be compared, and may be all that is left of another timeline.
-        boolean sameTimeline = Recovery.mayShareTimeline(holds.term(), firstHeld.term());
-        if (holds.index() > 0 && (!sameTimeline || holds.term() > firstHeld.term())) {
-            throw notPartOfHistory("that was told to go on alone, and begins after " + firstHeld);
-        }
-        if (holds.index() == 0 && hasTables()) {
-            throw new ReplicaException("the database at " + configuration.location()
-                    + " holds tables, but nothing of this group, whose log no longer holds its beginning (" + reason
-                    + "). Move that database away, and the replica will receive the group's");
-        }
-        beginReceiving(reason);
     }
 
     private void beginReceiving(String reason) {
@@ -696,7 +610,7 @@ final class ReplicaEngine implements GroupListener, Effects {
     public void commit(Position position, TransactionId id, long[] chunks, ByteBuffer writeSet) {
         Map<Generator, OptionalLong> settled = settling;
         settling = Map.of();
-        if (position.index() <= stored.index()) {
+        if (history.holds(position.index())) {
             return; // the database has it
         }
         SuspendedCommit waiting = local.ordered(id);
@@ -854,7 +768,7 @@ final class ReplicaEngine implements GroupListener, Effects {
         leases.clear();
         schemaTurns.clear();
         standing.schemaChanged(newEpoch);
-        if (newEpoch > stored.index()) {
+        if (!history.holds(newEpoch)) {
             settle(toEverywhere, position, leased);
         }
         // Not before: whoever takes a value of a generator would begin where it was. Not after the place is visible:
@@ -902,7 +816,9 @@ final class ReplicaEngine implements GroupListener, Effects {
                     groups,
                     configuration.protocol());
         }
-        mayBeAhead |= groups == ReplicationProtocol.ASYNCHRONOUS;
+        if (groups == ReplicationProtocol.ASYNCHRONOUS) {
+            history.risksToBeAhead();
+        }
     }
 
     @Override
@@ -1052,7 +968,8 @@ final class ReplicaEngine implements GroupListener, Effects {
             return false;
         }
         try {
-            return !mayBeAhead || log().at(position.index()).position().equals(position);
+            return !history.mayBeAhead()
+                    || log().at(position.index()).position().equals(position);
         } catch (GroupException e) {
             return false; // others were ordered in its place
         }
@@ -1074,9 +991,9 @@ final class ReplicaEngine implements GroupListener, Effects {
 
     /** What the core knows, which the database holds already; null if it does not just now. */
     private CheckpointFile.@Nullable Checkpoint checkpoint() {
-        return segment().isEmpty() && storedFound && !standing.is(ReplicaState.STOPPED)
+        return segment().isEmpty() && history.isFound() && !standing.is(ReplicaState.STOPPED)
                 ? new CheckpointFile.Checkpoint(
-                        last, database().storedPosition().orElse(NOTHING_STORED), core.checkpoint())
+                        last, database().storedPosition().orElse(StoredHistory.NOTHING), core.checkpoint())
                 : null;
     }
 

@@ -1,0 +1,175 @@
+package org.gorda.replicator.engine;
+
+import java.util.function.BooleanSupplier;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.Position;
+import org.gorda.jgcs.Recovery;
+
+/**
+ * Whether what this replica's database holds is part of the group's history. If it is not, only what the group itself has made may be replaced;
+ * anything else is for a person to look at. Guarded by the order's lock, but for {@link #mayBeAhead()}.
+ */
+final class StoredHistory {
+
+    static final StoredPosition NOTHING = new StoredPosition(0, 0, 0, 0);
+
+    /** What this replica holds cannot be gone on with; another one's database can. */
+    static final class MustReceiveException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        MustReceiveException(String message) {
+            super(message);
+        }
+    }
+
+    private final ReplicaConfiguration configuration;
+    private StoredPosition stored = NOTHING;
+    private boolean found;
+    private volatile boolean mayBeAhead;
+
+    StoredHistory(ReplicaConfiguration configuration) {
+        this.configuration = configuration;
+    }
+
+    /** The database was opened, and holds this. */
+    void opened(StoredPosition holds) {
+        stored = holds;
+        found = holds.index() == 0;
+    }
+
+    /** The replica goes on from a checkpoint. */
+    void restored(CheckpointFile.Checkpoint checkpoint) {
+        if (checkpoint.stored().index() > stored.index()) {
+            throw new ReplicaException("the database at " + configuration.location() + " holds everything up to "
+                    + stored
+                    + ", but the replica's checkpoint in " + configuration.directory() + " was made when it "
+                    + "held everything up to " + checkpoint.stored()
+                    + ": the database was replaced by an older one. Delete both, and the replica "
+                    + "will be brought up to date by the group");
+        }
+        found |= checkpoint.stored().equals(stored);
+    }
+
+    /** Whether the database had this when it was opened. */
+    boolean holds(long index) {
+        return index <= stored.index();
+    }
+
+    /** Whether what the database held when it was opened has been met in the group's history. */
+    boolean isFound() {
+        return found;
+    }
+
+    /** Whether the database may hold what this replica, or the one that it was received from, committed before a majority had it. */
+    boolean mayBeAhead() {
+        return mayBeAhead;
+    }
+
+    /** By a primary that does not wait for the others. */
+    void risksToBeAhead() {
+        mayBeAhead = true;
+    }
+
+    /**
+     * This is about to be executed.
+     *
+     * @throws MustReceiveException if the database holds what the group has lost
+     * @throws ReplicaException if the database holds what is not the group's
+     */
+    void delivered(Position position) {
+        GroupId identity = position.group();
+        // Terms do not go back: what was ordered in a later term before it shows already that it is not part of the
+        // history.
+        boolean isBefore = position.index() < stored.index() && position.term() <= stored.term();
+        if (found || isBefore) {
+            return;
+        }
+        found = position.index() == stored.index()
+                && position.term() == stored.term()
+                && identity.high() == stored.groupHigh()
+                && identity.low() == stored.groupLow();
+        if (!found) {
+            if (isAheadOnly(identity, position.term(), stored)) {
+                throw lostTail(stored, "");
+            }
+            throw notPartOfHistory("the group has " + position + " there");
+        }
+    }
+
+    /** As {@link #delivered}: all that is decided has been delivered. */
+    void caughtUp(Position upTo) {
+        if (!found && upTo.term() > stored.term() && upTo.index() < stored.index()) {
+            if (isAheadOnly(upTo.group(), upTo.term(), stored)) {
+                throw lostTail(stored, "");
+            }
+            throw notPartOfHistory("it ends at " + upTo);
+        }
+    }
+
+    /**
+     * The log no longer holds what follows the last that was executed here.
+     *
+     * @param holds what the database holds
+     * @param last what was executed last
+     * @param firstHeld behind which the log begins
+     * @param term of the group's history now
+     * @param reason why, for people
+     * @param hasTables asked if the database holds nothing of the group
+     * @throws MustReceiveException if another replica's database can take this one's place
+     * @throws ReplicaException if the database holds what is not the group's
+     */
+    void cutOff(
+            StoredPosition holds,
+            Position last,
+            Position firstHeld,
+            long term,
+            String reason,
+            BooleanSupplier hasTables) {
+        boolean sameGroup = holds.groupHigh() == firstHeld.group().high()
+                && holds.groupLow() == firstHeld.group().low();
+        if (isAheadOnly(firstHeld.group(), term, holds)
+                && (last.index() >= firstHeld.index() || holds.term() > firstHeld.term())) {
+            throw lostTail(holds, " (" + reason + ")");
+        }
+        if (last.index() >= firstHeld.index() || (holds.index() > 0 && !sameGroup)) {
+            throw notPartOfHistory(reason);
+        }
+        // What the log no longer holds cannot be compared, and may be all that is left of another timeline.
+        boolean sameTimeline = Recovery.mayShareTimeline(holds.term(), firstHeld.term());
+        if (holds.index() > 0 && (!sameTimeline || holds.term() > firstHeld.term())) {
+            throw notPartOfHistory("that was told to go on alone, and begins after " + firstHeld);
+        }
+        if (holds.index() == 0 && hasTables.getAsBoolean()) {
+            throw new ReplicaException("the database at " + configuration.location()
+                    + " holds tables, but nothing of this group, whose log no longer holds its beginning (" + reason
+                    + "). Move that database away, and the replica will receive the group's");
+        }
+        throw new MustReceiveException(reason);
+    }
+
+    /**
+     * Whether a position that is not part of the group's history is one that an asynchronous primary reached before a majority did, which it
+     * was told to risk.
+     *
+     * @param term of the group's history
+     */
+    private boolean isAheadOnly(GroupId identity, long term, StoredPosition position) {
+        return mayBeAhead
+                && identity.high() == position.groupHigh()
+                && identity.low() == position.groupLow()
+                && Recovery.mayShareTimeline(position.term(), term);
+    }
+
+    private static MustReceiveException lostTail(StoredPosition position, String detail) {
+        return new MustReceiveException("the end of what it holds, up to " + position
+                + ", is lost: an asynchronous primary has committed it, and no majority had it when another primary began"
+                + detail);
+    }
+
+    private ReplicaException notPartOfHistory(String detail) {
+        return new ReplicaException("the database at " + configuration.location() + " holds changes up to " + stored
+                + ", which are not part of the group's history (" + detail + "). Delete the database and the directory "
+                + configuration.directory() + ", and the replica will be brought up to date by the group");
+    }
+}
