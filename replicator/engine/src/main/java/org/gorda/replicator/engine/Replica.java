@@ -327,7 +327,7 @@ public final class Replica implements AutoCloseable {
      * @param since an ordered index that some replica had told before the commit was asked for
      */
     public CompletableFuture<Outcome> outcome(TransactionId id, long since) {
-        return engine().close(id, since);
+        return engine().requests().close(id, since);
     }
 
     /**
@@ -341,7 +341,7 @@ public final class Replica implements AutoCloseable {
         if (protocol == ReplicationProtocol.LOOPBACK) {
             throw new ReplicaException("protocol " + protocol + " has no group: start a replica of its own with it");
         }
-        engine().changeProtocol(protocol);
+        engine().requests().changeProtocol(protocol);
     }
 
     /**
@@ -381,12 +381,12 @@ public final class Replica implements AutoCloseable {
 
     /** Has all replicas note what they hold at one place in the order; to be called at the primary. */
     public Verification verify(Duration wait) {
-        return engine().verify(wait);
+        return engine().requests().verify(wait);
     }
 
     /** What this replica noted for a verification, empty if it has not got there. */
     public Optional<Verification> verification(long request) {
-        return engine().verification(request);
+        return engine().requests().verification(request);
     }
 
     /** Leaves the group in order and closes the database. Idempotent. */

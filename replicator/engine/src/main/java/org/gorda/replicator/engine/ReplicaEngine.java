@@ -11,22 +11,16 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.Content;
@@ -74,42 +68,26 @@ final class ReplicaEngine implements GroupListener, Effects {
     private static final Duration MAINTENANCE = Duration.ofSeconds(5);
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
-    private static final Duration PROTOCOL_WAIT = Duration.ofSeconds(20);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
 
     /** Whose tables are not a client's. */
     private static final Set<String> OTHER_SCHEMAS = Set.of("GORDA", "INFORMATION_SCHEMA");
 
-    /** Others need know seldom how much of the log is not needed any more. */
-    private static final long TELL_DURABLE_EVERY = 10_000;
-
-    private static final long TELL_DURABLE_EVERY_BYTES = 64L << 20;
-
-    /** A checkpoint, with which index the log is needed from, and how many bytes had been delivered then. */
-    private record Taken(CheckpointFile.Checkpoint checkpoint, long needed, long bytes) {}
-
     private final ReplicaConfiguration configuration;
-    private final CheckpointFile checkpoints;
     private final long run = ThreadLocalRandom.current().nextLong();
     private final ReentrantLock order = new ReentrantLock();
 
     private final Standing standing;
     private final ReplicaCore core;
-    private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
-    private final Verifications verifications = new Verifications();
     private final List<SuspendedCommit> toRelease = new ArrayList<>();
 
     /** Local transactions in the segment: the database had rolled them back for others that were ordered before. */
     private final List<SuspendedCommit> replayed = new ArrayList<>();
 
-    private final LogMarks logMarks = new LogMarks();
     private final DeliveryTimes deliveryTimes = new DeliveryTimes();
     private final Backlog toShow = new Backlog();
     private final Backlog toDecide = new Backlog();
-    private final AtomicLong lastRequest =
-            new AtomicLong(ThreadLocalRandom.current().nextLong() >>> 2);
     private final LongAdder applied = new LongAdder();
-    private final LongAdder flushes = new LongAdder();
     private final SchemaTurns schemaTurns;
     private final ScheduledExecutorService maintenance;
     private final ChunkSender chunkSender;
@@ -122,6 +100,7 @@ final class ReplicaEngine implements GroupListener, Effects {
     private final Runnable reopen;
     private final GeneratorLeases leases;
     private final LocalTransactions local;
+    private final GroupRequests requests;
 
     private @Nullable ReflectedDatabase database;
     private @Nullable Applier applier;
@@ -136,20 +115,8 @@ final class ReplicaEngine implements GroupListener, Effects {
 
     private @Nullable MemberId sender;
     private final StoredHistory history;
+    private final Checkpointer checkpointer;
     private Position last = Position.START;
-    private volatile long checkpointedIndex;
-
-    /** Waits for a majority to have what it is made of. Confined to {@link #maintenance}. */
-    private @Nullable Taken undecided;
-
-    /** A restart needs the log behind this. */
-    private long restartIndex;
-
-    private long toldDurable;
-    private long toldDurableBytes;
-
-    private volatile long durableIndex;
-
     /** Null if they are off, so that nobody looks at the clock for them. */
     private volatile @Nullable Probes probes;
 
@@ -158,11 +125,11 @@ final class ReplicaEngine implements GroupListener, Effects {
         this.configuration = configuration;
         this.standing = new Standing(configuration.self());
         this.history = new StoredHistory(configuration);
-        this.checkpoints = new CheckpointFile(configuration.directory());
         this.core = new ReplicaCore(configuration.self(), run, configuration.protocol(), this);
+        this.checkpointer = new Checkpointer(configuration, standing, history, core, order, this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
         this.schemaTurns = new SchemaTurns(this::trySend, configuration.commitTimeout());
-        this.transfer = new StateTransfer(configuration, this);
+        this.transfer = new StateTransfer(configuration, checkpointer, this);
         this.flow = new FlowControl(
                 configuration.self(),
                 new Lags(configuration.lagMax(), configuration.lagPatience()),
@@ -173,8 +140,9 @@ final class ReplicaEngine implements GroupListener, Effects {
                 this::look,
                 this::fallBehind);
         this.reopen = reopen;
-        this.leases = new GeneratorLeases(this::ask, lastRequest.get(), configuration.commitTimeout());
+        this.leases = new GeneratorLeases(this::ask, GroupRequests.firstNumber(), configuration.commitTimeout());
         this.local = new LocalTransactions(configuration, standing, flow, leases, schemaTurns, chunkSender, this);
+        this.requests = new GroupRequests(configuration, standing, checkpointer, order, local.gate(), this);
         this.maintenance = Executors.newSingleThreadScheduledExecutor(task -> {
             Thread thread = new Thread(task, "gorda-maintenance-" + configuration.self());
             thread.setDaemon(true);
@@ -189,7 +157,7 @@ final class ReplicaEngine implements GroupListener, Effects {
         database = opened;
         StoredPosition stored = opened.storedPosition().orElse(StoredHistory.NOTHING);
         history.opened(stored);
-        durableIndex = stored.index();
+        checkpointer.opened(stored.index());
         Applier own = opened.applier();
         applier = own;
         segment = new Segment(configuration.self(), own);
@@ -200,13 +168,9 @@ final class ReplicaEngine implements GroupListener, Effects {
         group = opened;
         standing.explain(ReplicaState.JOINING, opened.explanation());
         Position after = Position.START;
-        CheckpointFile.Checkpoint checkpoint = checkpoints.load();
+        CheckpointFile.Checkpoint checkpoint = checkpointer.restore();
         if (checkpoint != null) {
-            history.restored(checkpoint);
-            core.restore(checkpoint.state());
             after = checkpoint.position();
-            checkpointedIndex = after.index();
-            restartIndex = Math.min(after.index(), core.firstNeeded() - 1);
             last = after;
             standing.visible(after.index());
             standing.schemaChanged(core.schemaChanged());
@@ -276,10 +240,12 @@ final class ReplicaEngine implements GroupListener, Effects {
     /** An asynchronous primary that is stopped in order loses nothing, as long as a majority takes what it has in time. */
     private void awaitAllDecided() {
         long deadline = System.nanoTime() + STOP_WAIT.toNanos();
-        while (decidedIndex() < standing.visible() && standing.view().working() && System.nanoTime() - deadline < 0) {
+        while (checkpointer.decided() < standing.visible()
+                && standing.view().working()
+                && System.nanoTime() - deadline < 0) {
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
         }
-        long left = standing.visible() - decidedIndex();
+        long left = standing.visible() - checkpointer.decided();
         if (left > 0) {
             LOG.warn(
                     "{}: stops though no majority has the last {} places that it shows: they may be lost",
@@ -369,8 +335,7 @@ final class ReplicaEngine implements GroupListener, Effects {
         }
         GroupException gone =
                 new GroupException(GroupException.Disposition.RECONNECT, "this replica does not take part any more");
-        closing.values().forEach(waiting -> waiting.completeExceptionally(gone));
-        verifications.giveUp(gone);
+        requests.giveUp(gone);
     }
 
     /** Why the replica has stopped by itself, if it has. */
@@ -388,7 +353,7 @@ final class ReplicaEngine implements GroupListener, Effects {
                 return; // what is received will hold it
             }
             history.delivered(message.position());
-            logMarks.delivered(message.position().index(), message.payload().remaining());
+            checkpointer.delivered(message.position().index(), message.payload().remaining());
             deliveryTimes.delivered(message.position().index());
             sender = message.id().member();
             core.delivered(message);
@@ -452,7 +417,7 @@ final class ReplicaEngine implements GroupListener, Effects {
     private void announceRun() {
         if (standing.isEverywhere() && !announced) {
             announced = true;
-            send(new ReplicaMessage.Durable(configuration.self(), restartIndex));
+            send(new ReplicaMessage.Durable(configuration.self(), checkpointer.restart()));
         }
     }
 
@@ -732,14 +697,9 @@ final class ReplicaEngine implements GroupListener, Effects {
         if (toRelease.isEmpty()) {
             return;
         }
-        flushDatabase();
+        checkpointer.flush();
         toRelease.forEach(SuspendedCommit::release);
         toRelease.clear();
-    }
-
-    private void flushDatabase() {
-        database().flush().ifPresent(forced -> durableIndex = forced.index());
-        flushes.increment();
     }
 
     @Override
@@ -846,15 +806,14 @@ final class ReplicaEngine implements GroupListener, Effects {
         standing.executesHere(false);
         standing.epoch(newEpoch, member);
         local.abortAll(refusal);
-        verifications.giveUp(new ReplicaException(told));
+        requests.giveUpVerifications(new ReplicaException(told));
     }
 
     @Override
     public void outcome(long request, MemberId asker, TransactionId id, Outcome outcome) {
         chunkSender.giveUp(id);
-        CompletableFuture<Outcome> waiting = asker.equals(configuration.self()) ? closing.remove(request) : null;
-        if (waiting != null) {
-            waiting.complete(outcome);
+        if (asker.equals(configuration.self())) {
+            requests.answered(request, outcome);
         }
     }
 
@@ -863,27 +822,12 @@ final class ReplicaEngine implements GroupListener, Effects {
         commitSegment();
         releaseDurably();
         standing.visible(position.index());
-        // To read takes the locks of those who write here, which only certification makes good. So who leads it keeps
-        // them out, until he gives up.
-        boolean onlyIfAwaited = !standing.isEverywhere() && configuration.self().equals(standing.primary());
-        verifications.make(
-                request,
-                onlyIfAwaited,
-                () -> new Verification(
-                        request, configuration.self(), position.toString(), Verifications.checksums(applier())));
+        requests.verify(request, position);
     }
 
     @Override
     public void durableEverywhere(long index) {
-        releaseLog(Math.min(index, restartIndex), configuration.logRetainBytes());
-    }
-
-    /** Forgets what nobody needs up to an index, but keeps so much. */
-    private void releaseLog(long needed, long retainBytes) {
-        long removed = logMarks.takeNeedless(needed, retainBytes);
-        if (removed > 0) {
-            log().release(new Position(last.group(), 0, removed));
-        }
+        checkpointer.durableEverywhere(index);
     }
 
     @Override
@@ -896,7 +840,7 @@ final class ReplicaEngine implements GroupListener, Effects {
         }
     }
 
-    private void multicast(ReplicaMessage message) {
+    void multicast(ReplicaMessage message) {
         try {
             group().data().multicast(ReplicaMessage.encode(message), SEND_WAIT);
         } catch (GroupException e) {
@@ -908,103 +852,28 @@ final class ReplicaEngine implements GroupListener, Effects {
 
     // --------------------------------------------------------------------------------------------------- maintenance
 
-    /** Forces the database to disk and writes a checkpoint, so that the log before it is not needed any more. */
     private void maintain() {
         try {
             transfer.expire();
-            Taken taken = undecided;
-            if (taken == null) {
-                taken = take();
-            }
-            undecided = taken;
-            if (taken == null
-                    || standing.is(ReplicaState.RECEIVING)
-                    || !isDecided(taken.checkpoint().position())) {
-                return; // or looked at again the next time
-            }
-            undecided = null;
-            CheckpointFile.Checkpoint checkpoint = taken.checkpoint();
-            long needed = taken.needed();
-            long bytes = taken.bytes();
-            // After the checkpoint was taken: what the database then holds on disk is at least as new.
-            flushDatabase();
-            checkpoints.save(checkpoint);
-            checkpointedIndex = checkpoint.position().index();
-            order.lock();
-            try {
-                restartIndex = Math.min(checkpointedIndex, needed - 1);
-                // Whoever is away for longer receives the database.
-                releaseLog(restartIndex, 2 * configuration.logRetainBytes());
-            } finally {
-                order.unlock();
-            }
-            if (restartIndex - toldDurable >= TELL_DURABLE_EVERY
-                    || bytes - toldDurableBytes >= TELL_DURABLE_EVERY_BYTES) {
-                toldDurable = restartIndex;
-                toldDurableBytes = bytes;
-                multicast(new ReplicaMessage.Durable(configuration.self(), restartIndex));
-            }
+            checkpointer.run();
         } catch (RuntimeException e) {
             fail("the database or the checkpoint could not be forced to disk: " + e.getMessage(), e);
         }
     }
 
-    private @Nullable Taken take() {
-        order.lock();
-        try {
-            if (last.index() <= checkpointedIndex || standing.is(ReplicaState.RECEIVING)) {
-                return null;
-            }
-            CheckpointFile.Checkpoint checkpoint = checkpoint();
-            return checkpoint == null ? null : new Taken(checkpoint, core.firstNeeded(), logMarks.bytes());
-        } finally {
-            order.unlock();
-        }
+    /** What was executed last. Guarded by the order's lock. */
+    Position last() {
+        return last;
     }
 
-    /** Where the database is ahead of what is decided, what it held is of use for a restart, here or elsewhere, only once that is. */
-    private boolean isDecided(Position position) {
-        if (log().lastCommitted().index() < position.index()) {
-            return false;
-        }
-        try {
-            return !history.mayBeAhead()
-                    || log().at(position.index()).position().equals(position);
-        } catch (GroupException e) {
-            return false; // others were ordered in its place
-        }
+    /** Of all tables, by the delivery. */
+    List<TableChecksum> checksums() throws SQLException, IOException {
+        return Verifications.checksums(applier());
     }
 
-    /** Waits until {@link #isDecided}; false if it is not in time. */
-    boolean awaitDecided(Position position) {
-        long deadline = System.nanoTime() + STOP_WAIT.toNanos();
-        while (!isDecided(position)) {
-            if (System.nanoTime() - deadline > 0
-                    || !standing.is(ReplicaState.ONLINE)
-                    || !standing.view().working()) {
-                return false;
-            }
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
-        }
-        return true;
-    }
-
-    /** What the core knows, which the database holds already; null if it does not just now. */
-    private CheckpointFile.@Nullable Checkpoint checkpoint() {
-        return segment().isEmpty() && history.isFound() && !standing.is(ReplicaState.STOPPED)
-                ? new CheckpointFile.Checkpoint(
-                        last, database().storedPosition().orElse(StoredHistory.NOTHING), core.checkpoint())
-                : null;
-    }
-
-    /** What the core knows, for a member that has what follows an index; null if it would need more than that. */
-    CheckpointFile.@Nullable Checkpoint checkpointBehind(long firstHeld) {
-        order.lock();
-        try {
-            return last.index() >= firstHeld && core.firstNeeded() > firstHeld ? checkpoint() : null;
-        } finally {
-            order.unlock();
-        }
+    /** Whether all that was executed is committed in the database. Guarded by the order's lock. */
+    boolean hasCommittedAll() {
+        return segment().isEmpty();
     }
 
     // ------------------------------------------------------------------------------------ local transactions ask
@@ -1066,149 +935,18 @@ final class ReplicaEngine implements GroupListener, Effects {
 
     // -------------------------------------------------------------------------------------------- asked from outside
 
-    /**
-     * The outcome of a transaction; one that has none yet is aborted by being asked for.
-     *
-     * @param since an index the group had reached before the transaction asked to be committed
-     */
-    CompletableFuture<Outcome> close(TransactionId id, long since) {
-        long request = lastRequest.incrementAndGet();
-        CompletableFuture<Outcome> outcome = new CompletableFuture<>();
-        closing.put(request, outcome);
-        return ask(new ReplicaMessage.Close(id, since, request), outcome)
-                .whenComplete((found, failed) -> closing.remove(request));
-    }
-
-    /**
-     * Has all replicas compare what they hold. Local transactions that write wait meanwhile; if every replica takes writes, those in
-     * the way are rolled back.
-     *
-     * @param wait how long at most; this replica's own reading of its tables, once begun, is waited for all the same
-     * @throws ReplicaException if this replica is not the primary, or transactions do not end in time
-     */
-    Verification verify(Duration wait) {
-        if (!standing.executesHere()) {
-            throw new ReplicaException("a verification is led by the primary, which is " + standing.primary());
-        }
-        long asked;
-        boolean alone;
-        order.lock();
-        try {
-            asked = standing.epoch();
-            alone = !standing.isEverywhere();
-        } finally {
-            order.unlock();
-        }
-        try {
-            if (alone) {
-                local.gate().close();
-            }
-            try {
-                return verify(asked, wait);
-            } finally {
-                if (alone) {
-                    local.gate().open();
-                }
-            }
-        } catch (ExecutionException e) {
-            throw new ReplicaException("the verification failed: " + e.getCause(), e);
-        } catch (TimeoutException e) {
-            throw new ReplicaException("the verification did not end: " + group().explanation(), e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new ReplicaException("interrupted during the verification", e);
-        }
-    }
-
-    private Verification verify(long asked, Duration wait)
-            throws InterruptedException, ExecutionException, TimeoutException {
-        long request = lastRequest.incrementAndGet();
-        CompletableFuture<Verification> made = verifications.await(request);
-        try {
-            if (asked != standing.epoch()) { // nobody tells that the message does not count any more
-                made.completeExceptionally(new ReplicaException("the primary or the protocol has changed"));
-            }
-            return ask(new ReplicaMessage.Verify(request, asked), made).get(wait.toMillis(), TimeUnit.MILLISECONDS);
-        } finally {
-            verifications.forget(request);
-        }
-    }
-
-    /** What this replica found for a verification, empty if it has not got there. */
-    Optional<Verification> verification(long request) {
-        return verifications.find(request);
-    }
-
-    /**
-     * Has the group run another protocol, and waits until this replica does.
-     *
-     * @throws ReplicaException if it cannot, or if that is not ordered in time: then it may be yet
-     */
-    void changeProtocol(ReplicationProtocol wanted) {
-        Set<Capability> missing = wanted.missing(database().capabilities());
-        if (!missing.isEmpty()) {
-            throw new ReplicaException(
-                    "protocol " + wanted + " needs " + missing + ", which this replica's database does not have");
-        }
-        BooleanSupplier runs = () -> standing.followed() == wanted
-                && (wanted.isEverywhere() ? standing.executesHere() : standing.primary() != null);
-        long deadline = System.nanoTime() + PROTOCOL_WAIT.toNanos();
-        while (!runs.getAsBoolean()) {
-            long current = standing.epoch();
-            if (!standing.view().working()) {
-                throw new ReplicaException("the protocol was not changed, because replica " + configuration.self()
-                        + " cannot reach a majority of its group: " + group().explanation());
-            }
-            try {
-                if (standing.followed() != wanted) {
-                    group().data()
-                            .multicast(
-                                    ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(wanted, current)),
-                                    SEND_WAIT);
-                }
-            } catch (GroupException e) {
-                throw new ReplicaException("the protocol was not changed: " + e.getMessage(), e);
-            }
-            if (!standing.progress().await(() -> standing.epoch() != current || runs.getAsBoolean(), deadline)) {
-                throw notOrderedYet();
-            }
-        }
-        // An asynchronous primary knows of it before a majority does.
-        while (decidedIndex() < standing.epoch()) {
-            if (System.nanoTime() - deadline > 0) {
-                throw notOrderedYet();
-            }
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
-        }
-    }
-
-    private ReplicaException notOrderedYet() {
-        return new ReplicaException("the change of protocol was not ordered within " + PROTOCOL_WAIT.toSeconds()
-                + " s, but may be yet: " + group().explanation());
-    }
-
-    private <T> CompletableFuture<T> ask(ReplicaMessage message, CompletableFuture<T> answer) {
-        try {
-            group().data().multicast(ReplicaMessage.encode(message), SEND_WAIT);
-            return answer.orTimeout(configuration.commitTimeout().toMillis(), TimeUnit.MILLISECONDS);
-        } catch (GroupException e) {
-            answer.completeExceptionally(e);
-            return answer;
-        }
+    /** What people and drivers ask of the group. */
+    GroupRequests requests() {
+        return requests;
     }
 
     private void look() {
         long now = System.nanoTime();
         long visible =
                 standing.visible(); // first: it is not ahead of what is decided then, but for an asynchronous primary's
-        long decided = decidedIndex();
+        long decided = checkpointer.decided();
         toShow.look(decided, visible, now);
         toDecide.look(visible, decided, now);
-    }
-
-    /** What is known here to be decided; a checkpoint's place is, also before this run hears of it. */
-    private long decidedIndex() {
-        return Math.max(log().lastCommitted().index(), checkpointedIndex);
     }
 
     private static double seconds(long nanos) {
@@ -1234,7 +972,7 @@ final class ReplicaEngine implements GroupListener, Effects {
         }
         if (joined != null && standing.is(ReplicaState.ONLINE)) {
             long visible = standing.visible();
-            long behind = decidedIndex() - visible;
+            long behind = checkpointer.decided() - visible;
             return behind == 0
                     ? "shows everything that is ordered"
                     : behind > 0
@@ -1259,7 +997,7 @@ final class ReplicaEngine implements GroupListener, Effects {
                 local.committed(),
                 applied.sum(),
                 joined == null ? GroupCounts.NONE : joined.counts(),
-                flushes.sum());
+                checkpointer.flushes());
     }
 
     ReplicaStatus status() {
@@ -1268,7 +1006,7 @@ final class ReplicaEngine implements GroupListener, Effects {
         ReplicationProtocol groups = standing.followed();
         long nanos = System.nanoTime();
         long visible = standing.visible(); // before what is decided, which it may not be ahead of otherwise
-        long decided = joined == null ? 0 : decidedIndex();
+        long decided = joined == null ? 0 : checkpointer.decided();
         return new ReplicaStatus(
                 configuration.self(),
                 standing.state(),
@@ -1282,7 +1020,7 @@ final class ReplicaEngine implements GroupListener, Effects {
                 now.learners(),
                 decided,
                 visible,
-                durableIndex,
+                checkpointer.durable(),
                 seconds(toShow.nanos(visible, nanos)),
                 Math.max(0, visible - decided),
                 seconds(toDecide.nanos(decided, nanos)),

@@ -22,14 +22,16 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
     private static final long CHECKPOINT_PAUSE_NANOS = 25_000_000;
 
     private final ReplicaConfiguration configuration;
+    private final Checkpointer checkpointer;
     private final ReplicaEngine engine;
     private final ReceivedDatabase received;
     private final TransferDonor donor;
     private volatile @Nullable TransferJoiner joiner;
     private volatile boolean mayHaveLeftovers = true;
 
-    StateTransfer(ReplicaConfiguration configuration, ReplicaEngine engine) {
+    StateTransfer(ReplicaConfiguration configuration, Checkpointer checkpointer, ReplicaEngine engine) {
         this.configuration = configuration;
+        this.checkpointer = checkpointer;
         this.engine = engine;
         this.received = new ReceivedDatabase(configuration.directory());
         this.donor = new TransferDonor(
@@ -91,16 +93,16 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
 
     @Override
     public void write(Path directory, long firstHeld) throws IOException {
-        CheckpointFile.Checkpoint checkpoint = engine.checkpointBehind(firstHeld);
+        CheckpointFile.Checkpoint checkpoint = checkpointer.checkpointBehind(firstHeld);
         for (int tries = 0; checkpoint == null && tries < CHECKPOINT_TRIES; tries++) {
             LockSupport.parkNanos(CHECKPOINT_PAUSE_NANOS);
-            checkpoint = engine.checkpointBehind(firstHeld);
+            checkpoint = checkpointer.checkpointBehind(firstHeld);
         }
         if (checkpoint == null) {
             throw new IOException("it is not up to date, or a large transaction that began before " + firstHeld
                     + " is still being sent");
         }
-        if (!engine.awaitDecided(checkpoint.position())) {
+        if (!checkpointer.awaitDecided(checkpoint.position())) {
             throw new IOException("no majority has what it holds yet");
         }
         new CheckpointFile(Files.createDirectories(directory.resolve(ReceivedDatabase.STATE))).save(checkpoint);

@@ -1,0 +1,232 @@
+package org.gorda.replicator.engine;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.Position;
+import org.gorda.replicator.core.Outcome;
+import org.gorda.replicator.core.ReplicaMessage;
+import org.gorda.replicator.core.ReplicationProtocol;
+
+/** What people and drivers ask of the group through this replica, each answered at its place in the order. Thread-safe. */
+final class GroupRequests {
+
+    private static final Duration SEND_WAIT = Duration.ofSeconds(2);
+    private static final Duration PROTOCOL_WAIT = Duration.ofSeconds(20);
+
+    private final ReplicaConfiguration configuration;
+    private final Standing standing;
+    private final Checkpointer checkpointer;
+    private final ReentrantLock order;
+    private final WriteGate gate;
+    private final ReplicaEngine engine;
+
+    private final AtomicLong last = new AtomicLong(firstNumber());
+    private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
+    private final Verifications verifications = new Verifications();
+
+    /**
+     * Connects it with the other parts of the replica.
+     *
+     * @param order guards what changes with the epoch
+     * @param gate closed while the primary verifies
+     */
+    GroupRequests(
+            ReplicaConfiguration configuration,
+            Standing standing,
+            Checkpointer checkpointer,
+            ReentrantLock order,
+            WriteGate gate,
+            ReplicaEngine engine) {
+        this.configuration = configuration;
+        this.standing = standing;
+        this.checkpointer = checkpointer;
+        this.order = order;
+        this.gate = gate;
+        this.engine = engine;
+    }
+
+    /** Where a run begins to number what it asks for, so that it does not take an answer to an earlier one for its own. */
+    static long firstNumber() {
+        return ThreadLocalRandom.current().nextLong() >>> 2;
+    }
+
+    /**
+     * The outcome of a transaction; one that has none yet is aborted by being asked for.
+     *
+     * @param since an index the group had reached before the transaction asked to be committed
+     */
+    CompletableFuture<Outcome> close(TransactionId id, long since) {
+        long request = last.incrementAndGet();
+        CompletableFuture<Outcome> outcome = new CompletableFuture<>();
+        closing.put(request, outcome);
+        return ask(new ReplicaMessage.Close(id, since, request), outcome)
+                .whenComplete((found, failed) -> closing.remove(request));
+    }
+
+    /**
+     * Has all replicas compare what they hold. Local transactions that write wait meanwhile; if every replica takes writes, those in
+     * the way are rolled back.
+     *
+     * @param wait how long at most; this replica's own reading of its tables, once begun, is waited for all the same
+     * @throws ReplicaException if this replica is not the primary, or transactions do not end in time
+     */
+    Verification verify(Duration wait) {
+        if (!standing.executesHere()) {
+            throw new ReplicaException("a verification is led by the primary, which is " + standing.primary());
+        }
+        long asked;
+        boolean alone;
+        order.lock();
+        try {
+            asked = standing.epoch();
+            alone = !standing.isEverywhere();
+        } finally {
+            order.unlock();
+        }
+        try {
+            if (alone) {
+                gate.close();
+            }
+            try {
+                return verify(asked, wait);
+            } finally {
+                if (alone) {
+                    gate.open();
+                }
+            }
+        } catch (ExecutionException e) {
+            throw new ReplicaException("the verification failed: " + e.getCause(), e);
+        } catch (TimeoutException e) {
+            throw new ReplicaException(
+                    "the verification did not end: " + engine.group().explanation(), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ReplicaException("interrupted during the verification", e);
+        }
+    }
+
+    private Verification verify(long asked, Duration wait)
+            throws InterruptedException, ExecutionException, TimeoutException {
+        long request = last.incrementAndGet();
+        CompletableFuture<Verification> made = verifications.await(request);
+        try {
+            if (asked != standing.epoch()) { // nobody tells that the message does not count any more
+                made.completeExceptionally(new ReplicaException("the primary or the protocol has changed"));
+            }
+            return ask(new ReplicaMessage.Verify(request, asked), made).get(wait.toMillis(), TimeUnit.MILLISECONDS);
+        } finally {
+            verifications.forget(request);
+        }
+    }
+
+    /** What this replica found for a verification, empty if it has not got there. */
+    Optional<Verification> verification(long request) {
+        return verifications.find(request);
+    }
+
+    /**
+     * Has the group run another protocol, and waits until this replica does.
+     *
+     * @throws ReplicaException if it cannot, or if that is not ordered in time: then it may be yet
+     */
+    void changeProtocol(ReplicationProtocol wanted) {
+        Set<Capability> missing = wanted.missing(engine.database().capabilities());
+        if (!missing.isEmpty()) {
+            throw new ReplicaException(
+                    "protocol " + wanted + " needs " + missing + ", which this replica's database does not have");
+        }
+        BooleanSupplier runs = () -> standing.followed() == wanted
+                && (wanted.isEverywhere() ? standing.executesHere() : standing.primary() != null);
+        long deadline = System.nanoTime() + PROTOCOL_WAIT.toNanos();
+        while (!runs.getAsBoolean()) {
+            long current = standing.epoch();
+            if (!standing.view().working()) {
+                throw new ReplicaException("the protocol was not changed, because replica " + configuration.self()
+                        + " cannot reach a majority of its group: "
+                        + engine.group().explanation());
+            }
+            try {
+                if (standing.followed() != wanted) {
+                    engine.group()
+                            .data()
+                            .multicast(
+                                    ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(wanted, current)),
+                                    SEND_WAIT);
+                }
+            } catch (GroupException e) {
+                throw new ReplicaException("the protocol was not changed: " + e.getMessage(), e);
+            }
+            if (!standing.progress().await(() -> standing.epoch() != current || runs.getAsBoolean(), deadline)) {
+                throw notOrderedYet();
+            }
+        }
+        // An asynchronous primary knows of it before a majority does.
+        while (checkpointer.decided() < standing.epoch()) {
+            if (System.nanoTime() - deadline > 0) {
+                throw notOrderedYet();
+            }
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+        }
+    }
+
+    private ReplicaException notOrderedYet() {
+        return new ReplicaException("the change of protocol was not ordered within " + PROTOCOL_WAIT.toSeconds()
+                + " s, but may be yet: " + engine.group().explanation());
+    }
+
+    private <T> CompletableFuture<T> ask(ReplicaMessage message, CompletableFuture<T> answer) {
+        try {
+            engine.group().data().multicast(ReplicaMessage.encode(message), SEND_WAIT);
+            return answer.orTimeout(configuration.commitTimeout().toMillis(), TimeUnit.MILLISECONDS);
+        } catch (GroupException e) {
+            answer.completeExceptionally(e);
+            return answer;
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------- the delivery answers
+
+    void answered(long request, Outcome outcome) {
+        CompletableFuture<Outcome> waiting = closing.remove(request);
+        if (waiting != null) {
+            waiting.complete(outcome);
+        }
+    }
+
+    /** All replicas compare what they hold at this position. */
+    void verify(long request, Position position) {
+        // To read takes the locks of those who write here, which only certification makes good. So who leads it keeps
+        // them out, until he gives up.
+        boolean onlyIfAwaited = !standing.isEverywhere() && configuration.self().equals(standing.primary());
+        verifications.make(
+                request,
+                onlyIfAwaited,
+                () -> new Verification(request, configuration.self(), position.toString(), engine.checksums()));
+    }
+
+    /** An epoch has begun: nobody will make the verifications that are waited for. */
+    void giveUpVerifications(Exception why) {
+        verifications.giveUp(why);
+    }
+
+    /** This replica takes part no more. */
+    void giveUp(Exception why) {
+        closing.values().forEach(waiting -> waiting.completeExceptionally(why));
+        verifications.giveUp(why);
+    }
+}
