@@ -8,7 +8,6 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.Position;
-import org.gorda.replicator.core.ReplicaCore;
 import org.gorda.replicator.core.ReplicaMessage;
 import org.jspecify.annotations.Nullable;
 
@@ -31,7 +30,7 @@ final class Checkpointer {
     private final ReplicaConfiguration configuration;
     private final Standing standing;
     private final StoredHistory history;
-    private final ReplicaCore core;
+    private final Delivery delivery;
     private final ReentrantLock order;
     private final ReplicaEngine engine;
     private final CheckpointFile file;
@@ -52,18 +51,18 @@ final class Checkpointer {
     private long told;
     private long toldBytes;
 
-    /** @param order guards the core and the history */
+    /** @param order guards the delivery and the history */
     Checkpointer(
             ReplicaConfiguration configuration,
             Standing standing,
             StoredHistory history,
-            ReplicaCore core,
+            Delivery delivery,
             ReentrantLock order,
             ReplicaEngine engine) {
         this.configuration = configuration;
         this.standing = standing;
         this.history = history;
-        this.core = core;
+        this.delivery = delivery;
         this.order = order;
         this.engine = engine;
         this.file = new CheckpointFile(configuration.directory());
@@ -85,9 +84,9 @@ final class Checkpointer {
         CheckpointFile.Checkpoint last = file.load();
         if (last != null) {
             history.restored(last);
-            core.restore(last.state());
+            delivery.core().restore(last.state());
             saved = last.position().index();
-            restart = Math.min(saved, core.firstNeeded() - 1);
+            restart = Math.min(saved, delivery.core().firstNeeded() - 1);
         }
         return last;
     }
@@ -130,11 +129,13 @@ final class Checkpointer {
     private @Nullable Taken take() {
         order.lock();
         try {
-            if (engine.last().index() <= saved || standing.is(ReplicaState.RECEIVING)) {
+            if (delivery.last().index() <= saved || standing.is(ReplicaState.RECEIVING)) {
                 return null;
             }
             CheckpointFile.Checkpoint checkpoint = checkpoint();
-            return checkpoint == null ? null : new Taken(checkpoint, core.firstNeeded(), marks.bytes());
+            return checkpoint == null
+                    ? null
+                    : new Taken(checkpoint, delivery.core().firstNeeded(), marks.bytes());
         } finally {
             order.unlock();
         }
@@ -142,11 +143,11 @@ final class Checkpointer {
 
     /** What the core knows, which the database holds already; null if it does not just now. */
     private CheckpointFile.@Nullable Checkpoint checkpoint() {
-        return engine.hasCommittedAll() && history.isFound() && !standing.is(ReplicaState.STOPPED)
+        return delivery.hasCommittedAll() && history.isFound() && !standing.is(ReplicaState.STOPPED)
                 ? new CheckpointFile.Checkpoint(
-                        engine.last(),
+                        delivery.last(),
                         engine.database().storedPosition().orElse(StoredHistory.NOTHING),
-                        core.checkpoint())
+                        delivery.core().checkpoint())
                 : null;
     }
 
@@ -154,7 +155,9 @@ final class Checkpointer {
     CheckpointFile.@Nullable Checkpoint checkpointBehind(long firstHeld) {
         order.lock();
         try {
-            return engine.last().index() >= firstHeld && core.firstNeeded() > firstHeld ? checkpoint() : null;
+            return delivery.last().index() >= firstHeld && delivery.core().firstNeeded() > firstHeld
+                    ? checkpoint()
+                    : null;
         } finally {
             order.unlock();
         }
@@ -182,7 +185,7 @@ final class Checkpointer {
     private void forget(long needless, long retainBytes) {
         long removed = marks.takeNeedless(needless, retainBytes);
         if (removed > 0) {
-            log().release(new Position(engine.last().group(), 0, removed));
+            log().release(new Position(delivery.last().group(), 0, removed));
         }
     }
 

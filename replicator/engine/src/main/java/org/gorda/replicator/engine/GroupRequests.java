@@ -216,7 +216,11 @@ final class GroupRequests {
         verifications.make(
                 request,
                 onlyIfAwaited,
-                () -> new Verification(request, configuration.self(), position.toString(), engine.checksums()));
+                () -> new Verification(
+                        request,
+                        configuration.self(),
+                        position.toString(),
+                        engine.delivery().checksums()));
     }
 
     /** An epoch has begun: nobody will make the verifications that are waited for. */

@@ -337,14 +337,14 @@ final class LocalTransactions implements TransactionListener {
     public Refusal makeWay(@Nullable RowKey row) {
         return new Refusal(
                 Refusal.Cause.PRIORITY,
-                ConflictText.of(row, engine.winner(), "came first and needed a lock that this one held"));
+                ConflictText.of(row, engine.delivery().winner(), "came first and needed a lock that this one held"));
     }
 
     @Override
     public void gaveWay(ConnectionContext connection, @Nullable RowKey row) {
         refusals.count(Refusal.Cause.PRIORITY);
         if (row != null) {
-            hotRows.add(row, Refusal.Cause.PRIORITY, engine.winner());
+            hotRows.add(row, Refusal.Cause.PRIORITY, engine.delivery().winner());
         }
     }
 

@@ -2,15 +2,10 @@ package org.gorda.replicator.engine;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.sql.ResultSet;
-import java.sql.SQLException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
-import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -18,22 +13,13 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
-import org.gorda.gapi.Applier;
-import org.gorda.gapi.Capability;
-import org.gorda.gapi.Content;
 import org.gorda.gapi.DivergenceException;
-import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.StoredPosition;
-import org.gorda.gapi.SuspendedCommit;
-import org.gorda.gapi.TransactionId;
-import org.gorda.gapi.TransactionListener;
-import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
@@ -43,10 +29,6 @@ import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.View;
-import org.gorda.replicator.core.Conflict;
-import org.gorda.replicator.core.Effects;
-import org.gorda.replicator.core.LeasedRange;
-import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
 import org.gorda.replicator.core.ReplicaMessage;
 import org.gorda.replicator.core.ReplicationProtocol;
@@ -56,12 +38,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The shell around the {@link ReplicaCore}. The group's delivery thread steps the core, applies what others did and makes all
- * commits in the database, local ones too, in order; clients' threads only encode, send and wait. Thread-safe.
- *
- * <p>{@link #order} guards the core and everything the delivery works on.
+ * The shell around the {@link ReplicaCore}: its parts, their start and end, and what the group tells. The group's delivery thread does the {@link
+ * Delivery}, in clients' threads run {@link LocalTransactions}, and a thread of its own does the {@linkplain Checkpointer upkeep}. Thread-safe.
  */
-final class ReplicaEngine implements GroupListener, Effects {
+final class ReplicaEngine implements GroupListener {
 
     private static final Logger LOG = LoggerFactory.getLogger(ReplicaEngine.class);
 
@@ -70,63 +50,46 @@ final class ReplicaEngine implements GroupListener, Effects {
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
 
-    /** Whose tables are not a client's. */
-    private static final Set<String> OTHER_SCHEMAS = Set.of("GORDA", "INFORMATION_SCHEMA");
-
     private final ReplicaConfiguration configuration;
-    private final long run = ThreadLocalRandom.current().nextLong();
+    private final Runnable reopen;
+
+    /** Guards the delivery, and the history. */
     private final ReentrantLock order = new ReentrantLock();
 
     private final Standing standing;
-    private final ReplicaCore core;
-    private final List<SuspendedCommit> toRelease = new ArrayList<>();
-
-    /** Local transactions in the segment: the database had rolled them back for others that were ordered before. */
-    private final List<SuspendedCommit> replayed = new ArrayList<>();
-
-    private final DeliveryTimes deliveryTimes = new DeliveryTimes();
-    private final Backlog toShow = new Backlog();
-    private final Backlog toDecide = new Backlog();
-    private final LongAdder applied = new LongAdder();
-    private final SchemaTurns schemaTurns;
-    private final ScheduledExecutorService maintenance;
+    private final StoredHistory history;
+    private final Delivery delivery;
+    private final Checkpointer checkpointer;
     private final ChunkSender chunkSender;
+    private final SchemaTurns schemaTurns;
     private final StateTransfer transfer;
     private final FlowControl flow;
+    private final GeneratorLeases leases;
+    private final LocalTransactions local;
+    private final GroupRequests requests;
+    private final ScheduledExecutorService maintenance;
+    private final Backlog toShow = new Backlog();
+    private final Backlog toDecide = new Backlog();
 
     /** Of a replica that has failed. */
     private final CountDownLatch ended = new CountDownLatch(1);
 
-    private final Runnable reopen;
-    private final GeneratorLeases leases;
-    private final LocalTransactions local;
-    private final GroupRequests requests;
-
     private @Nullable ReflectedDatabase database;
-    private @Nullable Applier applier;
-    private @Nullable Segment segment;
     private @Nullable Group group;
     private @Nullable Future<?> maintained;
-
     private boolean announced;
 
-    /** For the next transaction, which changes the schema. */
-    private Map<Generator, OptionalLong> settling = Map.of();
-
-    private @Nullable MemberId sender;
-    private final StoredHistory history;
-    private final Checkpointer checkpointer;
-    private Position last = Position.START;
     /** Null if they are off, so that nobody looks at the clock for them. */
     private volatile @Nullable Probes probes;
 
     /** @param reopen called once the database was received anew: retires this engine and begins with another */
     ReplicaEngine(ReplicaConfiguration configuration, Runnable reopen) {
         this.configuration = configuration;
+        this.reopen = reopen;
         this.standing = new Standing(configuration.self());
         this.history = new StoredHistory(configuration);
-        this.core = new ReplicaCore(configuration.self(), run, configuration.protocol(), this);
-        this.checkpointer = new Checkpointer(configuration, standing, history, core, order, this);
+        this.delivery = new Delivery(configuration, standing, history, this);
+        this.checkpointer = new Checkpointer(configuration, standing, history, delivery, order, this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
         this.schemaTurns = new SchemaTurns(this::trySend, configuration.commitTimeout());
         this.transfer = new StateTransfer(configuration, checkpointer, this);
@@ -139,7 +102,6 @@ final class ReplicaEngine implements GroupListener, Effects {
                 this::send,
                 this::look,
                 this::fallBehind);
-        this.reopen = reopen;
         this.leases = new GeneratorLeases(this::ask, GroupRequests.firstNumber(), configuration.commitTimeout());
         this.local = new LocalTransactions(configuration, standing, flow, leases, schemaTurns, chunkSender, this);
         this.requests = new GroupRequests(configuration, standing, checkpointer, order, local.gate(), this);
@@ -158,9 +120,7 @@ final class ReplicaEngine implements GroupListener, Effects {
         StoredPosition stored = opened.storedPosition().orElse(StoredHistory.NOTHING);
         history.opened(stored);
         checkpointer.opened(stored.index());
-        Applier own = opened.applier();
-        applier = own;
-        segment = new Segment(configuration.self(), own);
+        delivery.opened(opened.applier());
     }
 
     /** Takes part in the group, from where checkpoint and database left off. */
@@ -171,16 +131,7 @@ final class ReplicaEngine implements GroupListener, Effects {
         CheckpointFile.Checkpoint checkpoint = checkpointer.restore();
         if (checkpoint != null) {
             after = checkpoint.position();
-            last = after;
-            standing.visible(after.index());
-            standing.schemaChanged(core.schemaChanged());
-            standing.epoch(core.epoch(), core.primary());
-            standing.everywhere(core.isEverywhere());
-            standing.executesHere(core.isEverywhere());
-            if (core.epoch() > 0) {
-                checkFollows(core.protocol());
-                standing.follow(core.protocol());
-            }
+            delivery.restored(after);
         }
         opened.control().join(after);
         flow.start();
@@ -190,14 +141,6 @@ final class ReplicaEngine implements GroupListener, Effects {
 
     ReflectedDatabase database() {
         return java.util.Objects.requireNonNull(database);
-    }
-
-    private Applier applier() {
-        return java.util.Objects.requireNonNull(applier);
-    }
-
-    private Segment segment() {
-        return java.util.Objects.requireNonNull(segment);
     }
 
     Group group() {
@@ -354,10 +297,7 @@ final class ReplicaEngine implements GroupListener, Effects {
             }
             history.delivered(message.position());
             checkpointer.delivered(message.position().index(), message.payload().remaining());
-            deliveryTimes.delivered(message.position().index());
-            sender = message.id().member();
-            core.delivered(message);
-            last = message.position();
+            delivery.deliver(message);
         } catch (DivergenceException e) {
             fail("it has diverged: " + e.getMessage(), e);
             throw e;
@@ -386,8 +326,8 @@ final class ReplicaEngine implements GroupListener, Effects {
             if (standing.is(ReplicaState.RECEIVING)) {
                 return;
             }
-            commitSegment();
-            releaseDurably();
+            delivery.commitSegment();
+            delivery.releaseDurably();
             try {
                 history.caughtUp(upTo);
             } catch (MustReceiveException e) {
@@ -440,7 +380,7 @@ final class ReplicaEngine implements GroupListener, Effects {
                 standing.explain(ReplicaState.ONLINE, "has everything up to " + standing.visible());
                 announceRun();
             }
-            core.viewChanged(next);
+            delivery.core().viewChanged(next);
         } finally {
             order.unlock();
         }
@@ -462,12 +402,13 @@ final class ReplicaEngine implements GroupListener, Effects {
         if (!firstHeld.group().isKnown()) {
             // Which group that is, its first decided entry tells: asked again until then.
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
-            group().control().join(last);
+            group().control().join(delivery.last());
             return;
         }
         StoredPosition holds = database().storedPosition().orElse(StoredHistory.NOTHING);
         try {
-            history.cutOff(holds, last, firstHeld, log().lastCommitted().term(), reason, this::hasTables);
+            history.cutOff(
+                    holds, delivery.last(), firstHeld, log().lastCommitted().term(), reason, delivery::hasTables);
         } catch (MustReceiveException e) {
             beginReceiving(String.valueOf(e.getMessage()));
         }
@@ -481,21 +422,6 @@ final class ReplicaEngine implements GroupListener, Effects {
                 "this replica lacks too much and receives the database: connect to another one"));
         yieldLeadership();
         transfer.receive(reopen);
-    }
-
-    private boolean hasTables() {
-        try (ResultSet tables = applier().reading().getMetaData().getTables(null, null, "%", new String[] {"TABLE"})) {
-            while (tables.next()) {
-                if (!OTHER_SCHEMAS.contains(tables.getString("TABLE_SCHEM"))) {
-                    return true;
-                }
-            }
-            return false;
-        } catch (SQLException e) {
-            throw new ReplicaException("the tables of " + configuration.location() + " cannot be listed: " + e, e);
-        } finally {
-            applier().rollback();
-        }
     }
 
     /** Tells how far the database is that another replica gives. */
@@ -569,83 +495,7 @@ final class ReplicaEngine implements GroupListener, Effects {
         fail("its membership of the group has ended: " + cause.getMessage(), cause);
     }
 
-    // ------------------------------------------------------------------------------------------------ the core wants
-
-    @Override
-    public void commit(Position position, TransactionId id, long[] chunks, ByteBuffer writeSet) {
-        Map<Generator, OptionalLong> settled = settling;
-        settling = Map.of();
-        if (history.holds(position.index())) {
-            return; // the database has it
-        }
-        SuspendedCommit waiting = local.ordered(id);
-        // What changed the schema here did so before generators were settled: it is applied like everywhere.
-        if (waiting != null && settled.isEmpty()) {
-            Probes.Probe probe = LocalTransactions.probe(waiting);
-            Probes.certified(probe, position.index(), deliveryTimes.lastNanos());
-            commitSegment();
-            Probes.end(probe, Stage.TURN);
-            boolean durable = false;
-            if (waiting.commit(storedAt(position), durable)) {
-                Probes.end(probe, Stage.COMMIT);
-                standing.visible(position.index());
-                if (configuration.durability() == Durability.LOCAL) {
-                    toRelease.add(waiting);
-                } else {
-                    waiting.release();
-                }
-                return;
-            }
-        }
-        if (chunks.length > 0 && chunks[0] <= log().firstHeld().index()) {
-            // As a learner it did not count when the others released it.
-            throw new MustReceiveException("a part of transaction " + id + " lies at " + chunks[0]);
-        }
-        Content preceding = chunks.length == 0 ? Content.EMPTY : new LogContent(log(), chunks);
-        Probes.Probe probe = Probes.begin(probes);
-        WriteSet decoded = WriteSet.decode(writeSet, preceding);
-        Probes.end(probe, Stage.DECODE);
-        boolean alone = applier().standsAlone(decoded);
-        if (chunks.length > 0 || alone) {
-            commitSegment();
-            Probes.skip(probe);
-        }
-        if (waiting != null) {
-            if (!standing.isEverywhere() && standing.executesHere() && !waiting.isAnswered()) {
-                throw new IllegalStateException(
-                        "transaction " + id + " of this primary has lost its locks before it was committed, at "
-                                + position + ": others may have run on what it was to change");
-            }
-            replayed.add(waiting);
-        }
-        applied.increment();
-        Conflict.Winner winner = new Conflict.Winner(id, java.util.Objects.requireNonNull(sender));
-        segment().apply(new Segment.Change(decoded, position, winner, settled));
-        Probes.end(probe, Stage.APPLY);
-        Probes.count(probe, Stage.APPLY);
-        if (segment().isFull() || alone) {
-            commitSegment();
-        }
-    }
-
-    @Override
-    public void settle(Map<Generator, OptionalLong> next) {
-        leases.clear();
-        settling = next;
-        standing.schemaChanged(core.lastIndex());
-    }
-
-    @Override
-    public void lease(long request, MemberId asker, @Nullable LeasedRange range) {
-        if (asker.equals(configuration.self())) {
-            leases.granted(request, range);
-        }
-    }
-
-    @Override
-    public void schemaTurn(TransactionId id, Position position, boolean ends) {
-        schemaTurns.delivered(id, position.index(), ends);
-    }
+    // ---------------------------------------------------------------------------------------- messages, maintenance
 
     private void ask(ReplicaMessage.Lease request) {
         // No longer: who asks may hold locks that the delivery waits for, which makes the room.
@@ -664,174 +514,8 @@ final class ReplicaEngine implements GroupListener, Effects {
         }
     }
 
-    @Override
-    public void chunk(TransactionId id) {
-        chunkSender.delivered(id);
-    }
-
-    private static StoredPosition storedAt(Position position) {
-        return new StoredPosition(position.group().high(), position.group().low(), position.term(), position.index());
-    }
-
-    private void commitSegment() {
-        if (segment().isEmpty()) {
-            return;
-        }
-        Position end = segment().end();
-        standing.executed(end.index());
-        Probes.Probe probe = Probes.begin(probes);
-        segment().commit(storedAt(end));
-        Probes.end(probe, Stage.INSTALL);
-        Probes.count(probe, Stage.INSTALL);
-        standing.visible(end.index());
-        if (configuration.durability() == Durability.LOCAL) {
-            toRelease.addAll(replayed);
-        } else {
-            replayed.forEach(SuspendedCommit::release);
-        }
-        replayed.clear();
-    }
-
-    /** With local durability a run of commits is forced to disk by one flush, then all are answered. */
-    private void releaseDurably() {
-        if (toRelease.isEmpty()) {
-            return;
-        }
-        checkpointer.flush();
-        toRelease.forEach(SuspendedCommit::release);
-        toRelease.clear();
-    }
-
-    @Override
-    public void discard(TransactionId id, Refusal refusal) {
-        local.discard(id, refusal);
-    }
-
-    @Override
-    public void conflict(TransactionId id, Conflict conflict) {
-        local.conflict(id, conflict, deliveryTimes.age(conflict.index()));
-    }
-
-    @Override
-    public void protocolChanged(ReplicationProtocol next, Position position, Map<Generator, OptionalLong> leased) {
-        long newEpoch = position.index();
-        boolean toEverywhere = next.isEverywhere();
-        String told = switch (next) {
-            case CERTIFICATION -> "every replica takes writes now";
-            case PRIMARY_BACKUP -> "one replica is to take all writes now";
-            case ASYNCHRONOUS -> "one replica is to take all writes now, and does not wait for the others";
-            case LOOPBACK -> throw new IllegalArgumentException(next + " is not a group's");
-        };
-        log().deliverAhead(false);
-        checkFollows(next);
-        beginEpoch(null, newEpoch, told + " (epoch " + newEpoch + "); the transaction did not happen: run it again");
-        leases.clear();
-        schemaTurns.clear();
-        standing.schemaChanged(newEpoch);
-        if (!history.holds(newEpoch)) {
-            settle(toEverywhere, position, leased);
-        }
-        // Not before: whoever takes a value of a generator would begin where it was. Not after the place is visible:
-        // whoever begins behind it tells keys.
-        standing.follow(next);
-        standing.everywhere(toEverywhere);
-        standing.visible(newEpoch);
-        standing.executesHere(toEverywhere);
-        standing.progress().signal();
-        LOG.info("{}: {}, epoch {}", configuration.self(), told, newEpoch);
-    }
-
-    private void settle(boolean toEverywhere, Position position, Map<Generator, OptionalLong> next) {
-        for (int tries = 1; true; tries++) {
-            try {
-                if (toEverywhere) {
-                    database().takeOver();
-                }
-                applier().settle(next);
-                applier().commit(storedAt(position), false);
-                return;
-            } catch (DivergenceException e) {
-                throw e;
-            } catch (ReflectionException e) {
-                if (tries == Segment.TRIES) {
-                    throw e;
-                }
-                LOG.warn("{}: generators could not be settled at once: {}", configuration.self(), e.getMessage());
-                applier().rollback();
-            }
-        }
-    }
-
-    /** All members must decide alike, so that each does as the group does, or nothing. */
-    private void checkFollows(ReplicationProtocol groups) {
-        Set<Capability> missing = groups.missing(database().capabilities());
-        if (!missing.isEmpty()) {
-            throw new ReplicaException("the group runs protocol " + groups + ", which needs " + missing
-                    + ", which this replica's database does not have");
-        }
-        if (groups != configuration.protocol() && groups != standing.followed()) {
-            LOG.info(
-                    "{}: the group runs protocol {}; {}, which this replica is configured for, is for a new group",
-                    configuration.self(),
-                    groups,
-                    configuration.protocol());
-        }
-        if (groups == ReplicationProtocol.ASYNCHRONOUS) {
-            history.risksToBeAhead();
-        }
-    }
-
-    @Override
-    public void primary(MemberId member, long newEpoch, boolean here) {
-        checkFollows(core.protocol());
-        beginEpoch(
-                member,
-                newEpoch,
-                "the primary changed to " + member + " (epoch " + newEpoch
-                        + "); the transaction did not happen: run it again");
-        if (here) {
-            database().takeOver();
-            standing.executesHere(true);
-        }
-        standing.follow(core.protocol());
-        log().deliverAhead(here && standing.followed() == ReplicationProtocol.ASYNCHRONOUS);
-        standing.progress().signal();
-        LOG.info("{}: {} is the primary, epoch {}", configuration.self(), here ? "this replica" : member, newEpoch);
-    }
-
-    private void beginEpoch(@Nullable MemberId member, long newEpoch, String told) {
-        commitSegment();
-        releaseDurably(); // what is committed is not aborted with the others
-        Refusal refusal = new Refusal(Refusal.Cause.PRIMARY_CHANGED, told);
-        standing.executesHere(false);
-        standing.epoch(newEpoch, member);
-        local.abortAll(refusal);
-        requests.giveUpVerifications(new ReplicaException(told));
-    }
-
-    @Override
-    public void outcome(long request, MemberId asker, TransactionId id, Outcome outcome) {
-        chunkSender.giveUp(id);
-        if (asker.equals(configuration.self())) {
-            requests.answered(request, outcome);
-        }
-    }
-
-    @Override
-    public void verify(long request, Position position) {
-        commitSegment();
-        releaseDurably();
-        standing.visible(position.index());
-        requests.verify(request, position);
-    }
-
-    @Override
-    public void durableEverywhere(long index) {
-        checkpointer.durableEverywhere(index);
-    }
-
-    @Override
-    public void send(ReplicaMessage message) {
+    /** Has another thread send it. */
+    void send(ReplicaMessage message) {
         // Not by this thread: it is the one that makes room.
         try {
             maintenance.execute(() -> multicast(message));
@@ -850,8 +534,6 @@ final class ReplicaEngine implements GroupListener, Effects {
         }
     }
 
-    // --------------------------------------------------------------------------------------------------- maintenance
-
     private void maintain() {
         try {
             transfer.expire();
@@ -861,26 +543,35 @@ final class ReplicaEngine implements GroupListener, Effects {
         }
     }
 
-    /** What was executed last. Guarded by the order's lock. */
-    Position last() {
-        return last;
-    }
+    // ------------------------------------------------------------------------------------ between the parts
 
-    /** Of all tables, by the delivery. */
-    List<TableChecksum> checksums() throws SQLException, IOException {
-        return Verifications.checksums(applier());
-    }
-
-    /** Whether all that was executed is committed in the database. Guarded by the order's lock. */
-    boolean hasCommittedAll() {
-        return segment().isEmpty();
-    }
-
-    // ------------------------------------------------------------------------------------ local transactions ask
-
-    /** What the database is to tell of its clients' transactions. */
-    TransactionListener local() {
+    LocalTransactions local() {
         return local;
+    }
+
+    GeneratorLeases leases() {
+        return leases;
+    }
+
+    SchemaTurns schemaTurns() {
+        return schemaTurns;
+    }
+
+    ChunkSender chunkSender() {
+        return chunkSender;
+    }
+
+    Checkpointer checkpointer() {
+        return checkpointer;
+    }
+
+    /** What people and drivers ask of the group. */
+    GroupRequests requests() {
+        return requests;
+    }
+
+    Delivery delivery() {
+        return delivery;
     }
 
     /** Whether this is the thread that applies and commits what is ordered. */
@@ -905,8 +596,8 @@ final class ReplicaEngine implements GroupListener, Effects {
             maintenance.execute(() -> {
                 order.lock();
                 try {
-                    core.renew();
-                    if (core.isEverywhere()
+                    delivery.core().renew();
+                    if (delivery.core().isEverywhere()
                             && !standing.is(ReplicaState.STOPPED)
                             && !standing.is(ReplicaState.RECEIVING)) {
                         standing.executesHere(true); // every replica takes writes since it was found overdue
@@ -920,25 +611,7 @@ final class ReplicaEngine implements GroupListener, Effects {
         }
     }
 
-    /** For whom way is to be made, for people. */
-    String winner() {
-        if (!isDelivering()) {
-            return "a schema change of this replica, whose turn it is";
-        }
-        Segment.Change change = segment().applying();
-        if (change == null) {
-            return "a reading of all tables, at " + last.index();
-        }
-        long index = change.position().index();
-        return ConflictText.winner(change.winner(), index, deliveryTimes.age(index));
-    }
-
     // -------------------------------------------------------------------------------------------- asked from outside
-
-    /** What people and drivers ask of the group. */
-    GroupRequests requests() {
-        return requests;
-    }
 
     private void look() {
         long now = System.nanoTime();
@@ -995,7 +668,7 @@ final class ReplicaEngine implements GroupListener, Effects {
                 on != null,
                 on == null ? Map.of() : on.times(),
                 local.committed(),
-                applied.sum(),
+                delivery.applied(),
                 joined == null ? GroupCounts.NONE : joined.counts(),
                 checkpointer.flushes());
     }
@@ -1026,7 +699,7 @@ final class ReplicaEngine implements GroupListener, Effects {
                 seconds(toDecide.nanos(decided, nanos)),
                 local.suspended(),
                 local.committed(),
-                applied.sum(),
+                delivery.applied(),
                 flow.share(),
                 flow.slowest(),
                 local.refused());

@@ -1,0 +1,423 @@
+package org.gorda.replicator.engine;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.LongAdder;
+import org.gorda.gapi.Applier;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.Content;
+import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.WriteSet;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Message;
+import org.gorda.jgcs.Position;
+import org.gorda.replicator.core.Conflict;
+import org.gorda.replicator.core.Effects;
+import org.gorda.replicator.core.LeasedRange;
+import org.gorda.replicator.core.Outcome;
+import org.gorda.replicator.core.ReplicaCore;
+import org.gorda.replicator.core.ReplicaMessage;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.StoredHistory.MustReceiveException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Steps the core by what is delivered, and carries out what it decides: applies what others did and makes all commits in the database, local ones
+ * too, in order. Guarded by the order's lock, but for {@link #applied}.
+ */
+final class Delivery implements Effects {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Delivery.class);
+
+    /** Whose tables are not a client's. */
+    private static final Set<String> OTHER_SCHEMAS = Set.of("GORDA", "INFORMATION_SCHEMA");
+
+    private final ReplicaConfiguration configuration;
+    private final Standing standing;
+    private final StoredHistory history;
+    private final ReplicaEngine engine;
+    private final ReplicaCore core;
+
+    private @Nullable Applier applier;
+    private @Nullable Segment segment;
+
+    /** Committed, to be answered once they are on disk. */
+    private final List<SuspendedCommit> toRelease = new ArrayList<>();
+
+    /** Local transactions in the segment: the database had rolled them back for others that were ordered before. */
+    private final List<SuspendedCommit> replayed = new ArrayList<>();
+
+    /** For the next transaction, which changes the schema. */
+    private Map<Generator, OptionalLong> settling = Map.of();
+
+    private final DeliveryTimes times = new DeliveryTimes();
+    private @Nullable MemberId sender;
+    private Position last = Position.START;
+    private final LongAdder applied = new LongAdder();
+
+    Delivery(ReplicaConfiguration configuration, Standing standing, StoredHistory history, ReplicaEngine engine) {
+        this.configuration = configuration;
+        this.standing = standing;
+        this.history = history;
+        this.engine = engine;
+        long run = ThreadLocalRandom.current().nextLong();
+        this.core = new ReplicaCore(configuration.self(), run, configuration.protocol(), this);
+    }
+
+    ReplicaCore core() {
+        return core;
+    }
+
+    private Applier applier() {
+        return java.util.Objects.requireNonNull(applier);
+    }
+
+    private Segment segment() {
+        return java.util.Objects.requireNonNull(segment);
+    }
+
+    /** The database was opened. */
+    void opened(Applier own) {
+        applier = own;
+        segment = new Segment(configuration.self(), own);
+    }
+
+    /** The core was restored from a checkpoint made at this position. */
+    void restored(Position after) {
+        last = after;
+        standing.visible(after.index());
+        standing.schemaChanged(core.schemaChanged());
+        standing.epoch(core.epoch(), core.primary());
+        standing.everywhere(core.isEverywhere());
+        standing.executesHere(core.isEverywhere());
+        if (core.epoch() > 0) {
+            checkFollows(core.protocol());
+            standing.follow(core.protocol());
+        }
+    }
+
+    /** A message has been ordered behind the {@link #last}. */
+    void deliver(Message message) {
+        times.delivered(message.position().index());
+        sender = message.id().member();
+        core.delivered(message);
+        last = message.position();
+    }
+
+    // ------------------------------------------------------------------------------------------------ the core wants
+
+    @Override
+    public void commit(Position position, TransactionId id, long[] chunks, ByteBuffer writeSet) {
+        Map<Generator, OptionalLong> settled = settling;
+        settling = Map.of();
+        if (history.holds(position.index())) {
+            return; // the database has it
+        }
+        SuspendedCommit waiting = engine.local().ordered(id);
+        // What changed the schema here did so before generators were settled: it is applied like everywhere.
+        if (waiting != null && settled.isEmpty()) {
+            Probes.Probe probe = LocalTransactions.probe(waiting);
+            Probes.certified(probe, position.index(), times.lastNanos());
+            commitSegment();
+            Probes.end(probe, Stage.TURN);
+            boolean durable = false;
+            if (waiting.commit(storedAt(position), durable)) {
+                Probes.end(probe, Stage.COMMIT);
+                standing.visible(position.index());
+                if (configuration.durability() == Durability.LOCAL) {
+                    toRelease.add(waiting);
+                } else {
+                    waiting.release();
+                }
+                return;
+            }
+        }
+        if (chunks.length > 0 && chunks[0] <= engine.log().firstHeld().index()) {
+            // As a learner it did not count when the others released it.
+            throw new MustReceiveException("a part of transaction " + id + " lies at " + chunks[0]);
+        }
+        Content preceding = chunks.length == 0 ? Content.EMPTY : new LogContent(engine.log(), chunks);
+        Probes.Probe probe = Probes.begin(engine.running());
+        WriteSet decoded = WriteSet.decode(writeSet, preceding);
+        Probes.end(probe, Stage.DECODE);
+        boolean alone = applier().standsAlone(decoded);
+        if (chunks.length > 0 || alone) {
+            commitSegment();
+            Probes.skip(probe);
+        }
+        if (waiting != null) {
+            if (!standing.isEverywhere() && standing.executesHere() && !waiting.isAnswered()) {
+                throw new IllegalStateException(
+                        "transaction " + id + " of this primary has lost its locks before it was committed, at "
+                                + position + ": others may have run on what it was to change");
+            }
+            replayed.add(waiting);
+        }
+        applied.increment();
+        Conflict.Winner winner = new Conflict.Winner(id, java.util.Objects.requireNonNull(sender));
+        segment().apply(new Segment.Change(decoded, position, winner, settled));
+        Probes.end(probe, Stage.APPLY);
+        Probes.count(probe, Stage.APPLY);
+        if (segment().isFull() || alone) {
+            commitSegment();
+        }
+    }
+
+    @Override
+    public void settle(Map<Generator, OptionalLong> next) {
+        engine.leases().clear();
+        settling = next;
+        standing.schemaChanged(core.lastIndex());
+    }
+
+    @Override
+    public void lease(long request, MemberId asker, @Nullable LeasedRange range) {
+        if (asker.equals(configuration.self())) {
+            engine.leases().granted(request, range);
+        }
+    }
+
+    @Override
+    public void schemaTurn(TransactionId id, Position position, boolean ends) {
+        engine.schemaTurns().delivered(id, position.index(), ends);
+    }
+
+    @Override
+    public void chunk(TransactionId id) {
+        engine.chunkSender().delivered(id);
+    }
+
+    private static StoredPosition storedAt(Position position) {
+        return new StoredPosition(position.group().high(), position.group().low(), position.term(), position.index());
+    }
+
+    /** Commits in the database what is applied. */
+    void commitSegment() {
+        if (segment().isEmpty()) {
+            return;
+        }
+        Position end = segment().end();
+        standing.executed(end.index());
+        Probes.Probe probe = Probes.begin(engine.running());
+        segment().commit(storedAt(end));
+        Probes.end(probe, Stage.INSTALL);
+        Probes.count(probe, Stage.INSTALL);
+        standing.visible(end.index());
+        if (configuration.durability() == Durability.LOCAL) {
+            toRelease.addAll(replayed);
+        } else {
+            replayed.forEach(SuspendedCommit::release);
+        }
+        replayed.clear();
+    }
+
+    /** With local durability a run of commits is forced to disk by one flush, then all are answered. */
+    void releaseDurably() {
+        if (toRelease.isEmpty()) {
+            return;
+        }
+        engine.checkpointer().flush();
+        toRelease.forEach(SuspendedCommit::release);
+        toRelease.clear();
+    }
+
+    @Override
+    public void discard(TransactionId id, Refusal refusal) {
+        engine.local().discard(id, refusal);
+    }
+
+    @Override
+    public void conflict(TransactionId id, Conflict conflict) {
+        engine.local().conflict(id, conflict, times.age(conflict.index()));
+    }
+
+    @Override
+    public void protocolChanged(ReplicationProtocol next, Position position, Map<Generator, OptionalLong> leased) {
+        long newEpoch = position.index();
+        boolean toEverywhere = next.isEverywhere();
+        String told = switch (next) {
+            case CERTIFICATION -> "every replica takes writes now";
+            case PRIMARY_BACKUP -> "one replica is to take all writes now";
+            case ASYNCHRONOUS -> "one replica is to take all writes now, and does not wait for the others";
+            case LOOPBACK -> throw new IllegalArgumentException(next + " is not a group's");
+        };
+        engine.log().deliverAhead(false);
+        checkFollows(next);
+        beginEpoch(null, newEpoch, told + " (epoch " + newEpoch + "); the transaction did not happen: run it again");
+        engine.leases().clear();
+        engine.schemaTurns().clear();
+        standing.schemaChanged(newEpoch);
+        if (!history.holds(newEpoch)) {
+            settle(toEverywhere, position, leased);
+        }
+        // Not before: whoever takes a value of a generator would begin where it was. Not after the place is visible:
+        // whoever begins behind it tells keys.
+        standing.follow(next);
+        standing.everywhere(toEverywhere);
+        standing.visible(newEpoch);
+        standing.executesHere(toEverywhere);
+        standing.progress().signal();
+        LOG.info("{}: {}, epoch {}", configuration.self(), told, newEpoch);
+    }
+
+    private void settle(boolean toEverywhere, Position position, Map<Generator, OptionalLong> next) {
+        for (int tries = 1; true; tries++) {
+            try {
+                if (toEverywhere) {
+                    engine.database().takeOver();
+                }
+                applier().settle(next);
+                applier().commit(storedAt(position), false);
+                return;
+            } catch (DivergenceException e) {
+                throw e;
+            } catch (ReflectionException e) {
+                if (tries == Segment.TRIES) {
+                    throw e;
+                }
+                LOG.warn("{}: generators could not be settled at once: {}", configuration.self(), e.getMessage());
+                applier().rollback();
+            }
+        }
+    }
+
+    /** All members must decide alike, so that each does as the group does, or nothing. */
+    private void checkFollows(ReplicationProtocol groups) {
+        Set<Capability> missing = groups.missing(engine.database().capabilities());
+        if (!missing.isEmpty()) {
+            throw new ReplicaException("the group runs protocol " + groups + ", which needs " + missing
+                    + ", which this replica's database does not have");
+        }
+        if (groups != configuration.protocol() && groups != standing.followed()) {
+            LOG.info(
+                    "{}: the group runs protocol {}; {}, which this replica is configured for, is for a new group",
+                    configuration.self(),
+                    groups,
+                    configuration.protocol());
+        }
+        if (groups == ReplicationProtocol.ASYNCHRONOUS) {
+            history.risksToBeAhead();
+        }
+    }
+
+    @Override
+    public void primary(MemberId member, long newEpoch, boolean here) {
+        checkFollows(core.protocol());
+        beginEpoch(
+                member,
+                newEpoch,
+                "the primary changed to " + member + " (epoch " + newEpoch
+                        + "); the transaction did not happen: run it again");
+        if (here) {
+            engine.database().takeOver();
+            standing.executesHere(true);
+        }
+        standing.follow(core.protocol());
+        engine.log().deliverAhead(here && standing.followed() == ReplicationProtocol.ASYNCHRONOUS);
+        standing.progress().signal();
+        LOG.info("{}: {} is the primary, epoch {}", configuration.self(), here ? "this replica" : member, newEpoch);
+    }
+
+    private void beginEpoch(@Nullable MemberId member, long newEpoch, String told) {
+        commitSegment();
+        releaseDurably(); // what is committed is not aborted with the others
+        Refusal refusal = new Refusal(Refusal.Cause.PRIMARY_CHANGED, told);
+        standing.executesHere(false);
+        standing.epoch(newEpoch, member);
+        engine.local().abortAll(refusal);
+        engine.requests().giveUpVerifications(new ReplicaException(told));
+    }
+
+    @Override
+    public void outcome(long request, MemberId asker, TransactionId id, Outcome outcome) {
+        engine.chunkSender().giveUp(id);
+        if (asker.equals(configuration.self())) {
+            engine.requests().answered(request, outcome);
+        }
+    }
+
+    @Override
+    public void verify(long request, Position position) {
+        commitSegment();
+        releaseDurably();
+        standing.visible(position.index());
+        engine.requests().verify(request, position);
+    }
+
+    @Override
+    public void durableEverywhere(long index) {
+        engine.checkpointer().durableEverywhere(index);
+    }
+
+    @Override
+    public void send(ReplicaMessage message) {
+        engine.send(message);
+    }
+
+    // ------------------------------------------------------------------------------------------------- what is here
+
+    /** What was executed last. */
+    Position last() {
+        return last;
+    }
+
+    /** Of all tables, by the delivery. */
+    List<TableChecksum> checksums() throws SQLException, IOException {
+        return Verifications.checksums(applier());
+    }
+
+    /** Whether all that was executed is committed in the database. */
+    boolean hasCommittedAll() {
+        return segment().isEmpty();
+    }
+
+    /** Whether there are any of clients. */
+    boolean hasTables() {
+        try (ResultSet tables = applier().reading().getMetaData().getTables(null, null, "%", new String[] {"TABLE"})) {
+            while (tables.next()) {
+                if (!OTHER_SCHEMAS.contains(tables.getString("TABLE_SCHEM"))) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (SQLException e) {
+            throw new ReplicaException("the tables of " + configuration.location() + " cannot be listed: " + e, e);
+        } finally {
+            applier().rollback();
+        }
+    }
+
+    /** For whom way is to be made, for people. */
+    String winner() {
+        if (!engine.isDelivering()) {
+            return "a schema change of this replica, whose turn it is";
+        }
+        Segment.Change change = segment().applying();
+        if (change == null) {
+            return "a reading of all tables, at " + last.index();
+        }
+        long index = change.position().index();
+        return ConflictText.winner(change.winner(), index, times.age(index));
+    }
+
+    /** Transactions of others, since the start. By any thread. */
+    long applied() {
+        return applied.sum();
+    }
+}
