@@ -123,8 +123,8 @@ final class SchemaTurns {
         } else {
             turns.put(id, System.nanoTime() + UNRENEWED.toNanos());
         }
+        lastMoved = index; // first: who finds that it is nobody's turn must wait for what the last one has changed
         maybe = !turns.isEmpty();
-        lastMoved = index;
     }
 
     /** Everybody whose turn it was is refused, and whoever waits for one. */
