@@ -1,0 +1,95 @@
+package org.gorda.jgcs.raft;
+
+import org.jetbrains.lincheck.Lincheck;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** In all orders that few switches between threads make. */
+class ReactorTest {
+
+    private static final int INVOCATIONS = 300;
+
+    /** Without a library's assertions, which the model checker would look into. */
+    private static void check(boolean holds, String otherwise) {
+        if (!holds) {
+            throw new AssertionError(otherwise);
+        }
+    }
+
+    /** A thread whose failure is the test's. */
+    private static final class Beside {
+        private final Thread thread;
+        private volatile @Nullable Throwable failure;
+
+        Beside(Runnable work) {
+            thread = new Thread(() -> {
+                try {
+                    work.run();
+                } catch (Throwable e) {
+                    failure = e;
+                }
+            });
+            thread.start();
+        }
+
+        void end() {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+            Throwable thrown = failure;
+            if (thrown != null) {
+                throw new AssertionError(thrown.getMessage(), thrown);
+            }
+        }
+    }
+
+    /** Tasks that count themselves, and see whether they are alone. */
+    private static final class Tasks {
+        boolean busy;
+        int done;
+        volatile int flushed;
+        volatile boolean stopped;
+        volatile @Nullable Throwable failure;
+        final Reactor reactor = new Reactor(() -> flushed = done, e -> failure = e);
+
+        void run() {
+            check(!busy, "two tasks at once");
+            check(!stopped, "runs after the end");
+            busy = true;
+            done++;
+            check(!stopped, "the end came before that of a task");
+            busy = false;
+        }
+    }
+
+    @Test
+    void eachTaskRunsAloneAndIsFlushedBeforeAllGo() {
+        Lincheck.runConcurrentTest(INVOCATIONS, () -> {
+            Tasks tasks = new Tasks();
+            Beside first = new Beside(() -> tasks.reactor.execute(tasks::run));
+            Beside second = new Beside(() -> tasks.reactor.execute(tasks::run));
+            tasks.reactor.execute(tasks::run);
+            first.end();
+            second.end();
+            check(tasks.failure == null, "failed: " + tasks.failure);
+            check(tasks.flushed == 3, "left a task, or did not flush");
+        });
+    }
+
+    @Test
+    void noTaskRunsOnceTheReactorHasStopped() {
+        Lincheck.runConcurrentTest(INVOCATIONS, () -> {
+            Tasks tasks = new Tasks();
+            Beside other = new Beside(() -> {
+                tasks.reactor.execute(tasks::run);
+                tasks.reactor.execute(tasks::run);
+            });
+            tasks.reactor.stop();
+            tasks.stopped = true;
+            other.end();
+            check(tasks.failure == null, "failed: " + tasks.failure);
+        });
+    }
+}
