@@ -48,7 +48,7 @@ public interface ReflectedDatabase extends AutoCloseable {
     /** Local transactions will change the database from now on, after others did: makes generated keys go on behind theirs. */
     void takeOver();
 
-    /** Rolls back all local transactions that have changed something. */
+    /** {@linkplain TransactionContext#abort Aborts} all local transactions that have changed something. */
     void abortAll(Refusal refusal);
 
     /** The commits that wait for an answer. */

@@ -14,7 +14,8 @@ public interface TransactionContext {
 
     /**
      * Rolls the transaction back from any thread: idle, running, waiting for a lock or suspended in its commit. Its client is told
-     * of the refusal at once or with its next call. Does nothing once the transaction has ended.
+     * of the refusal at once or with its next call. Does nothing once the transaction has ended, or was {@linkplain
+     * SuspendedCommit#handOver handed over}: then only its commit's answer decides.
      */
     void abort(Refusal refusal);
 

@@ -89,7 +89,7 @@ public abstract class AbortsTck extends BindingTck {
     void abortOfASuspendedCommit() throws Exception {
         execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
         CountDownLatch suspended = new CountDownLatch(1);
-        meta.answer(commit -> suspended.countDown());
+        meta.answerUnsent(commit -> suspended.countDown());
         try (Connection connection = connect();
                 Statement statement = connection.createStatement()) {
             statement.executeUpdate("INSERT INTO T VALUES (1)");
@@ -219,7 +219,7 @@ public abstract class AbortsTck extends BindingTck {
     void locksOfAnAbortedTransactionAreFree() throws Exception {
         execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)", "INSERT INTO T VALUES (1, 1)");
         AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
-        meta.answer(suspended::set);
+        meta.answerUnsent(suspended::set);
         try (Connection connection = connect();
                 Statement statement = connection.createStatement()) {
             statement.executeUpdate("UPDATE T SET A = 2");
@@ -236,6 +236,28 @@ public abstract class AbortsTck extends BindingTck {
             connection.commit();
         }
         assertThat(query(origin, "SELECT A FROM T")).containsExactly("111");
+    }
+
+    @Test
+    void whatIsHandedOverIsAbortedByItsAnswerAlone() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+        meta.answer(suspended::set);
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T VALUES (1)");
+            Future<?> client = clients.submit(() -> {
+                connection.commit();
+                return null;
+            });
+            await("the commit is suspended", () -> suspended.get() != null);
+            meta.lastBegun().abort(conflict("too late"));
+            origin.abortAll(conflict("too late, too"));
+            assertThat(suspended.get().commit(meta.nextPosition(), false)).isTrue();
+            suspended.get().release();
+            client.get(20, TimeUnit.SECONDS);
+        }
+        assertThat(count(origin, "T")).isEqualTo(1);
     }
 
     @Test

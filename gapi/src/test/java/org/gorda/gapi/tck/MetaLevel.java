@@ -38,6 +38,7 @@ public final class MetaLevel implements TransactionListener {
     private final List<TransactionContext> begun = new ArrayList<>();
     private final Set<TransactionContext> ended = new HashSet<>();
     private final List<TransactionContext> rolledBack = new ArrayList<>();
+    private boolean handsOver = true;
     private Consumer<SuspendedCommit> answer = this::succeed;
     private Consumer<SuspendedCommit> late = commit -> {};
     private Duration patience = Duration.ofSeconds(30);
@@ -51,6 +52,13 @@ public final class MetaLevel implements TransactionListener {
     /** How commits are answered from now on. */
     public synchronized void answer(Consumer<SuspendedCommit> next) {
         answer = next;
+        handsOver = true;
+    }
+
+    /** As {@link #answer}, of commits that are not {@linkplain SuspendedCommit#handOver handed over} before. */
+    public synchronized void answerUnsent(Consumer<SuspendedCommit> next) {
+        answer = next;
+        handsOver = false;
     }
 
     public synchronized void overdue(Duration after, Consumer<SuspendedCommit> then) {
@@ -146,13 +154,17 @@ public final class MetaLevel implements TransactionListener {
     @Override
     public long committing(SuspendedCommit commit) {
         Consumer<SuspendedCommit> how;
+        boolean sends;
         long nanos;
         synchronized (this) {
+            sends = handsOver;
             writeSets.add(travel(commit.writeSet()));
             how = answer;
             nanos = patience.toNanos();
         }
-        commit.handOver();
+        if (sends) {
+            commit.handOver();
+        }
         how.accept(commit);
         return nanos;
     }

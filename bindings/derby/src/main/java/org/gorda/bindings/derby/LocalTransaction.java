@@ -78,7 +78,7 @@ final class LocalTransaction implements TransactionContext {
         // Which may have come too late.
         LocalCommit suspended = commit;
         if (suspended != null) {
-            suspended.abort(refusal);
+            suspended.giveUp(refusal);
         }
     }
 }

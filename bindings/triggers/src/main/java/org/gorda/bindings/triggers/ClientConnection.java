@@ -472,7 +472,7 @@ public final class ClientConnection implements ConnectionContext {
         }
         suspended = aborted.commit(); // it may have come meanwhile
         if (suspended != null) {
-            suspended.abort(why);
+            suspended.giveUp(why);
         }
     }
 

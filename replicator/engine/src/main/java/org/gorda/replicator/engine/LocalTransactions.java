@@ -221,12 +221,13 @@ final class LocalTransactions implements TransactionListener {
             ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
             ReplicaMessage.putWriteSetHeader(
                     message, id, begunIn, transaction.begunAt(), awaitRoom(commit, begun), chunks);
+            // Before it is sent, because the answer may be quicker than this thread, and so may be who stops the
+            // replica.
+            inFlight.put(id, commit);
             if (!commit.handOver()) {
                 throw new RefusedException(new Refusal(
                         Refusal.Cause.PRIORITY, "transaction " + id + " gave way before it was sent: run it again"));
             }
-            // Before it is sent, because the answer may be quicker than this thread.
-            inFlight.put(id, commit);
             Probes.end(begun.probe, Stage.ENCODE);
             engine.group().data().multicast(message.rewind(), configuration.commitTimeout());
             asked = true;
@@ -236,7 +237,6 @@ final class LocalTransactions implements TransactionListener {
             }
             throw e;
         } catch (GroupException e) {
-            inFlight.remove(id);
             throw refusals.refuse(
                     e.disposition() == GroupException.Disposition.RETRY
                             ? Refusal.Cause.OVERDUE
@@ -245,6 +245,9 @@ final class LocalTransactions implements TransactionListener {
                                     : Refusal.Cause.STOPPED,
                     String.valueOf(e.getMessage()));
         } finally {
+            if (!asked) {
+                inFlight.remove(id, commit);
+            }
             if (!asked && writeSet.precedingLength() > 0) {
                 // Chunks that are ordered already would be kept for a commit that does not come.
                 engine.send(new ReplicaMessage.Close(id, base, 0));

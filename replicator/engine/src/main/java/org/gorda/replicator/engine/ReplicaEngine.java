@@ -271,11 +271,12 @@ final class ReplicaEngine implements GroupListener {
 
     private void refuseAll(Refusal refusal) {
         standing.executesHere(false);
-        local.leaveAllUnknown(refusal.message());
         ReflectedDatabase opened = database;
         if (opened != null) {
             opened.abortAll(refusal);
         }
+        // After that: what was not aborted is sent, and was in flight before.
+        local.leaveAllUnknown(refusal.message());
         GroupException gone =
                 new GroupException(GroupException.Disposition.RECONNECT, "this replica does not take part any more");
         requests.giveUp(gone);

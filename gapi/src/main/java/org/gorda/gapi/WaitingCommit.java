@@ -1,0 +1,220 @@
+package org.gorda.gapi;
+
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A suspended commit whose client's thread, the one that makes this, waits for the answer: where it stands, the same for all bindings. A
+ * binding adds how its database commits and rolls back. Thread-safe.
+ *
+ * @param <E> what the database fails with
+ */
+public abstract class WaitingCommit<E extends Exception> implements SuspendedCommit {
+
+    private enum State {
+        /** The transaction is open. */
+        WAITING,
+        /** As before; and it is sent, so that only the group decides. */
+        SENT,
+        /** As before; but its locks are for an ordered change: the client's thread rolls back, or has. */
+        LOST,
+        /** Another thread is committing it. */
+        COMMITTING,
+        /** Committed; the client's thread still waits. */
+        COMMITTED,
+        /** Committed; the client's thread goes on. */
+        RELEASED,
+        /** It was lost, and its write set was applied; the client's thread goes on once it has rolled back. */
+        REPLAYED,
+        /** The client's thread rolls back what there is, and tells why. */
+        REFUSED
+    }
+
+    private static final Set<State> UNSENT = EnumSet.of(State.WAITING);
+    private static final Set<State> OPEN = EnumSet.of(State.WAITING, State.SENT);
+    private static final Set<State> UNDECIDED = EnumSet.of(State.WAITING, State.SENT, State.LOST);
+    private static final Set<State> UNTOLD = EnumSet.of(State.WAITING, State.SENT, State.LOST, State.COMMITTED);
+    private static final Set<State> ROLLS_BACK = EnumSet.of(State.LOST, State.REPLAYED);
+    private static final Set<State> ANSWERED = EnumSet.of(State.RELEASED, State.REPLAYED, State.REFUSED);
+
+    private final Thread client = Thread.currentThread();
+    private final long sinceNanos = System.nanoTime();
+
+    /** Guarded by this, as what follows. */
+    private State state = State.WAITING;
+
+    /** With {@link State#REFUSED}. */
+    private @Nullable Refusal refusal;
+
+    /** Wakes the client's thread if it has something to do then. False if it was in none of these states. */
+    private synchronized boolean move(Set<State> from, State to, @Nullable Refusal why) {
+        if (!from.contains(state)) {
+            return false;
+        }
+        state = to;
+        refusal = why;
+        if (ROLLS_BACK.contains(to) || ANSWERED.contains(to)) {
+            LockSupport.unpark(client);
+        }
+        return true;
+    }
+
+    private synchronized State state() {
+        return state;
+    }
+
+    private synchronized @Nullable Refusal refusal() {
+        return refusal;
+    }
+
+    // ---------------------------------------------------------------------------------------------- the binding adds
+
+    /**
+     * Makes sure that nothing is committed a second time.
+     *
+     * @throws IllegalArgumentException if the database holds the position already
+     */
+    protected abstract void checkNew(StoredPosition position);
+
+    /** As {@link SuspendedCommit#commit}, of a transaction that is open: after this call others see it. */
+    protected abstract void commitOpen(@Nullable StoredPosition position, boolean durable) throws E;
+
+    /** Rolls back, in the client's thread. */
+    protected abstract void undo() throws E;
+
+    // ------------------------------------------------------------------------------------------- the client's thread
+
+    /**
+     * Tells the listener and waits for the answer. An interrupt is kept for later: the transaction is not the client's alone any more.
+     *
+     * @return why it is refused and is to be rolled back; null if it is committed
+     */
+    protected final @Nullable Refusal await(TransactionListener listener) throws E {
+        boolean interrupted = false;
+        try {
+            long patience = committing(listener);
+            // From now on: a large transaction has taken its time to be sent.
+            long deadline = System.nanoTime() + patience;
+            boolean overdue = false;
+            boolean undone = false;
+            while (true) {
+                State now = state();
+                long left = deadline - System.nanoTime();
+                if (ROLLS_BACK.contains(now) && !undone) {
+                    undone = true;
+                    undo();
+                } else if (ANSWERED.contains(now)) {
+                    return refusal();
+                } else if (left <= 0 && !overdue) {
+                    overdue = true;
+                    listener.overdue(this);
+                } else {
+                    // Once overdue was told there is an answer, or a commit under way that ends soon.
+                    LockSupport.parkNanos(overdue ? 1_000_000_000 : left);
+                    interrupted |= Thread.interrupted();
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private long committing(TransactionListener listener) {
+        try {
+            return listener.committing(this);
+        } catch (RefusedException e) {
+            abort(e.refusal());
+            return 0;
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- other threads
+
+    @Override
+    public final long sinceNanos() {
+        return sinceNanos;
+    }
+
+    @Override
+    public final boolean isAnswered() {
+        return ANSWERED.contains(state());
+    }
+
+    @Override
+    public final boolean handOver() {
+        return move(UNSENT, State.SENT, null);
+    }
+
+    /**
+     * Gives up the transaction's locks for an ordered change. If it is sent, its commit is for the group to decide: the client's thread
+     * rolls back and waits on. Does nothing if it is answered.
+     *
+     * @return whether it was not sent, and is refused now
+     */
+    public final boolean giveWay(Refusal why) {
+        boolean refused = giveUp(why);
+        if (!refused) {
+            move(EnumSet.of(State.SENT), State.LOST, null);
+        }
+        return refused;
+    }
+
+    /**
+     * Refuses it unless it is sent: then only the group decides. As {@link TransactionContext#abort}.
+     *
+     * @return whether it is refused now
+     */
+    public final boolean giveUp(Refusal why) {
+        return move(UNSENT, State.REFUSED, why);
+    }
+
+    @Override
+    public final boolean commit(@Nullable StoredPosition position, boolean durable) {
+        if (position != null) {
+            checkNew(position);
+        }
+        if (!move(OPEN, State.COMMITTING, null)) {
+            return false;
+        }
+        boolean done = false;
+        try {
+            commitOpen(position, durable);
+            done = true;
+            return true;
+        } catch (Exception e) { // what the database declares
+            throw new ReflectionException(
+                    "the database could not commit transaction " + transaction().id() + " at " + position, e);
+        } finally {
+            move(EnumSet.of(State.COMMITTING), done ? State.COMMITTED : State.REFUSED, done ? null : failed());
+        }
+    }
+
+    private Refusal failed() {
+        return new Refusal(
+                Refusal.Cause.UNKNOWN_OUTCOME,
+                "the commit of transaction " + transaction().id()
+                        + " failed in this replica's database: ask another replica for its outcome");
+    }
+
+    @Override
+    public final void release() {
+        if (!move(EnumSet.of(State.COMMITTED), State.RELEASED, null)) {
+            move(EnumSet.of(State.LOST), State.REPLAYED, null);
+        }
+    }
+
+    @Override
+    public final boolean abort(Refusal why) {
+        return move(UNDECIDED, State.REFUSED, why);
+    }
+
+    @Override
+    public final boolean leaveUnknown(Refusal why) {
+        // If it is committed, it may not be on disk as was promised.
+        return move(UNTOLD, State.REFUSED, why);
+    }
+}
