@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
@@ -44,7 +45,7 @@ final class ClusterMonitor {
     private final Map<String, NodeInfo> infos = new ConcurrentHashMap<>();
     private final Set<ClusterConnection> connections = ConcurrentHashMap.newKeySet();
     private volatile long searchUntilNanos = System.nanoTime();
-    private volatile long orderedIndex;
+    private final AtomicLong orderedIndex = new AtomicLong();
     private final AtomicInteger turns = new AtomicInteger();
 
     ClusterMonitor(List<String> nodes) {
@@ -62,7 +63,7 @@ final class ClusterMonitor {
             long start = System.nanoTime();
             try {
                 NodeInfo info = NodeInfo.parse(node, request("GET", node, "/topology", TIMEOUT_MILLIS), start);
-                orderedIndex = Math.max(orderedIndex, info.orderedIndex());
+                orderedIndex.accumulateAndGet(info.orderedIndex(), Math::max);
                 infos.put(node, info);
                 lastNanos = System.nanoTime();
                 if (info.executes()) {
@@ -135,7 +136,7 @@ final class ClusterMonitor {
 
     /** An ordered index that the group had reached, at the time of the call or shortly before. */
     long orderedIndex() {
-        return orderedIndex;
+        return orderedIndex.get();
     }
 
     /** Something failed: look closely for a while. */
