@@ -103,8 +103,10 @@ class HandOversUnderLoadTest {
             }
             return null;
         });
-        for (int i = 1; i <= CLIENTS * each; i++) {
-            next(sent);
+        for (int i = CLIENTS; i <= CLIENTS * each; i += CLIENTS) {
+            for (int client = 0; client < CLIENTS; client++) {
+                next(sent);
+            }
             visible.set(i);
             progress.signal();
         }
