@@ -38,25 +38,22 @@ class DeliveryTest {
 
     private static Storage storage(Entries log) {
         return (Storage) Proxy.newProxyInstance(
-                Storage.class.getClassLoader(), new Class<?>[] {Storage.class}, (proxy, method, arguments) -> {
-                    switch (method.getName()) {
-                        case "read":
-                            List<Entry> now = log.now();
-                            int from = (int) (long) arguments[0] - 1;
-                            int to = Math.min((int) (long) arguments[1], now.size());
-                            return from >= to || from < 0 ? List.of() : now.subList(from, to);
-                        case "checkpoint":
-                            return Checkpoint.NONE;
-                        case "admission":
-                            return 1L;
-                        case "equals": // the model checker asks
-                            return proxy == arguments[0];
-                        case "hashCode":
-                            return 1;
-                        default:
-                            throw new AssertionError(method);
-                    }
+                Storage.class.getClassLoader(),
+                new Class<?>[] {Storage.class},
+                (proxy, method, arguments) -> switch (method.getName()) {
+                    case "read" -> read(log.now(), (long) arguments[0], (long) arguments[1]);
+                    case "checkpoint" -> Checkpoint.NONE;
+                    case "admission" -> 1L;
+                    case "equals" -> proxy == arguments[0]; // the model checker asks
+                    case "hashCode" -> 1;
+                    default -> throw new AssertionError(method);
                 });
+    }
+
+    private static List<Entry> read(List<Entry> log, long from, long to) {
+        int begin = (int) from - 1;
+        int end = (int) Math.min(to, log.size());
+        return begin < 0 || begin >= end ? List.of() : log.subList(begin, end);
     }
 
     private static Entry entry(long term, long index) {
