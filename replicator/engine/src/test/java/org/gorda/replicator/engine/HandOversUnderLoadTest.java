@@ -195,12 +195,13 @@ class HandOversUnderLoadTest {
 
     /** A group that now and then has no room, and counts what is on its way. */
     private static final class CountingSession implements DataSession {
+        static final ThreadLocal<TransactionId> SENDING = new ThreadLocal<>();
+
         final AtomicInteger onTheirWay = new AtomicInteger();
         final AtomicInteger most = new AtomicInteger();
         final AtomicInteger tries = new AtomicInteger();
         volatile boolean alwaysHasRoom;
         final BlockingQueue<TransactionId> sent = new LinkedBlockingQueue<>();
-        final ThreadLocal<TransactionId> sending = new ThreadLocal<>();
 
         @Override
         public MessageId multicast(ByteBuffer payload, Duration wait) {
@@ -208,7 +209,7 @@ class HandOversUnderLoadTest {
                 throw new GroupException(GroupException.Disposition.RETRY, "no room just now");
             }
             most.accumulateAndGet(onTheirWay.incrementAndGet(), Math::max);
-            sent.add(sending.get());
+            sent.add(SENDING.get());
             return new MessageId(new MemberId("a:1"), 1, 1);
         }
     }
@@ -242,7 +243,7 @@ class HandOversUnderLoadTest {
             try {
                 for (int i = 0; i < 10; i++) {
                     TransactionId id = new TransactionId(new SessionId(1, 1), number.incrementAndGet());
-                    session.sending.set(id);
+                    CountingSession.SENDING.set(id);
                     try {
                         assertThat(sender.send(session, id, 1, 1, writeSet, () -> true))
                                 .isEqualTo(chunks);
@@ -270,7 +271,7 @@ class HandOversUnderLoadTest {
         for (int i = 0; i < CHUNKS_ON_THEIR_WAY_MAX; i++) {
             try {
                 TransactionId id = new TransactionId(new SessionId(3, 3), i);
-                session.sending.set(id);
+                CountingSession.SENDING.set(id);
                 sender.send(session, id, 1, 1, writeSet, () -> session.onTheirWay.get() < CHUNKS_ON_THEIR_WAY_MAX);
             } catch (RefusedException e) {
                 // it is full
@@ -282,7 +283,7 @@ class HandOversUnderLoadTest {
     @Test
     void whatSeveralClientsMeasureIsCounted() throws Exception {
         Probes probes = new Probes();
-        int each = 5_000;
+        long each = 50_000;
         List<Future<?>> clients = clients(() -> {
             for (int i = 0; i < each; i++) {
                 Probes.Probe probe = Probes.begin(probes);
@@ -298,6 +299,6 @@ class HandOversUnderLoadTest {
             before = now;
         }
         end(clients);
-        assertThat(probes.times().get(Stage.COMMIT).count()).isEqualTo((long) CLIENTS * each);
+        assertThat(probes.times().get(Stage.COMMIT).count()).isEqualTo(CLIENTS * each);
     }
 }
