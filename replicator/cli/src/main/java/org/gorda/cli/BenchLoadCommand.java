@@ -71,12 +71,12 @@ final class BenchLoadCommand implements Callable<Integer> {
     static CommandSpec spec(Workload.Kind kind) {
         CommandSpec spec =
                 CommandSpec.forAnnotatedObject(new BenchLoadCommand(kind)).name(kind.name());
-        spec.usageMessage().description(kind.text());
+        spec.usageMessage().description(kind.text().replace("%", "%%"));
         for (Parameter parameter : LoadMatrix.parameters(kind)) {
             String standard = parameter.standard().isEmpty() ? "" : " (default " + parameter.standard() + ")";
             spec.addOption(OptionSpec.builder("--" + parameter.name())
                     .paramLabel("<" + parameter.range() + ">")
-                    .description(parameter.text() + standard)
+                    .description((parameter.text() + standard).replace("%", "%%"))
                     .type(String.class)
                     .build());
         }
