@@ -59,7 +59,10 @@ final class SimulateCommand implements Callable<Integer> {
     @Option(names = "--replicas", description = "With --seed: at most so many.", defaultValue = "7")
     private int replicas;
 
-    @Option(names = "--clients", description = "With --seed: so many, 1 to 4.", defaultValue = "4")
+    @Option(
+            names = "--clients",
+            description = "With --seed: so many, 1 to " + Scenario.ALL_CLIENTS + ".",
+            defaultValue = "" + Scenario.ALL_CLIENTS)
     private int clients;
 
     @Option(names = "--first", description = "With --seed: the first transaction, by number.", defaultValue = "1")
@@ -94,8 +97,8 @@ final class SimulateCommand implements Callable<Integer> {
         if (count < 1) {
             throw new BenchException("--seeds is " + count + " but must be at least 1");
         }
-        if (clients < 1 || clients > 4 || replicas < 1) {
-            throw new BenchException("--clients must be 1 to 4, and --replicas at least 1");
+        if (clients < 1 || clients > Scenario.ALL_CLIENTS || replicas < 1) {
+            throw new BenchException("--clients must be 1 to " + Scenario.ALL_CLIENTS + ", and --replicas at least 1");
         }
         boolean whole = scenario(1).equals(Scenario.of(1));
         if (seed == null && !whole) {

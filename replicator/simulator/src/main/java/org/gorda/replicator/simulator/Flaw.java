@@ -1,6 +1,6 @@
 package org.gorda.replicator.simulator;
 
-/** Mistakes that the shell around the core can be made to make, to show that the checks would notice. */
+/** Mistakes that the shell around the core, or the database, can be made to make, to show that the checks would notice. */
 enum Flaw {
     NONE,
     /** A client is told that its transaction is committed when it is only sent. */
@@ -60,5 +60,19 @@ enum Flaw {
     /** A member that is started again does not know in which term it was and for whom it has voted. */
     FORGETS_ITS_VOTE,
     /** A member that has lost its log does not notice, and votes. */
-    VOTES_ALTHOUGH_IT_FORGOT
+    VOTES_ALTHOUGH_IT_FORGOT,
+    /** What is ordered waits for a client's lock as clients wait for each other's. */
+    APPLIES_WITHOUT_PRIORITY,
+    /** Where every replica executes: a running transaction whose locks were needed for what is ordered goes on without them. */
+    GOES_ON_AFTER_GIVING_WAY,
+    /** A transaction's locks are let go when it is sent, not when it is committed with its position. */
+    LETS_GO_WHEN_SENT,
+    /** The client of a deadlock's victim is told that its transaction is committed. */
+    ACKNOWLEDGES_DEADLOCKED,
+    /** Whether a name is free is looked up without a lock on the unique index's entry. */
+    TAKES_NAMES_WITHOUT_LOCKS,
+    /** A row refers to its parent without a lock on that and on its own entry in the foreign key's index. */
+    REFERS_WITHOUT_LOCKS,
+    /** The locks of a transaction whose commit is refused are not let go. */
+    KEEPS_LOCKS_OF_REFUSED
 }

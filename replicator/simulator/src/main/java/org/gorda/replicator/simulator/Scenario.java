@@ -17,7 +17,9 @@ import java.util.stream.Collectors;
 public record Scenario(long seed, int replicasMax, int clients, int first, int last, SortedSet<Integer> without) {
 
     static final int ALL_REPLICAS = 7;
-    static final int ALL_CLIENTS = 4;
+
+    /** So many there are at most. */
+    public static final int ALL_CLIENTS = 6;
 
     public Scenario {
         without = new TreeSet<>(without);

@@ -18,7 +18,7 @@ import org.gorda.jgcs.Position;
  */
 final class SimulatedBank {
 
-    static final int ACCOUNTS = 12;
+    static final int ACCOUNTS = 8;
 
     /** An account has one of them or none, and no two the same: few, so that many want the same. */
     static final int NAMES = 4;
@@ -139,25 +139,33 @@ final class SimulatedBank {
         };
     }
 
-    /** The transaction as it would be if it ran now. */
-    Transfer find(Intent intent) {
-        return new Transfer(
-                intent,
-                intent.changesSchema() ? applied.size() : balances[intent.from()],
-                balances[intent.to()],
-                schema,
-                intent.read() == Intent.NONE ? 0 : balances[intent.read()],
-                switch (intent.change()) {
-                    case RENAME -> names[intent.from()];
-                    case MOVE -> branches[intent.from()];
-                    case NOTHING, OPEN, CLOSE -> Intent.NONE;
-                });
+    /** How many transactions are applied. */
+    int transactions() {
+        return applied.size();
     }
 
-    /** Whether a statement of this one waits for what is applied and not committed. */
-    boolean isDelayed(Transfer transfer) {
-        return applied.subList(committed, applied.size()).stream()
-                .anyMatch(each -> each.transfer().delays(transfer));
+    long balance(int account) {
+        return balances[account];
+    }
+
+    /** The name or the branch that the account has which the change is about. */
+    int subject(Intent intent) {
+        return switch (intent.change()) {
+            case RENAME -> names[intent.from()];
+            case MOVE -> branches[intent.from()];
+            case NOTHING, OPEN, CLOSE -> Intent.NONE;
+        };
+    }
+
+    /** The transaction as it would be if it ran now. */
+    private Transfer find(Intent intent) {
+        return new Transfer(
+                intent,
+                intent.changesSchema() ? transactions() : balance(intent.from()),
+                balance(intent.to()),
+                schema,
+                intent.read() == Intent.NONE ? 0 : balance(intent.read()),
+                subject(intent));
     }
 
     int uncommitted() {

@@ -5,7 +5,7 @@ import java.util.SplittableRandom;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.core.Outcome;
-import org.gorda.replicator.simulator.SimulatedReplica.Answer;
+import org.gorda.replicator.simulator.ClientTransaction.Answer;
 import org.jspecify.annotations.Nullable;
 
 /**

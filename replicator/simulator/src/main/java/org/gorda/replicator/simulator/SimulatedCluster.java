@@ -3,8 +3,10 @@ package org.gorda.replicator.simulator;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.SortedSet;
 import java.util.SplittableRandom;
@@ -21,6 +23,7 @@ import org.gorda.jgcs.simulated.SimulatedGroup;
 import org.gorda.jgcs.simulated.SimulatedProtocol;
 import org.gorda.jgcs.simulated.Simulation;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.simulator.SimulatedTransaction.Loss;
 import org.jspecify.annotations.Nullable;
 
 /** All machines and clients of a run, and how the run is configured, which the seed decides. Confined to one thread. */
@@ -50,6 +53,9 @@ final class SimulatedCluster {
     /** Whether commits are answered only when they are on the executing replica's own disk. */
     final boolean flushesBeforeAnswer;
 
+    /** Whether a reference to a parent keeps its lock to the end, as in PostgreSQL, or while it is checked only, as in Derby. */
+    final boolean holdsParents;
+
     final Service.Durability durability;
     final long commitTimeoutNanos;
     final long tellDurableEvery;
@@ -60,6 +66,7 @@ final class SimulatedCluster {
     int crashes;
     int transfers;
     int inDoubt;
+    int failedCommits;
 
     /** Of those that clients begin while there are faults, by number. */
     int lastTransaction;
@@ -67,6 +74,7 @@ final class SimulatedCluster {
     /** Their places in the order. */
     final Set<Long> protocolChanges = new HashSet<>();
 
+    private final Map<Loss, Integer> losses = new EnumMap<>(Loss.class);
     private final SortedSet<MemberId> members = new TreeSet<>();
 
     SimulatedCluster(Scenario scenario, Flaw flaw, ReplicationProtocol begins) {
@@ -90,6 +98,7 @@ final class SimulatedCluster {
         boolean scarce = random.nextInt(4) == 0;
         electionTimeout = Duration.ofMillis(scarce ? 300 : 1_000);
         logRetained = scarce || random.nextBoolean() ? 0 : random.nextInt(300);
+        holdsParents = random.nextBoolean();
         for (int i = 0; i < count + SPARES; i++) {
             MemberId name = new MemberId("m" + i + ":7800");
             hosts.put(name, new SimulatedHost(this, name));
@@ -152,6 +161,16 @@ final class SimulatedCluster {
             }
         }
         return best;
+    }
+
+    /** A database has rolled a transaction back before it was sent. */
+    void lost(Loss why) {
+        losses.merge(why, 1, Integer::sum);
+        simulation.note(why.name());
+    }
+
+    int losses(Loss why) {
+        return losses.getOrDefault(why, 0);
     }
 
     // -------------------------------------------------------------------------------------------- what may be lost

@@ -5,17 +5,15 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
-import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.Generator;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.GroupException;
@@ -32,6 +30,7 @@ import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
 import org.gorda.replicator.core.ReplicaMessage;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.simulator.ClientTransaction.Answer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,75 +39,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class SimulatedReplica implements GroupListener, Effects {
 
-    /** What a client is told of its commit. */
-    enum Answer {
-        COMMITTED,
-        ABORTED,
-        /** Nothing was begun: writes belong elsewhere, or nowhere now. */
-        REFUSED,
-        UNKNOWN
-    }
-
-    /** A client's transaction, its rows locked from its execution on. */
-    private static final class Local {
-        final Intent intent;
-        final long epoch;
-        final Consumer<Answer> client;
-
-        /** Moved on when its turn to change the schema comes. */
-        long begun;
-
-        boolean hasTurn;
-
-        /** What it has read and written, while its rows are locked. */
-        @Nullable
-        Transfer transfer;
-
-        boolean sent;
-        boolean answered;
-
-        Local(Intent intent, long epoch, long begun, Consumer<Answer> client) {
-            this.intent = intent;
-            this.epoch = epoch;
-            this.begun = begun;
-            this.client = client;
-        }
-
-        /** Whether it has a lock that the other one needs to change its rows. */
-        boolean holds(Transfer other) {
-            return transfer != null && (transfer.locksRowsOf(other) || other.touches(intent.read()));
-        }
-
-        /** Whether a statement of the other one waits for it. */
-        boolean delays(Transfer other) {
-            return holds(other) || (transfer != null && transfer.delays(other));
-        }
-
-        /** As when a lock on a table or in an index stands for rows that are not the transaction's own. */
-        boolean holdsMoreThanRowsOf(Transfer other) {
-            return transfer != null && page(intent) == page(other.intent());
-        }
-
-        private static int page(Intent intent) {
-            return (intent.from() + intent.to()) % 4;
-        }
-    }
-
-    private record Ahead(Position position, Runnable telling) {}
-
     private static final int SEGMENT_SETS_MAX = 5;
     private static final long MAINTENANCE_NANOS = 700_000_000L;
-    private static final long STATEMENT_NANOS_MAX = 4_000_000L;
-
-    /** A client that stays in its transaction for a while before it commits. */
-    private static final long THINK_NANOS_MAX = 60_000_000L;
-
-    private static final int THINKS_OF = 6;
-    private static final long CHUNK_NANOS_MAX = 300_000_000L;
     private static final long RETRY_NANOS = 50_000_000L;
-    private static final long TURN_WAIT_NANOS = 3_000_000_000L;
-    private static final long TURN_RENEWAL_NANOS = 1_000_000_000L;
-    private static final long TURN_UNRENEWED_NANOS = 3_000_000_000L;
 
     private final SimulatedCluster cluster;
     private final SimulatedHost host;
@@ -116,16 +49,22 @@ final class SimulatedReplica implements GroupListener, Effects {
     private final ReplicaCore core;
     private final SimulatedGroup group;
     private final SimulatedBank bank;
+    private final SimulatedDatabase database;
     private final Position stored;
-    private final Map<TransactionId, Local> open = new LinkedHashMap<>();
-    private final Map<TransactionId, Local> inFlight = new LinkedHashMap<>();
-    private final List<Local> toRelease = new ArrayList<>();
+    private final Map<TransactionId, ClientTransaction> open = new LinkedHashMap<>();
+    private final List<ClientTransaction> toRelease = new ArrayList<>();
+
+    /** In the segment: their locks were lost to others that were ordered before. */
+    private final List<ClientTransaction> replayed = new ArrayList<>();
+
+    /** What the group has told since the delivery waits for a lock. */
+    private final Deque<Runnable> held = new ArrayDeque<>();
+
+    private boolean waits;
+
     private final Map<Long, Consumer<Outcome>> closing = new LinkedHashMap<>();
 
-    /** Whose turn it is to change the schema, one after the other, with when it is over unless it is renewed. */
-    private final Map<TransactionId, Long> turns = new LinkedHashMap<>();
-
-    private long turnsMoved;
+    private final SimulatedTurns turns;
     private View view = new View(List.of(), List.of(), Optional.empty(), false);
     private Position last = Position.START;
     private boolean storedFound;
@@ -137,11 +76,10 @@ final class SimulatedReplica implements GroupListener, Effects {
     /** Whether the database may hold what was committed before a majority had it. */
     private boolean mayBeAhead;
 
-    /** What the witness is told once it is decided, with the place of the message that it follows from. */
-    private final Deque<Ahead> ahead = new ArrayDeque<>();
+    private final DecidedLater decidedLater;
 
-    /** What comes next cannot be understood any more. */
-    private boolean lacking;
+    /** Nothing that comes next is worked off any more. */
+    private boolean failed;
 
     private boolean dead;
     private boolean paused;
@@ -158,8 +96,11 @@ final class SimulatedReplica implements GroupListener, Effects {
         this.core = new ReplicaCore(host.name, random.nextLong(), cluster.begins, this);
         this.lastRequest = random.nextLong() >>> 2;
         this.bank = host.bank;
+        this.database = new SimulatedDatabase(cluster, host, this::later);
         this.stored = cluster.flaw == Flaw.STORES_POSITION_AFTERWARDS ? bank.storedBefore() : bank.stored();
+        this.turns = new SimulatedTurns(cluster.simulation);
         this.group = cluster.open(host.name, this);
+        this.decidedLater = new DecidedLater(group);
     }
 
     // ----------------------------------------------------------------------------------------------- start and stop
@@ -187,7 +128,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     }
 
     /** What happens in this process unless it dies first; while it is paused, not yet. */
-    private void later(long delayNanos, String what, Runnable action) {
+    void later(long delayNanos, String what, Runnable action) {
         cluster.simulation.schedule(delayNanos, what, () -> {
             if (paused && !dead) {
                 later(RETRY_NANOS, what, action);
@@ -206,14 +147,15 @@ final class SimulatedReplica implements GroupListener, Effects {
         tellDecided();
         dead = true;
         group.kill();
-        List<Local> waiting = new ArrayList<>(open.values());
-        waiting.forEach(local -> answer(local, local.sent ? Answer.UNKNOWN : Answer.ABORTED));
+        List.copyOf(open.values()).forEach(ClientTransaction::answerLost);
     }
 
     /** Stops by itself; somebody starts it again. */
     private void fail(String why) {
         cluster.simulation.note("fails: " + why);
         primaryHere = false;
+        failed = true;
+        held.clear();
         // Not from within the group, which may be calling.
         later(0, "failed", () -> host.crash(() -> {}));
     }
@@ -237,7 +179,11 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     /** Whether everything is done that was asked of this replica. */
     boolean isQuiet() {
-        return open.isEmpty() && ahead.isEmpty() && bank.uncommitted() == 0 && core.openTransactions() == 0;
+        return open.isEmpty()
+                && decidedLater.isEmpty()
+                && held.isEmpty()
+                && database.isQuiet()
+                && core.openTransactions() == 0;
     }
 
     // ------------------------------------------------------------------------------------------- local transactions
@@ -245,183 +191,70 @@ final class SimulatedReplica implements GroupListener, Effects {
     /** Runs a transaction and commits it; the client is told once, unless its connection breaks. */
     void execute(Intent intent, Consumer<Answer> client) {
         later(random.nextLong(1_000_000), "begin", () -> {
-            boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY && view.isLeader(host.name);
+            boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY && leads();
             if (!view.working() || !(executes() || early)) {
                 client.accept(Answer.REFUSED);
                 return;
             }
-            Local begun = new Local(intent, core.epoch(), visibleIndex, client);
+            ClientTransaction begun = new ClientTransaction(this, cluster, random, intent, client);
             open.put(intent.id(), begun);
-            if (intent.changesSchema() && core.isEverywhere() && cluster.flaw != Flaw.CHANGES_SCHEMA_BESIDE_ROWS) {
-                begun.hasTurn = true;
-                renewTurn(begun);
-                awaitTurn(begun, cluster.simulation.now() + TURN_WAIT_NANOS);
-                return;
-            }
-            later(random.nextLong(STATEMENT_NANOS_MAX), "statement", () -> change(begun));
+            begun.start();
         });
     }
 
-    private void renewTurn(Local local) {
-        if (!local.answered) {
-            trySend(new ReplicaMessage.SchemaTurn(local.intent.id(), false));
-            later(TURN_RENEWAL_NANOS, "renew turn", () -> renewTurn(local));
-        }
+    SimulatedDatabase database() {
+        return database;
     }
 
-    private void awaitTurn(Local local, long deadlineNanos) {
-        if (local.answered) {
-            return;
-        }
-        if (local.intent.id().equals(currentTurn()) && visibleIndex >= turnsMoved) {
-            local.begun = visibleIndex;
-            later(random.nextLong(STATEMENT_NANOS_MAX), "statement", () -> change(local));
-        } else if (cluster.simulation.now() > deadlineNanos) {
-            answer(local, Answer.ABORTED);
-        } else {
-            later(RETRY_NANOS / 10, "await turn", () -> awaitTurn(local, deadlineNanos));
-        }
+    /** Up to where everything is visible here, and has been executed. */
+    long visibleIndex() {
+        return visibleIndex;
     }
 
-    private @Nullable TransactionId currentTurn() {
-        turns.values().removeIf(end -> cluster.simulation.now() >= end);
-        return turns.isEmpty() ? null : turns.keySet().iterator().next();
+    boolean leads() {
+        return view.isLeader(host.name);
     }
 
-    private void trySend(ReplicaMessage message) {
+    /** Whether clients may go on here, as far as this replica knows. */
+    boolean mayExecute() {
+        return view.working() && (executes() || cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY);
+    }
+
+    boolean isTurnOf(TransactionId id) {
+        return turns.isTurnOf(id, visibleIndex);
+    }
+
+    /** Whether nobody's change of the schema keeps others from sending. */
+    boolean isRoom() {
+        return turns.isRoom(visibleIndex);
+    }
+
+    void multicast(ByteBuffer message) {
+        group.multicast(message, Duration.ZERO);
+    }
+
+    void trySend(ReplicaMessage message) {
         try {
-            group.multicast(ReplicaMessage.encode(message), Duration.ZERO);
+            multicast(ReplicaMessage.encode(message));
         } catch (GroupException e) {
             cluster.simulation.note("not sent");
         }
     }
 
-    private void change(Local local) {
-        if (local.answered) {
-            return;
-        }
-        Transfer transfer = bank.find(bank.look(local.intent));
-        if (local.hasTurn) {
-            makeWayFor(transfer);
-        }
-        boolean delayed = bank.isDelayed(transfer) || open.values().stream().anyMatch(other -> other.delays(transfer));
-        if (delayed) {
-            answer(local, Answer.ABORTED);
-            return;
-        }
-        local.transfer = transfer;
-        boolean thinks = random.nextInt(THINKS_OF) == 0;
-        later(random.nextLong(thinks ? THINK_NANOS_MAX : STATEMENT_NANOS_MAX), "commit", () -> committing(local));
-    }
-
-    private void committing(Local local) {
-        if (local.answered || local.transfer == null) {
-            return;
-        }
-        boolean early = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY && !core.isEverywhere();
-        if (early && !primaryHere && view.isLeader(host.name)) {
-            later(RETRY_NANOS, "not yet primary", () -> committing(local));
-            return;
-        }
-        if (!(executes() || early) || !(local.epoch == core.epoch() || early) || !view.working()) {
-            answer(local, Answer.ABORTED);
-            return;
-        }
-        if (!local.hasTurn && (currentTurn() != null || visibleIndex < turnsMoved)) {
-            later(RETRY_NANOS / 10, "await room", () -> committing(local));
-            return;
-        }
-        int chunks = random.nextInt(4) == 0 ? 1 + random.nextInt(Transfer.CHUNKS_MAX) : 0;
-        long epoch = early ? core.epoch() : local.epoch;
-        boolean claims = cluster.flaw == Flaw.CLAIMS_TO_HAVE_EXECUTED_ALL
-                || (cluster.flaw == Flaw.CHANGES_SCHEMA_BESIDE_ROWS && local.intent.changesSchema());
-        long executed = claims ? group.lastCommitted().index() + 10 : local.hasTurn ? local.begun : visibleIndex;
-        boolean certified = cluster.flaw == Flaw.CAPTURES_FOR_THE_FIRST_PROTOCOL
-                ? cluster.begins.isEverywhere()
-                : core.isEverywhere();
-        Set<Transfer.Tells> tells = certified ? tells() : Set.of();
-        long begun = cluster.flaw == Flaw.CERTIFIES_FROM_ONE_WATERMARK ? executed : local.begun;
-        send(local, epoch, visibleIndex, local.transfer.messages(epoch, begun, executed, chunks, tells), 0);
-    }
-
-    private Set<Transfer.Tells> tells() {
-        Set<Transfer.Tells> tells = EnumSet.allOf(Transfer.Tells.class);
-        switch (cluster.flaw) {
-            case CERTIFIES_WITHOUT_KEYS -> tells.retainAll(Set.of(Transfer.Tells.SCHEMA));
-            case CERTIFIES_WITHOUT_UNIQUE_KEYS -> tells.remove(Transfer.Tells.UNIQUE_KEYS);
-            case CERTIFIES_WITHOUT_PARENTS -> tells.remove(Transfer.Tells.PARENTS);
-            case CERTIFIES_WITHOUT_READS -> tells.remove(Transfer.Tells.READS);
-            case CERTIFIES_WITHOUT_SCHEMA -> tells.remove(Transfer.Tells.SCHEMA);
-            default -> {}
-        }
-        return tells;
-    }
-
-    /** Sends the next of a transaction's messages; others' come between. */
-    private void send(Local local, long epoch, long base, List<ByteBuffer> messages, int next) {
-        boolean last = next == messages.size() - 1;
-        boolean given = local.answered
-                || epoch != core.epoch()
-                || !(executes() || cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY)
-                || random.nextInt(40) == 0;
-        if (next > 0 && given) {
-            giveUp(local, base);
-            return;
-        }
-        if (last) {
-            local.sent = true;
-            inFlight.put(local.intent.id(), local);
-        }
-        try {
-            group.multicast(messages.get(next), Duration.ZERO);
-        } catch (GroupException e) {
-            inFlight.remove(local.intent.id());
-            if (next > 0) {
-                giveUp(local, base);
-            } else {
-                answer(local, Answer.ABORTED);
-            }
-            return;
-        }
-        if (!last) {
-            later(random.nextLong(CHUNK_NANOS_MAX), "chunk", () -> send(local, epoch, base, messages, next + 1));
-            return;
-        }
-        if (cluster.flaw == Flaw.ACKNOWLEDGES_BEFORE_ORDERED) {
-            local.client.accept(Answer.COMMITTED);
-        }
-        later(cluster.commitTimeoutNanos, "overdue", () -> overdue(local));
-    }
-
-    /** What was sent of a transaction will not be followed by its end. */
-    private void giveUp(Local local, long base) {
-        if (cluster.flaw != Flaw.LEAVES_CHUNKS_OPEN) {
-            send(new ReplicaMessage.Close(local.intent.id(), base, 0));
-        }
-        answer(local, Answer.ABORTED);
+    void isOver(ClientTransaction answered) {
+        open.remove(answered.intent.id());
     }
 
     /** The client goes away without knowing, and the transaction's locks with it: what runs from now on may have read too little. */
-    private void overdue(Local local) {
-        if (local.answered || toRelease.contains(local)) {
+    void overdue(ClientTransaction sent) {
+        if (sent.isAnswered() || toRelease.contains(sent)) {
             return;
         }
         if (!core.isEverywhere() && cluster.flaw != Flaw.GIVES_UP_WITHOUT_NEW_EPOCH) {
             primaryHere = false;
-            core.renew();
+            inOrder(core::renew);
         }
-        answer(local, Answer.UNKNOWN);
-    }
-
-    private void answer(Local local, Answer answer) {
-        if (!local.answered) {
-            local.answered = true;
-            open.remove(local.intent.id());
-            if (local.hasTurn) {
-                trySend(new ReplicaMessage.SchemaTurn(local.intent.id(), true));
-            }
-            local.client.accept(answer);
-        }
+        sent.answer(Answer.UNKNOWN);
     }
 
     /** Asks for a transaction's outcome; there may be no answer. */
@@ -434,7 +267,7 @@ final class SimulatedReplica implements GroupListener, Effects {
             long request = ++lastRequest;
             closing.put(request, asker);
             try {
-                group.multicast(ReplicaMessage.encode(new ReplicaMessage.Close(id, since, request)), Duration.ZERO);
+                multicast(ReplicaMessage.encode(new ReplicaMessage.Close(id, since, request)));
             } catch (GroupException e) {
                 closing.remove(request);
             }
@@ -443,9 +276,39 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     // ----------------------------------------------------------------------------------------------- the group tells
 
+    /** While a change waits for a lock the group delivers nothing, and what it has told already waits, too. */
+    private void inOrder(Runnable event) {
+        if (waits) {
+            held.addLast(event);
+        } else {
+            work(event);
+        }
+    }
+
+    private void work(Runnable event) {
+        try {
+            event.run();
+        } catch (ReflectionException e) {
+            fail("commit");
+        }
+        waits = database.isApplying();
+        group.stall(waits);
+    }
+
+    private void goOn(Runnable first) {
+        work(first);
+        while (!waits && !held.isEmpty()) {
+            work(held.removeFirst());
+        }
+    }
+
     @Override
     public void onMessage(Message message) {
-        if (lacking) {
+        inOrder(() -> deliver(message));
+    }
+
+    private void deliver(Message message) {
+        if (failed) {
             return;
         }
         tellDecided();
@@ -477,52 +340,35 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     /** Whether what is done now follows from what no majority is known to have yet. */
     private boolean isAhead() {
-        return !ahead.isEmpty() || last.index() > group.lastCommitted().index();
+        return decidedLater.isAhead(last);
     }
 
     private void tell(Runnable telling) {
-        if (isAhead()) {
-            ahead.addLast(new Ahead(last, telling));
-        } else {
-            telling.run();
-        }
+        decidedLater.tell(last, telling);
     }
 
     /** Tells the witness what is decided by now; what is lost, it never learns. */
     void tellDecided() {
-        while (!dead
-                && !ahead.isEmpty()
-                && ahead.getFirst().position().index() <= group.lastCommitted().index()
-                && isInTheLog(ahead.getFirst().position())) {
-            ahead.removeFirst().telling().run();
-        }
-    }
-
-    private boolean isInTheLog(Position position) {
-        try {
-            return position.index() <= group.firstHeld().index()
-                    || group.at(position.index()).position().equals(position);
-        } catch (GroupException e) {
-            return false;
+        if (!dead) {
+            decidedLater.tellDecided();
         }
     }
 
     /** The client relies on it, and may yet lose it. */
-    private void answerCommitted(Local local) {
+    private void answerCommitted(ClientTransaction committed) {
         if (mayBeAhead && isAhead()) {
-            cluster.witness.risked(local.intent.id());
+            cluster.witness.risked(committed.intent.id());
         }
-        answer(local, Answer.COMMITTED);
+        committed.answer(Answer.COMMITTED);
     }
 
     /** A chunk is not held any more, which is nobody's fault if this replica did not count when the others released it. */
     private boolean lacks(long[] chunks) {
         if (chunks.length > 0 && chunks[0] <= group.firstHeld().index() && chunks[0] > host.released) {
-            lacking = true;
             host.wantCopy();
             fail("a chunk is gone");
         }
-        return lacking;
+        return failed;
     }
 
     /** False if the database is of no use any more. */
@@ -541,7 +387,6 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     private boolean endsElsewhere(String history) {
         if (mayBeAhead) {
-            lacking = true;
             host.wantCopy();
             fail("what only an asynchronous primary had is lost");
         } else {
@@ -553,15 +398,15 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void onCaughtUp(Position upTo) {
-        if (lacking) {
+        inOrder(() -> caughtUp(upTo));
+    }
+
+    private void caughtUp(Position upTo) {
+        if (failed) {
             return;
         }
         commitSegment();
-        if (!toRelease.isEmpty()) {
-            bank.flush();
-            toRelease.forEach(this::answerCommitted);
-            toRelease.clear();
-        }
+        releaseDurably();
         if (!storedFound && upTo.term() > stored.term() && upTo.index() < stored.index()) {
             endsElsewhere("it ends at " + upTo);
             return;
@@ -570,6 +415,14 @@ final class SimulatedReplica implements GroupListener, Effects {
         visibleIndex = Math.max(visibleIndex, upTo.index());
         online |= storedFound && view.working();
         announceRun();
+    }
+
+    private void releaseDurably() {
+        if (!toRelease.isEmpty()) {
+            bank.flush();
+            toRelease.forEach(this::answerCommitted);
+            toRelease.clear();
+        }
     }
 
     private void announceRun() {
@@ -581,6 +434,13 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void onView(View next) {
+        inOrder(() -> view(next));
+    }
+
+    private void view(View next) {
+        if (failed) {
+            return;
+        }
         boolean began = next.working() && !view.working();
         view = next;
         online &= next.working();
@@ -591,8 +451,10 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void onGap(Position firstHeld, String reason) {
-        host.wantCopy();
-        fail("gap");
+        inOrder(() -> {
+            host.wantCopy();
+            fail("gap");
+        });
     }
 
     @Override
@@ -617,53 +479,61 @@ final class SimulatedReplica implements GroupListener, Effects {
         if (position.index() <= stored.index() && cluster.flaw != Flaw.APPLIES_WHAT_IS_STORED) {
             return;
         }
-        Local waiting = inFlight.remove(id);
-        if (waiting != null && !waiting.answered) {
-            if (waiting.transfer == null && cluster.flaw != Flaw.REPLAYS_WITHOUT_PRIORITY) {
-                makeWayFor(transfer);
-            }
-            if (cluster.flaw == Flaw.SHOWS_OWN_FIRST) {
-                apply(position, transfer);
-                bank.commitLastFirst();
-                tellCommitted();
-            } else {
-                commitSegment();
-                apply(position, transfer);
-            }
-            commitSegment();
-            visibleIndex = position.index();
-            waiting.transfer = null;
-            if (cluster.flushesBeforeAnswer) {
-                toRelease.add(waiting);
-            } else {
-                answerCommitted(waiting);
-            }
+        ClientTransaction waiting = open.get(id);
+        SimulatedTransaction locked = waiting == null ? null : waiting.locked();
+        if (waiting != null && locked != null) {
+            commitOwn(position, waiting, locked);
             return;
         }
-        makeWayFor(transfer);
-        apply(position, transfer);
+        if (waiting != null && !core.isEverywhere() && primaryHere) {
+            cluster.simulation.broken(host.name + " has lost the locks of " + id + " before it was committed");
+        }
+        boolean beside = cluster.flaw == Flaw.EXECUTES_BEFORE_OWN_ENTRY
+                || (waiting != null && cluster.flaw == Flaw.REPLAYS_WITHOUT_PRIORITY);
+        if (beside) {
+            database.change(position, transfer);
+            applied(waiting);
+        } else {
+            database.apply(position, transfer, () -> {
+                if (waits) {
+                    goOn(() -> applied(waiting));
+                } else {
+                    applied(waiting);
+                }
+            });
+        }
+    }
+
+    private void commitOwn(Position position, ClientTransaction waiting, SimulatedTransaction transaction) {
+        if (cluster.flaw == Flaw.SHOWS_OWN_FIRST) {
+            database.change(position, transaction.transfer());
+            bank.commitLastFirst();
+            tellCommitted();
+            commitSegment();
+            transaction.rollBack();
+        } else {
+            commitSegment();
+            database.commit(position, transaction);
+            tellCommitted();
+        }
+        visibleIndex = position.index();
+        committed(waiting);
+    }
+
+    private void committed(ClientTransaction local) {
+        if (cluster.flushesBeforeAnswer) {
+            toRelease.add(local);
+        } else {
+            answerCommitted(local);
+        }
+    }
+
+    private void applied(@Nullable ClientTransaction waiting) {
+        if (waiting != null) {
+            replayed.add(waiting);
+        }
         if (bank.uncommitted() >= SEGMENT_SETS_MAX) {
             commitSegment();
-        }
-    }
-
-    /** What is ordered never loses to what is not. */
-    private void makeWayFor(Transfer transfer) {
-        for (Local local : List.copyOf(open.values())) {
-            boolean inTheWay = local.holds(transfer) || (core.isEverywhere() && local.holdsMoreThanRowsOf(transfer));
-            if (inTheWay && cluster.flaw != Flaw.EXECUTES_BEFORE_OWN_ENTRY) {
-                giveWay(local);
-            }
-        }
-    }
-
-    private void giveWay(Local local) {
-        if (!core.isEverywhere()) {
-            answer(local, local.sent ? Answer.UNKNOWN : Answer.ABORTED);
-        } else if (!local.sent || cluster.flaw == Flaw.TAKES_GIVING_WAY_FOR_ABORTED) {
-            answer(local, Answer.ABORTED);
-        } else {
-            local.transfer = null; // and with it its locks; its answer is still to come
         }
     }
 
@@ -686,19 +556,13 @@ final class SimulatedReplica implements GroupListener, Effects {
     @Override
     public void chunk(TransactionId id) {}
 
-    private void apply(Position position, Transfer transfer) {
-        try {
-            bank.apply(position, transfer);
-        } catch (DivergenceException e) {
-            cluster.simulation.broken(host.name + " has diverged: " + e.getMessage());
-        }
-    }
-
     private void commitSegment() {
         if (bank.uncommitted() > 0) {
-            bank.commit();
+            database.commit();
             visibleIndex = Math.max(visibleIndex, bank.stored().index());
             tellCommitted();
+            replayed.forEach(this::committed);
+            replayed.clear();
         }
     }
 
@@ -737,9 +601,9 @@ final class SimulatedReplica implements GroupListener, Effects {
     private void discarded(TransactionId id) {
         long index = core.lastIndex();
         tell(() -> cluster.witness.decided(host.name, index, id, false));
-        Local waiting = inFlight.remove(id);
+        ClientTransaction waiting = open.get(id);
         if (waiting != null) {
-            answer(waiting, Answer.ABORTED);
+            waiting.answer(Answer.ABORTED);
         }
     }
 
@@ -755,17 +619,12 @@ final class SimulatedReplica implements GroupListener, Effects {
     private void beginEpoch(long newEpoch) {
         tell(() -> cluster.witness.proclaimed(newEpoch));
         commitSegment();
+        releaseDurably(); // what is committed is not aborted with the others
         primaryHere = false;
-        inFlight.values().removeIf(local -> {
-            answer(local, Answer.ABORTED);
-            return true;
-        });
-        if (cluster.flaw != Flaw.EXECUTES_BEFORE_OWN_ENTRY) {
-            // Answered already if committed, but for those that wait for the disk.
-            List.copyOf(open.values()).stream()
-                    .filter(local -> !toRelease.contains(local))
-                    .forEach(local -> answer(local, Answer.ABORTED));
-        }
+        // Answered already if committed.
+        List.copyOf(open.values()).stream()
+                .filter(local -> local.isSent() || cluster.flaw != Flaw.EXECUTES_BEFORE_OWN_ENTRY)
+                .forEach(local -> local.answer(Answer.ABORTED));
     }
 
     @Override
@@ -787,12 +646,7 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void schemaTurn(TransactionId id, Position position, boolean ends) {
-        if (ends) {
-            turns.remove(id);
-        } else {
-            turns.put(id, cluster.simulation.now() + TURN_UNRENEWED_NANOS);
-        }
-        turnsMoved = position.index();
+        turns.delivered(id, position, ends);
     }
 
     @Override
@@ -844,7 +698,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     }
 
     private SimulatedHost.@Nullable Checkpoint checkpoint() {
-        return bank.uncommitted() > 0 || !storedFound
+        return waits || failed || bank.uncommitted() > 0 || !storedFound
                 ? null
                 : new SimulatedHost.Checkpoint(last, bank.stored(), core.checkpoint(), neededBehind(last.index()));
     }
@@ -857,7 +711,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     private boolean save(SimulatedHost.Checkpoint taken) {
         tellDecided();
         boolean decided = taken.position().index() <= group.lastCommitted().index()
-                && (!mayBeAhead || isInTheLog(taken.position()));
+                && (!mayBeAhead || decidedLater.isInTheLog(taken.position()));
         if (!decided && cluster.flaw != Flaw.CHECKPOINTS_WHAT_IS_NOT_DECIDED) {
             return false;
         }

@@ -20,6 +20,10 @@ import java.time.Duration;
  * @param crashes how often a replica's process was killed or failed
  * @param partitions how often links were cut
  * @param amnesias how often a disk lost something that it had acknowledged
+ * @param deadlocks transactions that a database rolled back because clients waited for each other
+ * @param gaveWay transactions that a database rolled back for ordered ones, before they were sent
+ * @param violations transactions that a database refused because of a unique or a foreign key
+ * @param failedCommits commits of which a database could not tell whether they were made, upon which its replica stopped
  * @param transfers how often a replica was brought up to date by a copy of another one
  * @param membershipChanges how many members were added or removed
  */
@@ -40,5 +44,9 @@ public record SimulationResult(
         int crashes,
         int partitions,
         int amnesias,
+        int deadlocks,
+        int gaveWay,
+        int violations,
+        int failedCommits,
         int transfers,
         int membershipChanges) {}

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.simulated.Simulation;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.simulator.SimulatedTransaction.Loss;
 
 /**
  * One seeded run of a whole group: replicas, their databases and clients, under random faults for a while; then everything is
@@ -133,6 +134,10 @@ public final class SimulationRun {
                 cluster.crashes,
                 faults.partitions,
                 faults.amnesias,
+                cluster.losses(Loss.DEADLOCK),
+                cluster.losses(Loss.GAVE_WAY),
+                cluster.losses(Loss.CONSTRAINT),
+                cluster.failedCommits,
                 cluster.transfers,
                 faults.membershipChanges);
     }

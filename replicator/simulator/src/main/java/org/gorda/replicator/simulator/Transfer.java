@@ -16,6 +16,9 @@ import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetReader;
 import org.gorda.gapi.WriteSetWriter;
 import org.gorda.replicator.core.ReplicaMessage;
+import org.gorda.replicator.simulator.Locks.Kind;
+import org.gorda.replicator.simulator.Locks.Mode;
+import org.gorda.replicator.simulator.Locks.Need;
 
 /**
  * A write set of the simulated bank. Carries what the transaction has found, so that whoever applies it notices if it ran on anything
@@ -78,21 +81,20 @@ record Transfer(Intent intent, long fromBefore, long toBefore, long schema, long
     }
 
     /**
-     * The messages that ask for its commit.
+     * The messages that ask for its commit, the last one without its header.
      *
+     * @param base what was visible before the first
      * @param chunks how many precede the last one
      */
-    List<ByteBuffer> messages(long epoch, long begun, long executed, int chunks, Set<Tells> tells) {
+    List<ByteBuffer> messages(long epoch, long base, int chunks, Set<Tells> tells) {
         List<ByteBuffer> messages = new ArrayList<>();
         ByteBuffer encoded = encode();
         for (int number = 0; number < chunks; number++) {
             ByteBuffer chunk = ByteBuffer.allocate(ReplicaMessage.CHUNK_HEADER_BYTES + CHUNK_BYTES);
-            ReplicaMessage.putChunkHeader(chunk, intent.id(), epoch, executed, number, 0);
+            ReplicaMessage.putChunkHeader(chunk, intent.id(), epoch, base, number, 0);
             messages.add(chunk.put(cut(encoded, CHUNK_BYTES)).flip());
         }
-        ByteBuffer last = writeSet(encoded, tells).precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
-        ReplicaMessage.putWriteSetHeader(last, intent.id(), epoch, begun, executed, chunks);
-        messages.add(last.rewind());
+        messages.add(writeSet(encoded, tells).precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES));
         return messages;
     }
 
@@ -150,40 +152,35 @@ record Transfer(Intent intent, long fromBefore, long toBefore, long schema, long
         return new Transfer(intent, in.getLong(), in.getLong(), in.getLong(), in.getLong(), in.getInt());
     }
 
-    /** Whether it changes the account. */
-    boolean touches(int account) {
-        return intent.from() == account || intent.to() == account || intent.changesSchema();
+    /** The locks that it takes to change its rows; whoever applies it checks nothing, and so locks nothing for that. */
+    List<Need> locks() {
+        List<Need> locks = new ArrayList<>();
+        if (intent.changesSchema()) {
+            need(locks, Kind.SCHEMA, 0, Mode.EXCLUSIVE);
+            return locks;
+        }
+        need(locks, Kind.SCHEMA, 0, Mode.SHARED);
+        need(locks, Kind.ACCOUNTS, 0, Mode.INTENT);
+        need(locks, Kind.ACCOUNT, intent.from(), Mode.EXCLUSIVE);
+        need(locks, Kind.ACCOUNT, intent.to(), Mode.EXCLUSIVE);
+        switch (intent.change()) {
+            case NOTHING -> {}
+            case RENAME -> {
+                need(locks, Kind.NAME, subjectBefore, Mode.EXCLUSIVE);
+                need(locks, Kind.NAME, intent.subject(), Mode.EXCLUSIVE);
+            }
+            case MOVE -> {
+                need(locks, Kind.CHILDREN, subjectBefore, Mode.INTENT);
+                need(locks, Kind.CHILDREN, intent.subject(), Mode.INTENT);
+            }
+            case OPEN, CLOSE -> need(locks, Kind.BRANCH, intent.subject(), Mode.EXCLUSIVE);
+        }
+        return locks;
     }
 
-    /** Whether it has a lock that the other one needs to change its rows. */
-    boolean locksRowsOf(Transfer other) {
-        return touches(other.intent.from())
-                || touches(other.intent.to())
-                || locksNameOf(other)
-                || (intent.isOfBranch() && other.intent.isOfBranch() && intent.subject() == other.intent.subject());
-    }
-
-    private boolean locksNameOf(Transfer other) {
-        return intent.change() == Intent.Change.RENAME
-                && other.intent.change() == Intent.Change.RENAME
-                && (other.isAboutName(intent.subject()) || other.isAboutName(subjectBefore));
-    }
-
-    private boolean isAboutName(int name) {
-        return name != Intent.NONE && (intent.subject() == name || subjectBefore == name);
-    }
-
-    /** Whether a statement of the other one waits for it: for a row, or for what a foreign key's check comes upon. */
-    boolean delays(Transfer other) {
-        return locksRowsOf(other)
-                || touches(other.intent.read())
-                || changesParentOf(other)
-                || other.changesParentOf(this);
-    }
-
-    private boolean changesParentOf(Transfer other) {
-        return intent.isOfBranch()
-                && other.intent.change() == Intent.Change.MOVE
-                && (intent.subject() == other.intent.subject() || intent.subject() == other.subjectBefore);
+    private static void need(List<Need> locks, Kind kind, int number, Mode mode) {
+        if (number != Intent.NONE) {
+            locks.add(Need.of(kind, number, mode));
+        }
     }
 }

@@ -30,12 +30,20 @@ class SimulationRunTest {
         int schemaChanges = 0;
         int protocolChanges = 0;
         int lost = 0;
+        int deadlocks = 0;
+        int gaveWay = 0;
+        int violations = 0;
+        int failedCommits = 0;
         for (long seed = first; seed < first + count; seed++) {
             SimulationResult result = SimulationRun.run(Scenario.of(seed));
             acknowledged += result.acknowledged();
             crashes += result.crashes();
             protocolChanges += result.protocolChanges();
             lost += result.lost();
+            deadlocks += result.deadlocks();
+            gaveWay += result.gaveWay();
+            violations += result.violations();
+            failedCommits += result.failedCommits();
             schemaChanges += SimulationRun.protocol(seed).isEverywhere() ? result.schemaChanges() : 0;
         }
         assertThat(acknowledged).as("something must have happened").isGreaterThan(count * 50);
@@ -44,6 +52,13 @@ class SimulationRunTest {
         System.out.printf(
                 "%d seeds: %d committed, %d lost by asynchronous primaries, %d crashes, %d schema changes, %d changes of the protocol%n",
                 count, acknowledged, lost, crashes, schemaChanges, protocolChanges);
+        System.out.printf(
+                "%d deadlocks, %d gave way, %d refused by constraints, %d failed commits%n",
+                deadlocks, gaveWay, violations, failedCommits);
+        assertThat(deadlocks).as("clients must have waited for each other").isGreaterThan((int) count / 4);
+        assertThat(gaveWay).as("and made way").isGreaterThan((int) count);
+        assertThat(violations).as("and met constraints").isGreaterThan((int) count / 4);
+        assertThat(failedCommits).as("and databases failed").isPositive();
         assertThat(lost).as("and been risked and lost, where that may be").isPositive();
         assertThat(crashes).as("something must have gone wrong").isGreaterThan((int) count);
     }
