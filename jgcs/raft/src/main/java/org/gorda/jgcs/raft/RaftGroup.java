@@ -85,7 +85,11 @@ final class RaftGroup
     private final Thread ticker;
     private final Thread deliverer;
     private final long origin = System.nanoTime() - 1;
-    private final AtomicLong lastAsked = new AtomicLong();
+
+    /** Begins anywhere: what an earlier run of this member asked may be answered in this one, and with an index of then. */
+    private final AtomicLong lastAsked =
+            new AtomicLong(ThreadLocalRandom.current().nextLong() >>> 2);
+
     private final LongAdder forces = new LongAdder();
     private final Map<Long, CompletableFuture<Long>> asked = new ConcurrentHashMap<>();
 

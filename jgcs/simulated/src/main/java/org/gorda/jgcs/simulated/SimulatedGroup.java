@@ -72,6 +72,8 @@ public final class SimulatedGroup
     private boolean viewDue;
     private boolean paused;
     private long releasedIndex;
+
+    /** Begins anywhere, as in {@code RaftGroup}: a late answer may be to an earlier run of this member. */
     private long lastAsked;
 
     SimulatedGroup(
@@ -87,6 +89,10 @@ public final class SimulatedGroup
         this.storage = disk.mount(configuration.durability() == Service.Durability.SYNCED);
         this.outbox = new Outbox(configuration.sendBytesMax());
         this.random = simulation.random("group " + configuration.self() + simulation.now());
+        this.lastAsked = simulation
+                        .random("asked " + configuration.self() + simulation.now())
+                        .nextLong()
+                >>> 2;
         this.member = new Member(configuration, storage, outbox, random::nextLong, this);
         this.delivery = new Delivery(storage, member, outbox);
         this.tickNanos = configuration.electionTimeout().toNanos() / 50;
