@@ -156,6 +156,7 @@ final class ClientTransaction {
             case CERTIFIES_WITHOUT_UNIQUE_KEYS -> tells.remove(Transfer.Tells.UNIQUE_KEYS);
             case CERTIFIES_WITHOUT_PARENTS -> tells.remove(Transfer.Tells.PARENTS);
             case CERTIFIES_WITHOUT_READS -> tells.remove(Transfer.Tells.READS);
+            case CERTIFIES_WITHOUT_COUNTS -> tells.remove(Transfer.Tells.COUNTS);
             case CERTIFIES_WITHOUT_SCHEMA -> tells.remove(Transfer.Tells.SCHEMA);
             default -> {}
         }

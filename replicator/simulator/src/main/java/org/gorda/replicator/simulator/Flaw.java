@@ -29,6 +29,8 @@ enum Flaw {
     CERTIFIES_FROM_ONE_WATERMARK,
     /** Where every replica executes: what is sent to be certified does not say which rows it has read. */
     CERTIFIES_WITHOUT_READS,
+    /** Where every replica executes: what is sent to be certified does not say of which table it has looked for rows, or changed some. */
+    CERTIFIES_WITHOUT_COUNTS,
     /** Where every replica executes: what is sent to be certified does not say that it depends on the schema. */
     CERTIFIES_WITHOUT_SCHEMA,
     /** Where every replica executes: a schema change takes no turn, and asks to be compared only with what is ordered after it was sent. */
@@ -74,5 +76,7 @@ enum Flaw {
     /** A row refers to its parent without a lock on that and on its own entry in the foreign key's index. */
     REFERS_WITHOUT_LOCKS,
     /** The locks of a transaction whose commit is refused are not let go. */
-    KEEPS_LOCKS_OF_REFUSED
+    KEEPS_LOCKS_OF_REFUSED,
+    /** A strong read does not ask how far the group is. */
+    READS_WITHOUT_ASKING
 }

@@ -8,9 +8,10 @@ import org.gorda.gapi.TransactionId;
  * must see all that is before it. Immutable.
  *
  * @param read an account that it only reads, because it is SERIALIZABLE; {@link #NONE} if there is none
+ * @param counted a branch of which it counts the accounts, because it is SERIALIZABLE; {@link #NONE} if it does not
  * @param subject the name or the branch that the change is about, or {@link #NONE} to do without
  */
-record Intent(TransactionId id, int from, int to, long amount, int read, Change change, int subject) {
+record Intent(TransactionId id, int from, int to, long amount, int read, int counted, Change change, int subject) {
 
     static final int NONE = -1;
 
@@ -28,7 +29,7 @@ record Intent(TransactionId id, int from, int to, long amount, int read, Change 
     }
 
     Intent with(Change otherChange, int otherSubject) {
-        return new Intent(id, from, to, amount, read, otherChange, otherSubject);
+        return new Intent(id, from, to, amount, read, counted, otherChange, otherSubject);
     }
 
     boolean changesSchema() {

@@ -124,7 +124,25 @@ final class SimulatedBank {
     }
 
     private boolean isEmpty(int branch) {
-        return Arrays.stream(branches).noneMatch(each -> each == branch);
+        return count(branch) == 0;
+    }
+
+    /** How many accounts are in the branch. */
+    int count(int branch) {
+        return (int) Arrays.stream(branches).filter(each -> each == branch).count();
+    }
+
+    /** Whether no two accounts have the same name, and all are in branches that are open. */
+    boolean keepsConstraints() {
+        long named = Arrays.stream(names).filter(name -> name != Intent.NONE).count();
+        long taken = Arrays.stream(names)
+                .filter(name -> name != Intent.NONE)
+                .distinct()
+                .count();
+        return named == taken
+                && Arrays.stream(branches)
+                        .filter(branch -> branch != Intent.NONE)
+                        .allMatch(branch -> isOpen[branch]);
     }
 
     /** Whether the constraints allow the change that goes with the transfer. */
@@ -165,6 +183,7 @@ final class SimulatedBank {
                 balance(intent.to()),
                 schema,
                 intent.read() == Intent.NONE ? 0 : balance(intent.read()),
+                intent.counted() == Intent.NONE ? 0 : count(intent.counted()),
                 subject(intent));
     }
 

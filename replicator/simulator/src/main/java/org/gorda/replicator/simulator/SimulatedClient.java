@@ -20,6 +20,7 @@ final class SimulatedClient {
     private static final long DOUBT_NANOS_MAX = 3_000_000_000L;
     private static final int CHANGES_SCHEMA_OF = 12;
     private static final int READS_OF = 3;
+    private static final int COUNTS_OF = 4;
     private static final List<Intent.Change> CHANGES =
             List.of(Intent.Change.NOTHING, Intent.Change.RENAME, Intent.Change.MOVE, Intent.Change.OPEN);
     private static final double GIVES_UP_NAME = 0.5;
@@ -34,6 +35,7 @@ final class SimulatedClient {
     private final SplittableRandom random;
     private final SplittableRandom schemaRandom;
     private final SplittableRandom readRandom;
+    private final SplittableRandom countRandom;
     private final SplittableRandom changeRandom;
     private final SessionId session;
     private SimulatedHost target;
@@ -50,6 +52,7 @@ final class SimulatedClient {
         this.random = cluster.simulation.random("client " + number);
         this.schemaRandom = cluster.simulation.random("schema " + number);
         this.readRandom = cluster.simulation.random("reads " + number);
+        this.countRandom = cluster.simulation.random("counts " + number);
         this.changeRandom = cluster.simulation.random("changes " + number);
         this.session = new SessionId(random.nextLong(), random.nextLong());
         this.target = cluster.anyHost(random);
@@ -92,6 +95,7 @@ final class SimulatedClient {
     private void begin(Runnable next) {
         TransactionId id = new TransactionId(session, ++number);
         current = id;
+        cluster.witness.begins(id);
         Intent intent = intent(id);
         long asked = ++question;
         SimulatedReplica replica = target.replica;
@@ -119,10 +123,10 @@ final class SimulatedClient {
         int to = (from + 1 + random.nextInt(SimulatedBank.ACCOUNTS - 1)) % SimulatedBank.ACCOUNTS;
         long amount = 1L + random.nextInt(100);
         if (cluster.changesSchema && schemaRandom.nextInt(CHANGES_SCHEMA_OF) == 0) {
-            return new Intent(id, from, from, 0, Intent.NONE, Intent.Change.NOTHING, Intent.NONE);
+            return new Intent(id, from, from, 0, Intent.NONE, Intent.NONE, Intent.Change.NOTHING, Intent.NONE);
         }
         Intent.Change change = CHANGES.get(changeRandom.nextInt(CHANGES.size()));
-        return new Intent(id, from, to, amount, read(from, to), change, subject(change));
+        return new Intent(id, from, to, amount, read(from, to), counted(), change, subject(change));
     }
 
     private int subject(Intent.Change change) {
@@ -142,6 +146,10 @@ final class SimulatedClient {
     private int read(int from, int to) {
         int account = readRandom.nextInt(READS_OF * SimulatedBank.ACCOUNTS);
         return account >= SimulatedBank.ACCOUNTS || account == from || account == to ? Intent.NONE : account;
+    }
+
+    private int counted() {
+        return countRandom.nextInt(COUNTS_OF) == 0 ? countRandom.nextInt(SimulatedBank.BRANCHES) : Intent.NONE;
     }
 
     /** An answer is on its way, or lost. */

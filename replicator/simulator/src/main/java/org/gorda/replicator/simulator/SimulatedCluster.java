@@ -115,6 +115,7 @@ final class SimulatedCluster {
     void start() {
         formed.forEach(name -> host(name).start());
         clients.forEach(SimulatedClient::run);
+        new SimulatedReader(this).run();
     }
 
     SimulatedGroup open(MemberId name, GroupListener listener) {

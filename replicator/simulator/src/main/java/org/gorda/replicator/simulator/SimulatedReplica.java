@@ -12,6 +12,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
@@ -42,6 +43,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     private static final int SEGMENT_SETS_MAX = 5;
     private static final long MAINTENANCE_NANOS = 700_000_000L;
     private static final long RETRY_NANOS = 50_000_000L;
+    private static final long READ_AGAIN_NANOS = 1_000_000L;
 
     private final SimulatedCluster cluster;
     private final SimulatedHost host;
@@ -272,6 +274,27 @@ final class SimulatedReplica implements GroupListener, Effects {
                 closing.remove(request);
             }
         });
+    }
+
+    /** Makes sure to be up to date, then reads up to where the database has everything; there may be no answer. */
+    void read(LongConsumer client) {
+        if (cluster.flaw == Flaw.READS_WITHOUT_ASKING) {
+            client.accept(bank.stored().index());
+            return;
+        }
+        long deadline = cluster.simulation.now() + 3 * cluster.electionTimeout.toNanos();
+        var unused = group.readPosition().thenAccept(upTo -> awaitVisible(upTo.index(), deadline, client));
+    }
+
+    private void awaitVisible(long index, long deadline, LongConsumer client) {
+        if (dead || cluster.simulation.now() > deadline) {
+            return;
+        }
+        if (visibleIndex >= index) {
+            client.accept(bank.stored().index());
+        } else {
+            later(READ_AGAIN_NANOS, "await visible", () -> awaitVisible(index, deadline, client));
+        }
     }
 
     // ----------------------------------------------------------------------------------------------- the group tells

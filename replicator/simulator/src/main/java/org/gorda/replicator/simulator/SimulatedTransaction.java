@@ -55,6 +55,7 @@ final class SimulatedTransaction implements Locks.Owner {
     private long toBefore;
     private long schema;
     private long readBefore;
+    private int countBefore;
     private int subjectBefore = Intent.NONE;
 
     /**
@@ -104,6 +105,9 @@ final class SimulatedTransaction implements Locks.Owner {
         if (intent.read() != Intent.NONE) {
             step(Kind.ACCOUNT, intent.read(), Mode.SHARED, () -> readBefore = bank.balance(intent.read()));
         }
+        if (intent.counted() != Intent.NONE) {
+            step(Kind.CHILDREN, intent.counted(), Mode.SHARED, () -> countBefore = bank.count(intent.counted()));
+        }
         step(Kind.ACCOUNTS, 0, escalates ? Mode.EXCLUSIVE : Mode.INTENT, this::look);
     }
 
@@ -127,7 +131,9 @@ final class SimulatedTransaction implements Locks.Owner {
             case CLOSE -> {
                 step(Kind.BRANCH, subject, Mode.EXCLUSIVE);
                 step(Kind.CHILDREN, subject, Mode.SHARED);
-                untilChecked.add(new Lock(Kind.CHILDREN, subject));
+                if (subject != intent.counted()) {
+                    untilChecked.add(new Lock(Kind.CHILDREN, subject));
+                }
             }
         }
         step(Kind.ACCOUNT, intent.from(), Mode.EXCLUSIVE, this::check);
@@ -173,7 +179,7 @@ final class SimulatedTransaction implements Locks.Owner {
 
     /** What it has found and is to change, once all statements have run. */
     Transfer transfer() {
-        return new Transfer(intent, fromBefore, toBefore, schema, readBefore, subjectBefore);
+        return new Transfer(intent, fromBefore, toBefore, schema, readBefore, countBefore, subjectBefore);
     }
 
     boolean isRunning() {

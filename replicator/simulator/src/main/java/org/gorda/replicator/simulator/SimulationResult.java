@@ -24,6 +24,7 @@ import java.time.Duration;
  * @param gaveWay transactions that a database rolled back for ordered ones, before they were sent
  * @param violations transactions that a database refused because of a unique or a foreign key
  * @param failedCommits commits of which a database could not tell whether they were made, upon which its replica stopped
+ * @param strongReads reads that had to see all that any client was told before
  * @param transfers how often a replica was brought up to date by a copy of another one
  * @param membershipChanges how many members were added or removed
  */
@@ -48,5 +49,6 @@ public record SimulationResult(
         int gaveWay,
         int violations,
         int failedCommits,
+        int strongReads,
         int transfers,
         int membershipChanges) {}

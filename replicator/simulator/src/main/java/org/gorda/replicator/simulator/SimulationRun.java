@@ -12,6 +12,7 @@ import org.gorda.replicator.simulator.SimulatedTransaction.Loss;
  * healed, and whatever was promised must hold. What must hold: at one position all members deliver the same message and decide the
  * same; a database holds exactly what was committed up to its position; what a client was told stays true, unless an asynchronous primary told it
  * that something is committed; no money is made; and
+ * whatever begins after a client was told is ordered after that, and strong reads see it;
  * once the faults end, all replicas become online and equal, and every client can commit again.
  *
  * <p>Confined to one thread; runs do not share anything.
@@ -138,6 +139,7 @@ public final class SimulationRun {
                 cluster.losses(Loss.GAVE_WAY),
                 cluster.losses(Loss.CONSTRAINT),
                 cluster.failedCommits,
+                witness.strongReads(),
                 cluster.transfers,
                 faults.membershipChanges);
     }

@@ -28,9 +28,17 @@ import org.gorda.replicator.simulator.Locks.Need;
  * @param toBefore the balance that the transaction found
  * @param schema how often the schema had been changed where it ran
  * @param readBefore the balance of the account that it has only read
+ * @param countBefore how many accounts it has counted in a branch
  * @param subjectBefore the name or the branch that its account had
  */
-record Transfer(Intent intent, long fromBefore, long toBefore, long schema, long readBefore, int subjectBefore) {
+record Transfer(
+        Intent intent,
+        long fromBefore,
+        long toBefore,
+        long schema,
+        long readBefore,
+        int countBefore,
+        int subjectBefore) {
 
     /** What a request to commit says of itself, for others to compare. */
     enum Tells {
@@ -38,6 +46,7 @@ record Transfer(Intent intent, long fromBefore, long toBefore, long schema, long
         UNIQUE_KEYS,
         PARENTS,
         READS,
+        COUNTS,
         SCHEMA
     }
 
@@ -46,7 +55,7 @@ record Transfer(Intent intent, long fromBefore, long toBefore, long schema, long
     /** Such a write set never needs one. */
     private static final Path NO_SPOOL = Path.of("none");
 
-    private static final int BYTES = 1 + 5 * Integer.BYTES + 5 * Long.BYTES;
+    private static final int BYTES = 1 + 7 * Integer.BYTES + 5 * Long.BYTES;
     private static final int CHUNK_BYTES = 7;
     static final int CHUNKS_MAX = 4;
 
@@ -55,6 +64,9 @@ record Transfer(Intent intent, long fromBefore, long toBefore, long schema, long
 
     private static final long KEYS_OF_BRANCHES = 2_000;
 
+    /** Stands for which accounts are in which branches, as for a table of its own. */
+    private static final long KEY_OF_MEMBERSHIPS = 3_000;
+
     @SuppressWarnings("EnumOrdinal") // nobody but this run reads it
     private ByteBuffer encode() {
         return ByteBuffer.allocate(BYTES)
@@ -62,12 +74,14 @@ record Transfer(Intent intent, long fromBefore, long toBefore, long schema, long
                 .putInt(intent.to())
                 .putLong(intent.amount())
                 .putInt(intent.read())
+                .putInt(intent.counted())
                 .put((byte) intent.change().ordinal())
                 .putInt(intent.subject())
                 .putLong(fromBefore)
                 .putLong(toBefore)
                 .putLong(schema)
                 .putLong(readBefore)
+                .putInt(countBefore)
                 .putInt(subjectBefore)
                 .flip();
     }
@@ -125,6 +139,12 @@ record Transfer(Intent intent, long fromBefore, long toBefore, long schema, long
         if (tells.contains(Tells.READS) && intent.read() != Intent.NONE) {
             out.key(KeyMode.READ, intent.read());
         }
+        if (tells.contains(Tells.COUNTS) && intent.change() == Intent.Change.MOVE) {
+            out.key(KeyMode.CHANGED, KEY_OF_MEMBERSHIPS);
+        }
+        if (tells.contains(Tells.COUNTS) && intent.counted() != Intent.NONE) {
+            out.key(KeyMode.READ, KEY_OF_MEMBERSHIPS);
+        }
         if (tells.contains(Tells.SCHEMA)) {
             out.key(intent.changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
         }
@@ -148,8 +168,15 @@ record Transfer(Intent intent, long fromBefore, long toBefore, long schema, long
         chunks.forEach(chunk -> in.put(chunk.duplicate()));
         in.put(reader.readBytes()).flip();
         Intent intent = new Intent(
-                id, in.getInt(), in.getInt(), in.getLong(), in.getInt(), Intent.Change.values()[in.get()], in.getInt());
-        return new Transfer(intent, in.getLong(), in.getLong(), in.getLong(), in.getLong(), in.getInt());
+                id,
+                in.getInt(),
+                in.getInt(),
+                in.getLong(),
+                in.getInt(),
+                in.getInt(),
+                Intent.Change.values()[in.get()],
+                in.getInt());
+        return new Transfer(intent, in.getLong(), in.getLong(), in.getLong(), in.getLong(), in.getInt(), in.getInt());
     }
 
     /** The locks that it takes to change its rows; whoever applies it checks nothing, and so locks nothing for that. */

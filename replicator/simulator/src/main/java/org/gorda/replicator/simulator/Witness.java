@@ -1,5 +1,6 @@
 package org.gorda.replicator.simulator;
 
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -31,6 +32,15 @@ final class Witness {
     private final Map<TransactionId, Boolean> told = new LinkedHashMap<>();
     private final Set<TransactionId> risked = new HashSet<>();
     private final Set<Long> epochs = new HashSet<>();
+
+    /** Of transactions that are to be committed. */
+    private final Map<TransactionId, Long> places = new HashMap<>();
+
+    /** What any client had been told before each transaction began, by the last place in the order. */
+    private final Map<TransactionId, Long> toldBefore = new HashMap<>();
+
+    private long acknowledgedIndex;
+    private int strongReads;
 
     Witness(Simulation simulation) {
         this.simulation = simulation;
@@ -98,6 +108,12 @@ final class Witness {
             simulation.broken("transactions do not follow each other: " + e.getMessage());
         }
         fingerprints.put(position.index(), truth.fingerprint());
+        places.put(transfer.intent().id(), position.index());
+        long before = toldBefore.getOrDefault(transfer.intent().id(), 0L);
+        if (position.index() <= before) {
+            simulation.broken(
+                    transfer + " is ordered at " + position + ", but began after a client was told of " + before);
+        }
     }
 
     void proclaimed(long epoch) {
@@ -112,6 +128,34 @@ final class Witness {
         }
         if (!balanced) {
             simulation.broken(member + " has lost or made money at " + stored);
+        }
+    }
+
+    /** A client begins a transaction: it must come after all that any client was told. */
+    void begins(TransactionId id) {
+        toldBefore.put(id, acknowledgedIndex);
+    }
+
+    /** The last place in the order of a transaction whose client was told for certain that it is committed. */
+    long acknowledgedIndex() {
+        return acknowledgedIndex;
+    }
+
+    int strongReads() {
+        return strongReads;
+    }
+
+    /**
+     * A strong read has been answered.
+     *
+     * @param before what had been acknowledged when it began
+     * @param seen up to where it has seen everything
+     */
+    void read(MemberId member, long before, long seen) {
+        strongReads++;
+        if (seen < before) {
+            simulation.broken("a strong read on " + member + " sees everything up to " + seen
+                    + " only, a client was told before of " + before);
         }
     }
 
@@ -133,6 +177,9 @@ final class Witness {
             told.putIfAbsent(id, true);
             return;
         }
+        if (committed) {
+            acknowledgedIndex = Math.max(acknowledgedIndex, places.getOrDefault(id, 0L));
+        }
         Boolean before = told.putIfAbsent(id, committed);
         if (before != null && before != committed && !risked.contains(id)) {
             simulation.broken("the client of " + id + " was told committed=" + before + ", then " + committed);
@@ -142,7 +189,7 @@ final class Witness {
         }
     }
 
-    /** The end: what was acknowledged is in this database, what was denied is not, and nothing is missing. */
+    /** The end: what was acknowledged is in this database, what was denied is not, nothing is missing, and its constraints hold. */
     void checkFinal(MemberId member, SimulatedBank bank) {
         for (Map.Entry<TransactionId, Boolean> each : told.entrySet()) {
             boolean mayBeLost = each.getValue() && risked.contains(each.getKey());
@@ -150,6 +197,9 @@ final class Witness {
                 simulation.broken("the client of " + each.getKey() + " was told committed=" + each.getValue() + ", but "
                         + member + " has it: " + bank.holds(each.getKey()));
             }
+        }
+        if (!bank.keepsConstraints()) {
+            simulation.broken(member + " holds a name twice, or an account of a branch that is not there");
         }
         if (bank.fingerprint() != truth.fingerprint()) {
             simulation.broken(
