@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
@@ -33,7 +34,7 @@ class HandOffTest {
      */
     @Test
     void commitIsHandedOnTwiceBetweenThePrimarysThreads() throws SQLException {
-        try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
+        try (Cluster cluster = new Cluster(directory, 3, builder -> builder.electionTimeout(Duration.ofSeconds(3)))) {
             cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
             int primary = cluster.primary();
             Thread client = Thread.currentThread();
