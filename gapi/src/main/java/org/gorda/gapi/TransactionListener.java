@@ -17,6 +17,11 @@ public interface TransactionListener {
         return 0;
     }
 
+    /** Whether a transaction that changes something would not be refused now because another replica takes them. Clients may be told. */
+    default boolean takesWrites() {
+        return true;
+    }
+
     /** Up to which place in the order anybody may have seen anything in the database: not less than {@link #visible}. */
     default long seen() {
         return visible();

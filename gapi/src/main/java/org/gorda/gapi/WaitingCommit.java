@@ -78,8 +78,12 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
      */
     protected abstract void checkNew(StoredPosition position);
 
-    /** As {@link SuspendedCommit#commit}, of a transaction that is open: after this call others see it. */
-    protected abstract void commitOpen(@Nullable StoredPosition position, boolean durable) throws E;
+    /**
+     * As {@link SuspendedCommit#commit}, of a transaction that is open: after this call others see it.
+     *
+     * @return false if the database has lost it, which the listener was not told to be executed
+     */
+    protected abstract boolean commitOpen(@Nullable StoredPosition position, boolean durable) throws E;
 
     /** Rolls back, in the client's thread. */
     protected abstract void undo() throws E;
@@ -180,16 +184,16 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
         if (!move(OPEN, State.COMMITTING, null)) {
             return false;
         }
-        boolean done = false;
+        State next = State.REFUSED;
         try {
-            commitOpen(position, durable);
-            done = true;
-            return true;
+            boolean committed = commitOpen(position, durable);
+            next = committed ? State.COMMITTED : State.LOST;
+            return committed;
         } catch (Exception e) { // what the database declares
             throw new ReflectionException(
                     "the database could not commit transaction " + transaction().id() + " at " + position, e);
         } finally {
-            move(EnumSet.of(State.COMMITTING), done ? State.COMMITTED : State.REFUSED, done ? null : failed());
+            move(EnumSet.of(State.COMMITTING), next, next == State.REFUSED ? failed() : null);
         }
     }
 

@@ -39,9 +39,10 @@ public class WaitingCommitTest {
         protected void checkNew(StoredPosition position) {}
 
         @Override
-        protected void commitOpen(@Nullable StoredPosition position, boolean durable) {
+        protected boolean commitOpen(@Nullable StoredPosition position, boolean durable) {
             check(!undone, "rolled back before it is committed");
             committed = true;
+            return true;
         }
 
         @Override

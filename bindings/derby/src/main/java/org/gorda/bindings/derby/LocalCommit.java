@@ -57,7 +57,7 @@ final class LocalCommit extends WaitingCommit<StandardException> {
     }
 
     @Override
-    protected void commitOpen(@Nullable StoredPosition position, boolean durable) throws StandardException {
+    protected boolean commitOpen(@Nullable StoredPosition position, boolean durable) throws StandardException {
         DerbyDatabase database = connection.database();
         if (position != null) {
             database.listener().executed(position);
@@ -66,6 +66,7 @@ final class LocalCommit extends WaitingCommit<StandardException> {
         if (position != null) {
             database.committed(position);
         }
+        return true;
     }
 
     @Override

@@ -69,13 +69,14 @@ final class LocalCommit extends WaitingCommit<SQLException> {
     }
 
     @Override
-    protected void commitOpen(@Nullable StoredPosition position, boolean durable) throws SQLException {
+    protected boolean commitOpen(@Nullable StoredPosition position, boolean durable) throws SQLException {
         if (position != null) {
             database.listener().executed(position);
         }
         SchemaChange change = schemaChange;
         failure = change == null ? null : database.changeSchema(transaction.connection(), change);
         database.commit(transaction.connection().inner(), position, durable);
+        return true;
     }
 
     @Override

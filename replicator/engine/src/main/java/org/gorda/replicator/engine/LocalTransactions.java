@@ -94,6 +94,11 @@ final class LocalTransactions implements TransactionListener {
     }
 
     @Override
+    public boolean takesWrites() {
+        return standing.executesHere();
+    }
+
+    @Override
     public boolean isPacing() {
         return flow.isPacing() || gate.isClosed();
     }
