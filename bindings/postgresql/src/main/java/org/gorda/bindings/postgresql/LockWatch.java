@@ -1,0 +1,112 @@
+package org.gorda.bindings.postgresql;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.gorda.gapi.Refusal;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Frees the applier's session from whoever holds a lock that it waits for, in a thread of its own. Thread-safe. */
+final class LockWatch implements AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(LockWatch.class);
+
+    private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(3);
+
+    /** Without work for so long it waits to be woken. */
+    private static final int IDLE_GLANCES = 300;
+
+    private final PostgresDatabase database;
+    private final Connection connection;
+    private final int backend;
+    private final Thread thread = new Thread(this::run, "gorda-lock-watch");
+
+    /** Those who are in the way now are told; null if nothing is executed. */
+    private volatile @Nullable Refusal why;
+
+    private volatile boolean sleeps;
+    private volatile boolean closed;
+
+    /** @param backend whose session is watched, by its process on the server */
+    LockWatch(PostgresDatabase database, int backend) throws SQLException {
+        this.database = database;
+        this.backend = backend;
+        this.connection = database.server().connect("");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** The session executes something from now on. */
+    void begin(Refusal refusal) {
+        why = refusal;
+        if (sleeps) {
+            LockSupport.unpark(thread);
+        }
+    }
+
+    void end() {
+        why = null;
+    }
+
+    private void run() {
+        Refusal seen = null;
+        long since = System.nanoTime();
+        for (int idle = 0; !closed; idle++) {
+            Refusal now = why;
+            if (now == null) {
+                sleeps = idle > IDLE_GLANCES;
+                LockSupport.parkNanos(sleeps && why == null ? TimeUnit.SECONDS.toNanos(1) : GLANCE_NANOS);
+                continue;
+            }
+            idle = 0;
+            sleeps = false;
+            if (!now.equals(seen)) {
+                seen = now;
+                since = System.nanoTime();
+            } else {
+                free(now, System.nanoTime() - since);
+            }
+            LockSupport.parkNanos(GLANCE_NANOS);
+        }
+    }
+
+    private void free(Refusal refusal, long nanos) {
+        try {
+            for (List<@Nullable String> row :
+                    SqlSession.of(connection).query("SELECT unnest(pg_blocking_pids(" + backend + "))")) {
+                int pid = Integer.parseInt(Objects.requireNonNull(row.get(0)));
+                if (pid != 0 && refusal.equals(why) && !database.giveWay(pid, refusal)) {
+                    terminate(pid, nanos);
+                }
+            }
+        } catch (SQLException e) {
+            if (!closed) {
+                LOG.warn("who is in the applier's way in {} cannot be found: {}", database.server(), e.getMessage());
+            }
+        }
+    }
+
+    /** Nobody of ours: who holds locks there is to go, unless it is us, copying a snapshot. */
+    private void terminate(int pid, long nanos) throws SQLException {
+        if (nanos < database.readGrace().toNanos()) {
+            return;
+        }
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = " + pid
+                    + " AND application_name <> '" + Server.APPLICATION + "' AND backend_type = 'client backend'");
+        }
+    }
+
+    @Override
+    public void close() throws SQLException {
+        closed = true;
+        LockSupport.unpark(thread);
+        connection.close();
+    }
+}

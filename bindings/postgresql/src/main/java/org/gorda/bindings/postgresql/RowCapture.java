@@ -1,0 +1,138 @@
+package org.gorda.bindings.postgresql;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.KeyMode;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.WriteSetWriter;
+import org.jspecify.annotations.Nullable;
+
+/** Takes what the triggers tell of rows into write sets. Confined to one thread. */
+final class RowCapture {
+
+    /** The table's description, by its digest in hexadecimal digits; behind it the kind of change and the row before, after, or both. */
+    private static final int DIGEST_LENGTH = 32;
+
+    private final PostgresDatabase database;
+    private final KeyHasher hasher = new KeyHasher();
+
+    RowCapture(PostgresDatabase database) {
+        this.database = database;
+    }
+
+    /**
+     * Adds the change of a row.
+     *
+     * @param notice the message of a notice GW001
+     * @param keys whether the write set is to have certification keys
+     * @throws RefusedException if the change cannot be replicated
+     */
+    void row(WriteSetWriter writer, String notice, boolean keys) {
+        CapturedTable table = database.table(notice.substring(0, DIGEST_LENGTH));
+        RowText rows = new RowText(notice, DIGEST_LENGTH + 1);
+        List<@Nullable String> first = table.values(rows.row());
+        switch (notice.charAt(DIGEST_LENGTH)) {
+            case 'I' -> insert(writer, table, first, keys);
+            case 'U' -> update(writer, table, first, table.values(rows.row()), keys);
+            case 'D' -> delete(writer, table, first, keys);
+            default -> throw new IllegalArgumentException("unknown kind of change " + notice.charAt(DIGEST_LENGTH));
+        }
+    }
+
+    private void insert(WriteSetWriter out, CapturedTable table, List<@Nullable String> row, boolean keys) {
+        TableShape shape = table.shape();
+        out.insert(shape, row.size());
+        for (int i = 1; i <= row.size(); i++) {
+            put(out, shape, i, row);
+        }
+        if (keys) {
+            table.unique().forEach(key -> key(out, KeyMode.WRITTEN, shape, key, row));
+            table.foreign().forEach(key -> key(out, KeyMode.REFERENCED, shape, key, row));
+        }
+    }
+
+    private void delete(WriteSetWriter out, CapturedTable table, List<@Nullable String> row, boolean keys) {
+        TableShape shape = table.shape();
+        requireKey(shape);
+        out.delete(shape);
+        shape.key().forEach(position -> put(out, shape, position, row));
+        if (keys) {
+            table.unique().forEach(key -> key(out, KeyMode.REMOVED, shape, key, row));
+        }
+    }
+
+    private void update(
+            WriteSetWriter out,
+            CapturedTable table,
+            List<@Nullable String> before,
+            List<@Nullable String> after,
+            boolean keys) {
+        TableShape shape = table.shape();
+        requireKey(shape);
+        List<Integer> changed = new ArrayList<>();
+        for (int i = 1; i <= after.size(); i++) {
+            if (!Objects.equals(before.get(i - 1), after.get(i - 1))) {
+                changed.add(i);
+            }
+        }
+        if (!changed.isEmpty()) {
+            out.update(shape);
+            shape.key().forEach(position -> put(out, shape, position, before));
+            out.changed(changed.size());
+            for (int position : changed) {
+                out.column(position);
+                put(out, shape, position, after);
+            }
+        }
+        if (keys) {
+            for (CapturedTable.Key key : table.unique()) {
+                if (key.columns().isEmpty() || changed.stream().anyMatch(key.columns()::contains)) {
+                    key(out, KeyMode.REMOVED, shape, key, before);
+                    key(out, KeyMode.WRITTEN, shape, key, after);
+                } else if (key.columns().equals(shape.key())) {
+                    key(out, KeyMode.WRITTEN, shape, key, after);
+                }
+            }
+            for (CapturedTable.Key key : table.foreign()) {
+                if (key.columns().isEmpty() || changed.stream().anyMatch(key.columns()::contains)) {
+                    key(out, KeyMode.REFERENCED, shape, key, after);
+                }
+            }
+        }
+    }
+
+    private static void requireKey(TableShape table) {
+        if (table.key().isEmpty()) {
+            throw new RefusedException(
+                    new Refusal(
+                            Refusal.Cause.UNSUPPORTED,
+                            "a row of " + table
+                                    + " cannot be changed: the table has no primary key of columns that are not computed, by which replicas find a row; add one"));
+        }
+    }
+
+    private static void put(WriteSetWriter out, TableShape table, int position, List<@Nullable String> row) {
+        Values.put(out, table.columns().get(position - 1).type(), row.get(position - 1));
+    }
+
+    /** Adds a key of a row, unless a column is null, which makes it equal to nothing. */
+    private void key(
+            WriteSetWriter out, KeyMode mode, TableShape table, CapturedTable.Key key, List<@Nullable String> row) {
+        hasher.begin(key.identity());
+        for (int position : key.columns()) {
+            String value = row.get(position - 1);
+            if (value != null) {
+                Values.hash(hasher, table.columns().get(position - 1).type(), value);
+            } else if (key.nullsAreEqual()) {
+                hasher.addBoolean(false);
+            } else {
+                return;
+            }
+        }
+        out.key(mode, hasher.value());
+    }
+}
