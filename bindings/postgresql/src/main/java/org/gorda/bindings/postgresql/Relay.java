@@ -1,0 +1,139 @@
+package org.gorda.bindings.postgresql;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Lets clients in over the network, whatever speaks PostgreSQL's protocol, with two threads for each. Thread-safe. */
+final class Relay implements AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Relay.class);
+
+    private static final int BUFFER_BYTES = 64 << 10;
+
+    /** The server has a bound of its own, max_connections, which is lower as a rule. */
+    private static final int CLIENTS_MAX = 10_000;
+
+    /** So long may a client take to begin a session. */
+    private static final int STARTUP_TIMEOUT_MILLIS = 60_000;
+
+    private final Sessions sessions;
+    private final ServerSocket listening;
+    private final Set<Socket> clients = ConcurrentHashMap.newKeySet();
+
+    Relay(Sessions sessions, InetSocketAddress address) throws IOException {
+        this.sessions = sessions;
+        this.listening = new ServerSocket();
+        try {
+            listening.setReuseAddress(true);
+            listening.bind(address);
+        } catch (IOException e) {
+            listening.close();
+            throw e;
+        }
+        start("gorda-relay", this::accept);
+    }
+
+    /** Host and port, as in a URL. */
+    String address() {
+        String host = listening.getInetAddress().getHostAddress();
+        return (host.indexOf(':') >= 0 ? "[" + host + "]" : host) + ":" + listening.getLocalPort();
+    }
+
+    private static Thread start(String name, Runnable work) {
+        Thread thread = new Thread(work, name);
+        thread.setDaemon(true);
+        thread.start();
+        return thread;
+    }
+
+    private void accept() {
+        while (!listening.isClosed()) {
+            try {
+                Socket client = listening.accept();
+                if (clients.size() >= CLIENTS_MAX) {
+                    client.close();
+                    continue;
+                }
+                clients.add(client);
+                start("gorda-client-" + client.getPort(), () -> serve(client));
+            } catch (IOException e) {
+                if (!listening.isClosed()) {
+                    LOG.warn("a client was not let in: {}", e.getMessage());
+                }
+            }
+        }
+    }
+
+    /** From the client, in a thread of its own; what goes to the client is in another one, once there is a session. */
+    private void serve(Socket client) {
+        Door door = new Door(sessions, true);
+        try (client) {
+            client.setTcpNoDelay(true);
+            client.setKeepAlive(true);
+            client.setSoTimeout(STARTUP_TIMEOUT_MILLIS);
+            InputStream in = client.getInputStream();
+            OutputStream out = client.getOutputStream();
+            byte[] bytes = new byte[BUFFER_BYTES];
+            Thread toClient = null;
+            for (int read = in.read(bytes); read >= 0; read = in.read(bytes)) {
+                door.give(bytes, 0, read);
+                door.flush();
+                if (toClient == null) {
+                    int greeted = door.greeting().take(bytes, 0, bytes.length);
+                    out.write(bytes, 0, greeted);
+                    if (door.greeting().isEnded()) {
+                        return;
+                    }
+                    ClientSession session = door.session();
+                    if (session != null) {
+                        client.setSoTimeout(0);
+                        toClient = start("gorda-server-" + client.getPort(), () -> answer(client, session, out));
+                    }
+                }
+            }
+        } catch (IOException | RuntimeException e) {
+            LOG.debug("the client at {} is gone", client.getRemoteSocketAddress(), e);
+        } finally {
+            clients.remove(client);
+            door.close();
+        }
+    }
+
+    private static void answer(Socket client, ClientSession session, OutputStream out) {
+        byte[] bytes = new byte[BUFFER_BYTES];
+        try (client) {
+            for (int taken = take(session, bytes); taken >= 0; taken = take(session, bytes)) {
+                out.write(bytes, 0, taken);
+            }
+        } catch (IOException | RuntimeException e) {
+            LOG.debug("the session of {} has ended", client.getRemoteSocketAddress(), e);
+        } finally {
+            session.close();
+        }
+    }
+
+    private static int take(ClientSession session, byte[] bytes) throws IOException {
+        return session.interceptor().take(bytes, 0, bytes.length);
+    }
+
+    /** Lets nobody in any more, and lets go of those who are in. */
+    @Override
+    public void close() {
+        try {
+            listening.close();
+            for (Socket client : clients) {
+                client.close();
+            }
+        } catch (IOException e) {
+            LOG.debug("not closed in order", e);
+        }
+    }
+}
