@@ -56,6 +56,9 @@ final class PostgresApplier implements Applier {
     /** What others have taken from generators since the last commit. */
     private final Map<Generator, Long> generated = new HashMap<>();
 
+    /** What they were told to go on behind, since the last schema change. */
+    private final Map<Generator, Long> known = new HashMap<>();
+
     private long schemaChangesSeen;
 
     PostgresApplier(PostgresDatabase database) throws SQLException {
@@ -164,7 +167,10 @@ final class PostgresApplier implements Applier {
                     case END_OF_STATEMENT -> {}
                     case GENERATED -> {
                         Generator generator = new Generator(in.readBoolean(), in.readText(), in.readText());
-                        generated.put(generator, in.readInteger());
+                        long last = in.readInteger();
+                        if (!Long.valueOf(last).equals(known.get(generator))) {
+                            generated.put(generator, last);
+                        }
                     }
                 }
             }
@@ -303,6 +309,7 @@ final class PostgresApplier implements Applier {
             batch.close();
         }
         tables.clear();
+        known.clear();
     }
 
     @Override
@@ -351,6 +358,7 @@ final class PostgresApplier implements Applier {
                 }
                 return true;
             });
+            known.putAll(generated);
             generated.clear();
             database.committed(position);
         } catch (SQLException e) {

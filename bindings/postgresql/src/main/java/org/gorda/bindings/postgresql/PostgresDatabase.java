@@ -47,6 +47,9 @@ final class PostgresDatabase implements ReflectedDatabase {
     /** Whoever holds it on the server has the database open. */
     private static final long OPEN_LOCK = 0x676f726461L;
 
+    private static final int OPEN_LOCK_TIMEOUT_MILLIS = 2000;
+    private static final String LOCK_NOT_AVAILABLE = "55P03";
+
     private final DatabaseConfiguration configuration;
     private final TransactionListener listener;
     private final Server server;
@@ -54,6 +57,7 @@ final class PostgresDatabase implements ReflectedDatabase {
     private final String description;
     private final Sessions sessions;
     private final Map<String, CapturedTable> described = new ConcurrentHashMap<>();
+    private final Map<String, String> generated = new ConcurrentHashMap<>();
     private final AtomicLong schemaChanges = new AtomicLong();
     private final AtomicBoolean stopped = new AtomicBoolean();
 
@@ -77,14 +81,14 @@ final class PostgresDatabase implements ReflectedDatabase {
         try {
             internal.setAutoCommit(false);
             SqlSession session = SqlSession.of(internal);
-            if (!"t"
-                    .equals(session.query("SELECT pg_try_advisory_lock(" + OPEN_LOCK + ")")
-                            .get(0)
-                            .get(0))) {
-                throw new ReflectionException(server + " is open already, in another process or in this one");
-            }
+            lock(session);
             Installation.install(internal, token);
             describe(session);
+            for (List<@Nullable String> row :
+                    session.query("SELECT seqrelid, pg_sequence_last_value(seqrelid) FROM pg_sequence"
+                            + " WHERE pg_sequence_last_value(seqrelid) IS NOT NULL")) {
+                generated.put(Objects.requireNonNull(row.get(0)), Objects.requireNonNull(row.get(1)));
+            }
             this.committed = PostgresSnapshot.position(session);
             internal.commit();
             this.description = "PostgreSQL " + internal.getMetaData().getDatabaseProductVersion();
@@ -96,6 +100,20 @@ final class PostgresDatabase implements ReflectedDatabase {
                     "the directory " + configuration.spoolDirectory() + " cannot be used: " + e, e);
         } catch (SQLException | RuntimeException e) {
             internal.close();
+            throw e;
+        }
+    }
+
+    /** Waits for a moment: the server may not have noticed yet that the process that had it is gone. */
+    private void lock(SqlSession session) throws SQLException {
+        try {
+            session.query("SET LOCAL lock_timeout TO " + OPEN_LOCK_TIMEOUT_MILLIS);
+            session.query("SELECT pg_advisory_lock(" + OPEN_LOCK + ")");
+            session.query("SET LOCAL lock_timeout TO 0");
+        } catch (SQLException e) {
+            if (LOCK_NOT_AVAILABLE.equals(e.getSQLState())) {
+                throw new ReflectionException(server + " is open already, in another process or in this one", e);
+            }
             throw e;
         }
     }
@@ -154,6 +172,11 @@ final class PostgresDatabase implements ReflectedDatabase {
                     Objects.requireNonNull(row.get(0)),
                     digest -> new CapturedTable(Objects.requireNonNull(row.get(1))));
         }
+    }
+
+    /** The last values of generators, by their identity on the server, that others were told of or had before. */
+    Map<String, String> generated() {
+        return generated;
     }
 
     /** Has the rows of all tables captured as they are after a change of the schema; within its transaction. */

@@ -1,7 +1,9 @@
 package org.gorda.bindings.postgresql;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
@@ -11,27 +13,35 @@ import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSetWriter;
 import org.jspecify.annotations.Nullable;
 
-/** Takes what the triggers tell of rows into write sets. Confined to one thread. */
+/** Takes what the server tells of rows and generators into write sets. Confined to one thread. */
 final class RowCapture {
 
     /** The table's description, by its digest in hexadecimal digits; behind it the kind of change and the row before, after, or both. */
     private static final int DIGEST_LENGTH = 32;
 
+    /** How the notice of generators begins, behind which is a row for each: its identity, schema, name, last value. */
+    private static final char GENERATORS = 'G';
+
     private final PostgresDatabase database;
     private final KeyHasher hasher = new KeyHasher();
+    private final Map<String, String> generated = new HashMap<>();
 
     RowCapture(PostgresDatabase database) {
         this.database = database;
     }
 
     /**
-     * Adds the change of a row.
+     * Adds the change of a row, or what was taken from generators.
      *
      * @param notice the message of a notice GW001
      * @param keys whether the write set is to have certification keys
      * @throws RefusedException if the change cannot be replicated
      */
     void row(WriteSetWriter writer, String notice, boolean keys) {
+        if (notice.charAt(0) == GENERATORS) {
+            generators(writer, notice);
+            return;
+        }
         CapturedTable table = database.table(notice.substring(0, DIGEST_LENGTH));
         RowText rows = new RowText(notice, DIGEST_LENGTH + 1);
         List<@Nullable String> first = table.values(rows.row());
@@ -41,6 +51,28 @@ final class RowCapture {
             case 'D' -> delete(writer, table, first, keys);
             default -> throw new IllegalArgumentException("unknown kind of change " + notice.charAt(DIGEST_LENGTH));
         }
+    }
+
+    /** Those that have not given anything since others were told of them. */
+    private void generators(WriteSetWriter out, String notice) {
+        for (RowText rows = new RowText(notice, 1); rows.hasMore(); ) {
+            List<@Nullable String> row = rows.row();
+            String identity = Objects.requireNonNull(row.get(0));
+            String last = Objects.requireNonNull(row.get(3));
+            if (!last.equals(database.generated().get(identity))) {
+                generated.put(identity, last);
+                String schema = Objects.requireNonNull(row.get(1));
+                out.generated(false, schema, Objects.requireNonNull(row.get(2)), Long.parseLong(last));
+            }
+        }
+    }
+
+    /** The transaction whose changes were added last has ended. */
+    void ended(boolean committed) {
+        if (committed) {
+            database.generated().putAll(generated);
+        }
+        generated.clear();
     }
 
     private void insert(WriteSetWriter out, CapturedTable table, List<@Nullable String> row, boolean keys) {

@@ -36,6 +36,10 @@ begin
     return null;
 end $$;
 
+-- Whether the session's statement is known to its replica.
+create or replace function gorda.is_known() returns boolean language sql stable set search_path = pg_catalog as $$
+    select encode(sha256(convert_to(coalesce(current_setting('gorda.token', true), ''), 'UTF8')), 'hex') = '${digest}' $$;
+
 create or replace function gorda.refuse() returns trigger language plpgsql as $$
 begin
     raise exception using errcode = '0A000', message = format(
@@ -45,7 +49,7 @@ end $$;
 -- TRUNCATE is replicated as the statement that it is; from within a function nobody would see it.
 create or replace function gorda.truncates() returns trigger language plpgsql as $$
 begin
-    if current_query() !~* '^\s*truncate\M' then
+    if not gorda.is_known() then
         raise exception using errcode = '0A000', message = format(
             'TRUNCATE of %I.%I within another statement cannot be replicated: use DELETE there', tg_table_schema, tg_table_name);
     end if;
@@ -89,6 +93,20 @@ where c.relkind = 'r' and c.relpersistence = 'p'
 
 grant select on gorda.described to public;
 
+-- Tells how far all generators have come, but for those that are of one session only.
+create or replace procedure gorda.generated() language plpgsql security definer set search_path = pg_catalog as $$
+declare
+    all_of_them text;
+begin
+    select string_agg(row(c.oid, n.nspname, c.relname, s.last)::text, '') into all_of_them
+    from (select seqrelid, pg_sequence_last_value(seqrelid) as last from pg_sequence) s
+        join pg_class c on c.oid = s.seqrelid join pg_namespace n on n.oid = c.relnamespace
+    where s.last is not null and c.relpersistence = 'p';
+    if all_of_them is not null then
+        raise info using errcode = 'GW001', message = 'G' || all_of_them;
+    end if;
+end $$;
+
 -- Gives each table the triggers that it needs as it is now. The first argument of its capture is the digest of its description.
 create or replace function gorda.adopt() returns void language plpgsql security definer
     set search_path = pg_catalog set session_replication_role = replica set client_min_messages = warning as $$
@@ -128,8 +146,7 @@ end $$;
 -- A change of the schema from within a function is not seen by who would have to replicate it.
 create or replace function gorda.changes_schema() returns event_trigger language plpgsql as $$
 begin
-    if upper(substring(current_query() from '^\s*(\w+)')) is distinct from split_part(tg_tag, ' ', 1)
-        and exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
+    if not gorda.is_known() and exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
         raise exception using errcode = '0A000', message = tg_tag
             || ' within another statement cannot be replicated: execute it by itself';
     end if;
@@ -137,8 +154,7 @@ end $$;
 
 create or replace function gorda.drops() returns event_trigger language plpgsql as $$
 begin
-    if upper(substring(current_query() from '^\s*(\w+)')) is distinct from split_part(tg_tag, ' ', 1)
-        and exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
+    if not gorda.is_known() and exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
         raise exception using errcode = '0A000', message = tg_tag
             || ' within another statement cannot be replicated: execute it by itself';
     end if;
