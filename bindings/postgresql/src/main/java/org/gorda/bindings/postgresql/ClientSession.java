@@ -90,6 +90,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
                 List.of(
                         "SET LOCAL gorda.token TO '" + sessions.database().token() + "'",
                         "SET CONSTRAINTS ALL IMMEDIATE",
+                        "CALL gorda.generated()",
                         "SET LOCAL gorda.token TO ''"),
                 isRelayed);
         noteSettings(parameters.getOrDefault("options", ""));
@@ -366,6 +367,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
             isLast = isClosing;
         }
         out.clear();
+        capture.ended(committed);
         savepoints.clear();
         if (ending != null && ending.hasBegun() && !ending.isUndone()) {
             listener.ended(ending, committed);
