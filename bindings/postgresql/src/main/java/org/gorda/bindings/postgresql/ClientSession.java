@@ -92,6 +92,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
                 List.of(
                         "SET LOCAL gorda.token TO '" + sessions.database().token() + "'",
                         "SET CONSTRAINTS ALL IMMEDIATE",
+                        "CALL gorda.generated()",
                         "SET LOCAL gorda.token TO ''"),
                 isRelayed);
         noteSettings(parameters.getOrDefault("options", ""));
@@ -378,6 +379,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
             transaction = null;
         }
         out.clear();
+        capture.ended(committed);
         savepoints.clear();
         if (ending != null && ending.hasBegun() && !ending.isUndone()) {
             listener.ended(ending, committed);

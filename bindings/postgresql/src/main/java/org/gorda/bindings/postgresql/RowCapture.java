@@ -22,9 +22,17 @@ final class RowCapture {
     /** How the notice of generators begins, behind which is a row for each: its identity, schema, name, last value. */
     private static final char GENERATORS = 'G';
 
+    /** Of rows that are not there any more; no other row has it, or their order would be taken for wrong. */
+    private static final int GONE = 0;
+
+    private static final int IMAGES_MAX = 100_000;
+
     private final PostgresDatabase database;
     private final KeyHasher hasher = new KeyHasher();
     private final Map<String, String> generated = new HashMap<>();
+
+    /** How changes have left rows of tables whose changes may be told out of order, by table and key. */
+    private final Map<List<@Nullable String>, Integer> images = new HashMap<>();
 
     RowCapture(PostgresDatabase database) {
         this.database = database;
@@ -46,11 +54,54 @@ final class RowCapture {
         RowText rows = new RowText(notice, DIGEST_LENGTH + 1);
         List<@Nullable String> first = table.values(rows.row());
         switch (notice.charAt(DIGEST_LENGTH)) {
-            case 'I' -> insert(writer, table, first, keys);
-            case 'U' -> update(writer, table, first, table.values(rows.row()), keys);
-            case 'D' -> delete(writer, table, first, keys);
+            case 'I' -> {
+                checkOrder(table, null, first);
+                insert(writer, table, first, keys);
+            }
+            case 'U' -> {
+                List<@Nullable String> after = table.values(rows.row());
+                checkOrder(table, first, after);
+                update(writer, table, first, after, keys);
+            }
+            case 'D' -> {
+                checkOrder(table, first, null);
+                delete(writer, table, first, keys);
+            }
             default -> throw new IllegalArgumentException("unknown kind of change " + notice.charAt(DIGEST_LENGTH));
         }
+    }
+
+    /** A row must be as the change before has left it, or what was told second was made first, and others would do it the wrong way round. */
+    private void checkOrder(
+            CapturedTable table, @Nullable List<@Nullable String> before, @Nullable List<@Nullable String> after) {
+        TableShape shape = table.shape();
+        if (!table.mayBeOutOfOrder() || shape.key().isEmpty()) {
+            return;
+        }
+        boolean asLeft = true;
+        if (before != null) {
+            Integer left = images.put(key(shape, before), GONE);
+            asLeft = left == null || left == before.hashCode();
+        }
+        if (after != null) {
+            Integer left = images.put(key(shape, after), after.hashCode());
+            asLeft &= left == null || left == GONE;
+        }
+        if (!asLeft || images.size() > IMAGES_MAX) {
+            throw new RefusedException(
+                    new Refusal(
+                            Refusal.Cause.UNSUPPORTED,
+                            "changes of " + shape
+                                    + " cannot be replicated in the order in which they were made: a trigger that fires before"
+                                    + " its rows are changed has changed rows of the same statement, or the statement has too many rows for one with such triggers"));
+        }
+    }
+
+    private static List<@Nullable String> key(TableShape shape, List<@Nullable String> row) {
+        List<@Nullable String> key = new ArrayList<>();
+        key.add(shape.toString());
+        shape.key().forEach(position -> key.add(row.get(position - 1)));
+        return key;
     }
 
     /** Those that have not given anything since others were told of them. */
@@ -69,6 +120,7 @@ final class RowCapture {
 
     /** The transaction whose changes were added last has ended. */
     void ended(boolean committed) {
+        images.clear();
         if (committed) {
             database.generated().putAll(generated);
         }

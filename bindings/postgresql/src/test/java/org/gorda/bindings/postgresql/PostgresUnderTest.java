@@ -18,13 +18,61 @@ import org.gorda.gapi.Finding;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionListener;
+import org.gorda.gapi.tck.CertificationKeysTck;
 import org.gorda.gapi.tck.TckBinding;
+import org.gorda.gapi.tck.TckTable;
 import org.jspecify.annotations.Nullable;
 
 /** PostgreSQL as the suites see it. Thread-safe. */
 final class PostgresUnderTest implements TckBinding {
 
     private static final Map<String, String> MISSING = new LinkedHashMap<>();
+
+    static {
+        missing(
+                "PostgreSQL compares unique keys row by row, and violates them at the origin, too",
+                "RowChangesTck.rowsChangedAgainAfterTheirUniquelyIndexedColumns",
+                "ConstraintsTck.uniqueKeysChangePlacesInOneStatementAndInSeveral");
+        missing(
+                "PostgreSQL spells it otherwise",
+                "RowChangesTck.scrollableUpdatableResultSetsAndPositionedStatements",
+                "RowChangesTck.rowsPutInBetweenColumnsAddedInOneTransactionAfterMetadataWereRead");
+        missing(
+                "PostgreSQL's readers see versions, and are in nobody's way",
+                "AbortsTck.abortOfATransactionThatWaitsToRead",
+                "AbortsTck.tablesAreListedForTheApplierWithoutWaitingForOnesThatAreNotCommitted",
+                "ApplyTck.applierWinsAgainstReadersAfterTheirGraceTime",
+                "ApplyTck.schemaChangesWinAgainstLocalTransactions");
+        missing(
+                "not done yet: the origin's schema change waits for local transactions",
+                "ApplyTck.schemaChangesWhoseTurnItIsWinWhereTheyAreMade");
+        missing(
+                "what ends a transaction, or changes the schema, within a procedure is refused",
+                "TransactionsTck.procedureThatCommitsInside",
+                "TransactionsTck.proceduresThatRollBackUseSavepointsAndChangeTheSchema",
+                "TransactionsTck.refusedCommitWithinAProcedure");
+        missing(
+                "values are at most 1 GB in PostgreSQL, and in memory as a whole",
+                "LargeObjectsTck.largeObjectsOfFiftyMegabytesDoNotNeedTheHeap");
+        missing(
+                "PostgreSQL's large objects are not replicated",
+                "ValuesTck.largeObjectsThroughLocatorsAndUpdatableRows");
+        missing(
+                "texts have no zeros in PostgreSQL, and no halves of characters",
+                "ValuesTck.valuesOfAllTypesWithTheirExtremes");
+        missing(
+                "users belong to the server, not to the database",
+                "SchemaChangesTck.schemaMadeWithItsFirstObjectGoesWithARollback",
+                "SchemaChangesTck.schemaOfAUserIsMadeWhereTheOriginMakesIt",
+                "UsersTck.grantsHaveTheirGrantorAndWorkOnTheReplica",
+                "UsersTck.rolesAreGrantedAndUsed",
+                "UsersTck.schemasBelongToWhoMadeThem",
+                "UsersTck.whatIsDoneWithAnothersRightsIsDoneSoOnTheReplica");
+        missing(
+                "no CERTIFICATION_KEYS yet",
+                "GeneratedKeysTck.leasedValuesAreTakenAndGeneratorsGoOnWhereTheyAreSettled");
+        missing("no CERTIFICATION_KEYS yet", TckTable.casesOf(CertificationKeysTck.class));
+    }
 
     private static void missing(String reason, String... cases) {
         Stream.of(cases).forEach(name -> MISSING.put(name, reason));

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Properties;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
@@ -211,6 +212,28 @@ class RowsTest {
                 "DELETE FROM p WHERE id = 1",
                 "DO 'BEGIN INSERT INTO p VALUES (9); RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END'");
         assertThat(rows(replica)).hasSize(4);
+    }
+
+    @Test
+    void changesThatAreToldInAnotherOrderThanTheyWereMadeAreRefused() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY, a integer)",
+                "INSERT INTO t VALUES (1, 1), (2, 2)",
+                "CREATE FUNCTION others() RETURNS trigger LANGUAGE plpgsql AS"
+                        + " 'BEGIN IF NEW.a = 20 THEN UPDATE t SET a = 100 WHERE id < NEW.id; END IF; RETURN NEW; END'",
+                "CREATE TRIGGER tr BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION others()");
+        replicate(
+                "UPDATE t SET a = 5",
+                "UPDATE t SET a = a + 1",
+                "DELETE FROM t WHERE id = 2",
+                "INSERT INTO t VALUES (2, 2)");
+        for (String sql : List.of("UPDATE t SET a = a * 10", "INSERT INTO t VALUES (5, 1), (6, 20)")) {
+            execute("UPDATE t SET a = 2 WHERE id = 2");
+            assertThatThrownBy(() -> execute(sql))
+                    .as(sql)
+                    .isInstanceOf(RefusedException.class)
+                    .hasMessageContaining("order");
+        }
     }
 
     @Test
