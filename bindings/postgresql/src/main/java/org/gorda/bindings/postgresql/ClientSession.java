@@ -17,6 +17,8 @@ import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
 import org.gorda.bindings.postgresql.wire.StartupMessage;
 import org.gorda.bindings.postgresql.wire.Transactions;
 import org.gorda.gapi.ConnectionContext;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.SessionId;
@@ -60,6 +62,9 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     private @Nullable String schemaContext;
     private String schemaUser = "";
     private String schemaRole = "";
+
+    /** While the schema is changed by a transaction that wins. */
+    private @Nullable LockWatch watch;
 
     // ------------------------------------------------------------------------------------------------ guarded by this
     private @Nullable LocalTransaction transaction;
@@ -165,6 +170,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
 
     @Override
     public void executing(SqlStatement statement) {
+        endWatch(); // of a change that has failed
         Kind kind = statement.kind();
         if (kind == Kind.BEGIN || kind == Kind.PASS || kind == Kind.READ) {
             noteSettings(statement.text());
@@ -266,6 +272,10 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
             if (first) {
                 running.beginsAt(listener.visible());
             }
+            if (listener.wins(running)) {
+                watch = new LockWatch(sessions.database(), process());
+                watch.begin(listener.makeWay(null));
+            }
         }
         if (!first) {
             defer();
@@ -279,6 +289,15 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
             schemaContext = context.get(2);
         }
         query("SET LOCAL gorda.token TO '" + sessions.database().token() + "'");
+    }
+
+    /** Others need not make way any more. */
+    private void endWatch() {
+        LockWatch ending = watch;
+        watch = null;
+        if (ending != null) {
+            ending.close();
+        }
     }
 
     /** Has the server tell of the rows so far, and of those that follow when it is asked again. */
@@ -298,6 +317,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
 
     @Override
     public void changed(SqlStatement statement) throws SQLException {
+        endWatch();
         if (statement.kind() == Kind.SCHEMA) {
             out.statement(
                     schemaUser, schemaRole, Objects.requireNonNullElse(schemaContext, ""), statement.text(), List.of());
@@ -366,6 +386,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
             transaction = null;
             isLast = isClosing;
         }
+        endWatch();
         out.clear();
         capture.ended(committed);
         savepoints.clear();
@@ -423,6 +444,10 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     }
 
     private @Nullable Refusal suspend(LocalTransaction ending, String sql) {
+        if (keys) {
+            out.keysOfTables();
+            out.key(out.changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
+        }
         LocalCommit commit = new LocalCommit(ending, sessions, out.finish(), sql);
         synchronized (this) {
             Refusal refusal = ending.refusal();

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Frees the applier's session from whoever holds a lock that it waits for, in a thread of its own. Thread-safe. */
+/** Frees a session, the applier's or one that changes the schema, from whoever holds a lock that it waits for; in a thread of its own. Thread-safe. */
 final class LockWatch implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(LockWatch.class);
@@ -87,7 +87,7 @@ final class LockWatch implements AutoCloseable {
             }
         } catch (SQLException e) {
             if (!closed) {
-                LOG.warn("who is in the applier's way in {} cannot be found: {}", database.server(), e.getMessage());
+                LOG.warn("who is in the way in {} cannot be found: {}", database.server(), e.getMessage());
             }
         }
     }
@@ -104,9 +104,13 @@ final class LockWatch implements AutoCloseable {
     }
 
     @Override
-    public void close() throws SQLException {
+    public void close() {
         closed = true;
         LockSupport.unpark(thread);
-        connection.close();
+        try {
+            connection.close();
+        } catch (SQLException e) {
+            LOG.debug("the connection was gone already", e);
+        }
     }
 }

@@ -214,6 +214,34 @@ class RowsTest {
         assertThat(rows(replica)).hasSize(4);
     }
 
+    /** What a transaction of one statement does to keys, the same key by the same number throughout. */
+    private List<String> keys(List<Long> known, String sql) throws SQLException {
+        WriteSet writeSet = execute(sql);
+        List<String> keys = new ArrayList<>();
+        for (int i = 0; i < writeSet.keys(); i++) {
+            if (!known.contains(writeSet.keyHash(i))) {
+                known.add(writeSet.keyHash(i));
+            }
+            keys.add(writeSet.keyMode(i) + " " + known.indexOf(writeSet.keyHash(i)));
+        }
+        return keys;
+    }
+
+    @Test
+    void keysOfIndexesThatComputeOrCompareInTheirOwnWayStandForAllRows() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY, u integer UNIQUE, e text, n integer, iv interval UNIQUE)",
+                "CREATE UNIQUE INDEX i ON t (lower(e))",
+                "CREATE UNIQUE INDEX j ON t (n) WHERE n > 5");
+        List<Long> known = new ArrayList<>();
+        assertThat(keys(known, "INSERT INTO t VALUES (1, NULL, 'E', 1)"))
+                .as("the primary key, both indexes; NULL is equal to nothing, but the interval's key has no value")
+                .containsExactly("WRITTEN 0", "WRITTEN 1", "WRITTEN 2", "WRITTEN 3");
+        assertThat(keys(known, "INSERT INTO t VALUES (2, 7, 'F', 2)"))
+                .containsExactlyInAnyOrder("WRITTEN 1", "WRITTEN 2", "WRITTEN 3", "WRITTEN 4", "WRITTEN 5");
+        assertThat(keys(known, "UPDATE t SET u = 8 WHERE id = 2")).contains("WRITTEN 4", "REMOVED 5", "REMOVED 1", "WRITTEN 1");
+    }
+
     @Test
     void changesThatAreToldInAnotherOrderThanTheyWereMadeAreRefused() throws SQLException {
         define(
