@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import org.gorda.bindings.postgresql.wire.Interceptor;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
@@ -51,6 +52,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     private final WriteSetWriter out;
     private final RowCapture capture;
     private final Interceptor interceptor;
+    private final ReentrantLock using = new ReentrantLock();
     private volatile @Nullable Object attachment;
     private volatile boolean mayFailToCommit;
     private volatile boolean isSerializable;
@@ -68,7 +70,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
 
     // ------------------------------------------------------------------------------------------------ guarded by this
     private @Nullable LocalTransaction transaction;
-    private boolean isClosing;
+    private boolean isLeaving;
 
     private record Savepoint(String name, WriteSetWriter.Mark mark) {}
 
@@ -180,10 +182,22 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
         }
         LocalTransaction running = current();
         if (running != null && kind != Kind.BEGIN) {
+            checkNotRefused(running);
             if (kind == Kind.WRITE || kind == Kind.COPY_IN) {
                 begin(running);
+                checkNotRefused(running);
             }
             running.executes(kind);
+        }
+    }
+
+    /** A request to cancel may have come before there was anything to cancel. */
+    private void checkNotRefused(LocalTransaction running) {
+        synchronized (this) {
+            Refusal refusal = running.refusal();
+            if (refusal != null && !running.isUndone()) {
+                throw new RefusedException(refusal);
+            }
         }
     }
 
@@ -380,11 +394,9 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     @Override
     public void ended(boolean committed) {
         LocalTransaction ending;
-        boolean isLast;
         synchronized (this) {
             ending = transaction;
             transaction = null;
-            isLast = isClosing;
         }
         endWatch();
         out.clear();
@@ -392,10 +404,6 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
         savepoints.clear();
         if (ending != null && ending.hasBegun() && !ending.isUndone()) {
             listener.ended(ending, committed);
-        }
-        if (isLast) {
-            sessions.closed(this);
-            interceptor.close();
         }
     }
 
@@ -571,16 +579,47 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
         interceptor.cancel(() -> running == null || isRunning(running));
     }
 
-    /** The client is gone. A commit that waits for its answer goes on waiting. */
-    void close() {
+    // ------------------------------------------------------------------------------------------------------ its end
+
+    /** A thread serves the client from now on, alone or with one that it waits for. */
+    void enter() {
+        using.lock();
+    }
+
+    /** It does so no more. */
+    void exit() {
+        using.unlock();
+        endIfUnused();
+    }
+
+    /** The client is gone, or is to go. A commit that waits for its answer goes on waiting. Thread-safe. */
+    void leave() {
+        boolean isSuspended;
         synchronized (this) {
-            isClosing = true;
-            if (transaction != null && transaction.commit() != null) {
+            isLeaving = true;
+            isSuspended = transaction != null && transaction.commit() != null;
+        }
+        if (!isSuspended) {
+            interceptor.close();
+        }
+        endIfUnused();
+    }
+
+    /** Whoever is the last ends it. */
+    private void endIfUnused() {
+        synchronized (this) {
+            if (!isLeaving) {
                 return;
             }
         }
-        sessions.closed(this);
-        interceptor.close();
-        ended(false);
+        if (using.tryLock()) {
+            try {
+                sessions.closed(this);
+                interceptor.close();
+                ended(false);
+            } finally {
+                using.unlock();
+            }
+        }
     }
 }

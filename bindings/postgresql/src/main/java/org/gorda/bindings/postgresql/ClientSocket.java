@@ -25,7 +25,17 @@ final class ClientSocket extends Socket {
         @Override
         public void write(byte[] bytes, int offset, int length) throws IOException {
             checkOpen();
-            door.give(bytes, offset, length);
+            ClientSession session = door.session();
+            if (session == null) {
+                door.give(bytes, offset, length);
+                return;
+            }
+            session.enter();
+            try {
+                door.give(bytes, offset, length);
+            } finally {
+                session.exit();
+            }
         }
 
         @Override
@@ -53,8 +63,13 @@ final class ClientSocket extends Socket {
             if (greeted > 0 || session == null) {
                 return greeted > 0 ? greeted : -1;
             }
-            session.interceptor().socket().setSoTimeout(timeoutMillis);
-            return session.interceptor().take(target, offset, length);
+            session.enter();
+            try {
+                session.interceptor().socket().setSoTimeout(timeoutMillis);
+                return session.interceptor().take(target, offset, length);
+            } finally {
+                session.exit();
+            }
         }
 
         @Override
@@ -171,6 +186,6 @@ final class ClientSocket extends Socket {
     @Override
     public synchronized void close() {
         closed = true;
-        door.close();
+        door.leave();
     }
 }

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Where a client comes in: a session begins with what the client sends first, or a request to cancel is done. Encryption is not offered. One thread gives
- * what the client sends and one, it may be the same, takes what it is to read; closing is thread-safe.
+ * what the client sends and one, it may be the same, takes what it is to read; leaving is thread-safe.
  */
 final class Door {
 
@@ -83,10 +83,11 @@ final class Door {
         }
     }
 
-    void close() {
+    /** The client is gone. */
+    void leave() {
         ClientSession begun = session;
         if (begun != null) {
-            begun.close();
+            begun.leave();
         }
     }
 }

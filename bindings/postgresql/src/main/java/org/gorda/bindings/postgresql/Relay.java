@@ -1,7 +1,6 @@
 package org.gorda.bindings.postgresql;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -79,44 +78,73 @@ final class Relay implements AutoCloseable {
             client.setTcpNoDelay(true);
             client.setKeepAlive(true);
             client.setSoTimeout(STARTUP_TIMEOUT_MILLIS);
-            InputStream in = client.getInputStream();
-            OutputStream out = client.getOutputStream();
             byte[] bytes = new byte[BUFFER_BYTES];
-            Thread toClient = null;
-            for (int read = in.read(bytes); read >= 0; read = in.read(bytes)) {
-                door.give(bytes, 0, read);
-                door.flush();
-                if (toClient == null) {
-                    int greeted = door.greeting().take(bytes, 0, bytes.length);
-                    out.write(bytes, 0, greeted);
-                    if (door.greeting().isEnded()) {
-                        return;
-                    }
-                    ClientSession session = door.session();
-                    if (session != null) {
-                        client.setSoTimeout(0);
-                        toClient = start("gorda-server-" + client.getPort(), () -> answer(client, session, out));
-                    }
-                }
+            ClientSession session = null;
+            while (session == null && !door.greeting().isEnded() && give(client, door, bytes)) {
+                int greeted = door.greeting().take(bytes, 0, bytes.length);
+                client.getOutputStream().write(bytes, 0, greeted);
+                session = door.session();
+            }
+            if (session != null) {
+                client.setSoTimeout(0);
+                serve(client, door, session, bytes);
             }
         } catch (IOException | RuntimeException e) {
-            LOG.debug("the client at {} is gone", client.getRemoteSocketAddress(), e);
+            LOG.debug("a client is gone: {}", e.toString());
         } finally {
             clients.remove(client);
-            door.close();
+            door.leave();
         }
     }
 
-    private static void answer(Socket client, ClientSession session, OutputStream out) {
+    private static boolean give(Socket client, Door door, byte[] bytes) throws IOException {
+        int read = client.getInputStream().read(bytes);
+        if (read > 0) {
+            door.give(bytes, 0, read);
+            door.flush();
+        }
+        return read >= 0;
+    }
+
+    private static void serve(Socket client, Door door, ClientSession session, byte[] bytes) throws IOException {
+        session.enter();
+        Thread toClient = start("gorda-server-" + client.getPort(), () -> answer(client, session));
+        try {
+            while (give(client, door, bytes)) {
+                // until the client, or the server, has ended it
+            }
+        } finally {
+            session.leave();
+            join(toClient);
+            session.exit();
+        }
+    }
+
+    private static void join(Thread thread) {
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static void answer(Socket client, ClientSession session) {
         byte[] bytes = new byte[BUFFER_BYTES];
         try (client) {
+            OutputStream out = client.getOutputStream();
             for (int taken = take(session, bytes); taken >= 0; taken = take(session, bytes)) {
                 out.write(bytes, 0, taken);
             }
         } catch (IOException | RuntimeException e) {
-            LOG.debug("the session of {} has ended", client.getRemoteSocketAddress(), e);
+            LOG.debug("a session has ended: {}", e.toString());
         } finally {
-            session.close();
+            session.leave();
         }
     }
 

@@ -138,7 +138,7 @@ final class Sessions implements AutoCloseable {
             ClientSession session = new ClientSession(this, socket, startup, isRelayed);
             sessions.add(session);
             if (closed) {
-                session.close();
+                session.leave();
             }
             return session;
         } catch (IOException | RuntimeException e) {
@@ -240,6 +240,6 @@ final class Sessions implements AutoCloseable {
                 relay.close();
             }
         }
-        sessions.forEach(ClientSession::close);
+        sessions.forEach(ClientSession::leave);
     }
 }

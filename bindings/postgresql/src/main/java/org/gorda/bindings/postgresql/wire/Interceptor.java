@@ -912,6 +912,10 @@ public final class Interceptor implements AutoCloseable {
             }
         } catch (EOFException e) {
             close();
+        } catch (IOException e) {
+            if (!isClosed()) {
+                throw e;
+            }
         }
         while (out.length() < length && !closesWhenTaken && !isClosed() && server.nextIfThere()) {
             answer();
@@ -1142,8 +1146,7 @@ public final class Interceptor implements AutoCloseable {
             }
             boolean isQuiet = !pumping && !held && !awaitsReady && queue.isEmpty() && expected.isEmpty();
             if (isQuiet && !inCycle && inBlock && status == OPEN) {
-                Exchange exchange = new Exchange();
-                server.write(undoing(exchange).sync());
+                server.write(undoing(new Exchange()).sync());
                 expected.add(Expected.sync(() -> {}));
                 server.flush();
                 status = FAILED;

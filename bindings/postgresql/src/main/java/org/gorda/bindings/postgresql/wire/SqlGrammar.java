@@ -164,9 +164,8 @@ final class SqlGrammar {
             return of(Kind.PASS); // a syntax error
         }
         return switch (first.text()) {
-            case "SELECT", "VALUES", "TABLE", "WITH", "(" -> query();
+            case "SELECT", "VALUES", "TABLE", "WITH", "(", "DECLARE" -> query();
             case "SHOW", "FETCH", "MOVE", "CLOSE" -> of(Kind.READ);
-            case "DECLARE" -> has("WITH", "HOLD") ? query() : of(Kind.READ);
             case "EXPLAIN" -> calls(Set.of("ANALYZE")) || hasAnywhere(Set.of("ANALYZE")) ? query() : of(Kind.READ);
             case "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "DO" -> of(Kind.WRITE);
             case "EXECUTE" ->
