@@ -155,7 +155,7 @@ final class PostgresSnapshot {
         String position = Files.readString(snapshot.resolve(POSITION));
         connection.commit();
         Installation.install(connection, token);
-        SqlSession.of(connection).query("SET LOCAL synchronous_commit TO on");
+        SqlSession.of(connection).query("SET LOCAL synchronous_commit TO local");
         if (!position.isEmpty()) {
             SqlSession.of(connection)
                     .query(PostgresDatabase.positionInsert(position(List.of(position.split(" ", -1))), token));

@@ -33,6 +33,7 @@ class DurabilityTest {
     private PostgresDatabase database;
 
     private EmbeddedPostgres start() throws IOException {
+        Files.deleteIfExists(directory.resolve("data").resolve("epg-lock"));
         EmbeddedPostgres server = EmbeddedPostgres.builder()
                 .setDataDirectory(directory.resolve("data"))
                 .setCleanDataDirectory(false)
@@ -50,7 +51,8 @@ class DurabilityTest {
     }
 
     private void killServer() throws Exception {
-        String pid = Files.readAllLines(directory.resolve("data").resolve("postmaster.pid")).get(0);
+        String pid = Files.readAllLines(directory.resolve("data").resolve("postmaster.pid"))
+                .get(0);
         ProcessHandle postmaster = ProcessHandle.of(Long.parseLong(pid)).orElseThrow();
         List<ProcessHandle> all = postmaster.descendants().toList();
         postmaster.destroyForcibly();
@@ -86,7 +88,9 @@ class DurabilityTest {
     private int held() throws SQLException {
         int held = (int) database.storedPosition().orElseThrow().index();
         try (Connection connection = database.server().connect("")) {
-            assertThat(SqlSession.of(connection).query("SELECT count(*), coalesce(max(id), 0) FROM public.t").get(0))
+            assertThat(SqlSession.of(connection)
+                            .query("SELECT count(*), coalesce(max(id), 0) FROM public.t")
+                            .get(0))
                     .as("rows and position are of one moment")
                     .containsExactly(String.valueOf(held), String.valueOf(held));
         }
