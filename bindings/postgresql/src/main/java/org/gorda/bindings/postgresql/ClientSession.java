@@ -56,6 +56,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     private volatile @Nullable Object attachment;
     private volatile boolean mayFailToCommit;
     private volatile boolean isSerializable;
+    private volatile boolean hasSnapshots;
 
     // ------------------------------------------------------------------------------ confined to the client's thread
     private final List<Savepoint> savepoints = new ArrayList<>();
@@ -64,6 +65,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     private @Nullable String schemaContext;
     private String schemaUser = "";
     private String schemaRole = "";
+    private boolean isTemporary;
 
     /** While the schema is changed by a transaction that wins. */
     private @Nullable LockWatch watch;
@@ -147,6 +149,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     private void noteSettings(String sql) {
         String text = sql.toUpperCase(Locale.ROOT);
         isSerializable |= text.contains("SERIALIZABLE");
+        hasSnapshots |= isSerializable || text.contains("REPEATABLE");
         mayFailToCommit |= isSerializable || text.contains("HOLD");
     }
 
@@ -278,9 +281,12 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     @Override
     public void changing(SqlStatement statement) throws SQLException {
         LocalTransaction running = open();
-        boolean first = !running.hasExecuted();
+        boolean isSchema = statement.kind() == Kind.SCHEMA;
+        // To ask for the relations takes the snapshot of the transaction, if it has one.
+        boolean first = !running.hasExecuted() && (statement.name().isEmpty() || !hasSnapshots);
+        isTemporary = isSchema && areTemporary(statement.name());
         running.executes(statement.kind());
-        if (statement.kind() == Kind.SCHEMA) {
+        if (isSchema && !isTemporary) {
             begin(running);
             listener.changesSchema(running, first);
             if (first) {
@@ -294,7 +300,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
         if (!first) {
             defer();
         }
-        if (statement.kind() == Kind.SCHEMA) {
+        if (isSchema) {
             List<@Nullable String> context = query("SELECT session_user, current_user, current_setting('search_path')")
                     .get(0);
             schemaUser = Objects.requireNonNull(context.get(0));
@@ -312,6 +318,29 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
         if (ending != null) {
             ending.close();
         }
+    }
+
+    /** Whether the relations are temporary ones, which are the session's own. */
+    private boolean areTemporary(String relations) throws SQLException {
+        if (relations.isEmpty()) {
+            return false;
+        }
+        List<String> named = new ArrayList<>();
+        relations.lines().forEach(name -> named.add("(" + PostgresDatabase.literal(name) + ")"));
+        List<@Nullable String> counts = query(
+                        "SELECT count(*) FILTER (WHERE c.relpersistence = 't'), count(*) FROM (VALUES "
+                                + String.join(", ", named)
+                                + ") n (name) JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(n.name)")
+                .get(0);
+        if ("0".equals(counts.get(0))) {
+            return false;
+        }
+        if (!Objects.equals(counts.get(0), counts.get(1))) {
+            throw new RefusedException(new Refusal(
+                    Refusal.Cause.UNSUPPORTED,
+                    "a statement on temporary relations and others cannot be replicated: have one for each"));
+        }
+        return true;
     }
 
     /** Has the server tell of the rows so far, and of those that follow when it is asked again. */
@@ -332,6 +361,10 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     @Override
     public void changed(SqlStatement statement) throws SQLException {
         endWatch();
+        if (isTemporary) {
+            query("SET LOCAL gorda.token TO ''");
+            return;
+        }
         if (statement.kind() == Kind.SCHEMA) {
             out.statement(
                     schemaUser, schemaRole, Objects.requireNonNullElse(schemaContext, ""), statement.text(), List.of());
@@ -612,7 +645,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
                 return;
             }
         }
-        if (using.tryLock()) {
+        if (!using.isHeldByCurrentThread() && using.tryLock()) {
             try {
                 sessions.closed(this);
                 interceptor.close();

@@ -294,20 +294,22 @@ class RelayTest {
     void commitOfAClientThatIsGoneIsDecidedByTheGroup() throws Exception {
         for (boolean commits : new boolean[] {true, false}) {
             AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+            int ended;
             meta.answer(suspended::set);
             try (Client client = new Client()) {
                 client.query("INSERT INTO t VALUES (" + (commits ? 1 : 2) + ")");
                 client.out.write(client.gathered.toByteArray());
                 await("it is suspended", () -> suspended.get() != null);
+                ended = meta.ended();
             }
-            int ended = meta.ended();
             if (commits) {
                 assertThat(suspended.get().commit(meta.nextPosition(), false)).isTrue();
                 suspended.get().release();
             } else {
                 suspended.get().abort(new Refusal(Refusal.Cause.CONFLICT, "they came first"));
             }
-            await("it has ended", () -> meta.ended() > ended);
+            int before = ended;
+            await("it has ended", () -> meta.ended() > before);
             meta.answer(meta::succeed);
             assertThat(ids()).hasSize(1);
         }

@@ -592,6 +592,39 @@ class SessionsTest {
         }
     }
 
+    @Test
+    void temporaryTablesAreTheSessionsOwn() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "CREATE TEMP TABLE own (id int PRIMARY KEY)",
+                    "INSERT INTO own VALUES (1)",
+                    "CREATE INDEX ON own (id)",
+                    "ALTER TABLE own ADD b int",
+                    "TRUNCATE own",
+                    "CREATE TEMP TABLE t AS SELECT 1 AS id");
+            assertState("0A000", () -> execute(connection, "DROP TABLE child, own"));
+            execute(connection, "DROP TABLE own, t", "INSERT INTO t VALUES (1, 1)");
+            assertThat(changes(meta.takeWriteSets())).containsExactly("INSERT");
+            execute(connection, "DROP TABLE child, t");
+            assertThat(changes(meta.takeWriteSets())).containsExactly("STATEMENT");
+        }
+    }
+
+    @Test
+    void whatTheReplicaKeepsIsLeftAlone() throws SQLException {
+        try (Connection connection = connect()) {
+            for (String sql : List.of(
+                    "DROP SCHEMA gorda CASCADE",
+                    "DROP TABLE \"gorda\".position",
+                    "DROP TRIGGER gorda_capture ON t",
+                    "TRUNCATE gorda.position")) {
+                assertState("0A000", () -> execute(connection, sql));
+            }
+            assertState("23514", () -> execute(connection, "INSERT INTO gorda.position VALUES (999999, 1, 1, 1, 'x')"));
+        }
+    }
+
     /** Of tables whose keys have one column. */
     private static List<String> changes(List<WriteSet> writeSets) {
         List<String> kinds = new ArrayList<>();

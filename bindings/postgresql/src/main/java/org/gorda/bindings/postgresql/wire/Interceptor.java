@@ -33,6 +33,9 @@ public final class Interceptor implements AutoCloseable {
     /** What waits to be sent at most, if somebody else can take it meanwhile. */
     private static final int QUEUED_BYTES_MAX = 1 << 20;
 
+    /** The same if nobody else can. */
+    private static final int PIPELINED_BYTES_MAX = 64 << 20;
+
     private static final int CANCEL_TIMEOUT_MILLIS = 5_000;
 
     /** The server's limit for names; what a failing message is called appears in its log. */
@@ -158,6 +161,10 @@ public final class Interceptor implements AutoCloseable {
         try {
             while (waitsForRoom && queuedBytes > QUEUED_BYTES_MAX && !closed) {
                 changed.awaitUninterruptibly();
+            }
+            if (queuedBytes > PIPELINED_BYTES_MAX) {
+                throw new IOException(
+                        "a client has sent " + queuedBytes + " bytes behind the end of a transaction, without reading");
             }
             queue.add(message);
             queuedBytes += message.bytes().length;

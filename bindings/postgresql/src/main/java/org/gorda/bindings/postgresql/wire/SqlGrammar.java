@@ -1,5 +1,6 @@
 package org.gorda.bindings.postgresql.wire;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import org.gorda.bindings.postgresql.wire.SqlLexer.Token;
@@ -96,6 +97,23 @@ final class SqlGrammar {
             "LO_TRUNCATE64",
             "LO_OPEN");
 
+    private static final Set<String> RELATIONS = Set.of("TABLE", "VIEW", "SEQUENCE", "INDEX");
+
+    /** What is computed without parentheses, and otherwise at each place and time. */
+    private static final Set<String> MOMENTS = Set.of(
+            "CURRENT_DATE",
+            "CURRENT_TIME",
+            "CURRENT_TIMESTAMP",
+            "LOCALTIME",
+            "LOCALTIMESTAMP",
+            "CURRENT_USER",
+            "CURRENT_ROLE",
+            "CURRENT_CATALOG",
+            "CURRENT_SCHEMA",
+            "SESSION_USER",
+            "USER",
+            "SYSTEM_USER");
+
     /** Settings by which changes would escape. */
     private static final Set<String> SETTINGS = Set.of("SESSION_REPLICATION_ROLE", "GORDA");
 
@@ -182,7 +200,7 @@ final class SqlGrammar {
             case "CREATE" -> create();
             case "ALTER" -> alter();
             case "DROP" -> drop();
-            case "COMMENT", "GRANT", "REVOKE", "TRUNCATE", "SECURITY", "REASSIGN", "REFRESH" -> of(Kind.SCHEMA);
+            case "COMMENT", "GRANT", "REVOKE", "TRUNCATE", "SECURITY", "REASSIGN", "REFRESH" -> schema();
             case "IMPORT" ->
                 refused("a foreign table", "create it on each replica, outside of the replicated database");
             default -> of(Kind.PASS);
@@ -227,7 +245,11 @@ final class SqlGrammar {
     }
 
     private boolean callsUnknown() {
-        for (int i = 1; i < tokens.size(); i++) {
+        return callsUnknown(0);
+    }
+
+    private boolean callsUnknown(int from) {
+        for (int i = from + 1; i < tokens.size(); i++) {
             Token before = tokens.get(i - 1);
             boolean isName = before.isQuoted()
                     || (!before.text().isEmpty()
@@ -285,7 +307,7 @@ final class SqlGrammar {
         if (is(what, "LOCAL") || is(what, "GLOBAL")) {
             what++;
         }
-        if (is(what, "TEMP") || is(what, "TEMPORARY")) {
+        if (is(what, "TEMP") || is(what, "TEMPORARY") || has("PG_TEMP", ".")) {
             return of(Kind.CALL);
         }
         if (is(what, "TABLE") && has("AS") && !has("NO", "DATA")) {
@@ -307,6 +329,13 @@ final class SqlGrammar {
         if (hasAnywhere(SETTINGS)) {
             return settingRefused();
         }
+        for (int i = 0; i < tokens.size() && has("ADD"); i++) {
+            if (is(i, "DEFAULT") && (callsUnknown(i + 1) || hasAnywhere(MOMENTS))) {
+                return refused(
+                        "a column whose first values each replica would compute for itself",
+                        "add it without a default, then set that, and update the rows");
+            }
+        }
         return is(1, "SYSTEM") ? of(Kind.PASS) : onServer(1);
     }
 
@@ -321,6 +350,53 @@ final class SqlGrammar {
         }
         return has("CONCURRENTLY")
                 ? refused("CONCURRENTLY", "leave it out; the change then locks the table while it is made")
-                : of(Kind.SCHEMA);
+                : schema();
+    }
+
+    private SqlStatement schema() {
+        for (int i = 0; i < tokens.size(); i++) {
+            Token token = tokens.get(i);
+            if ((token.name().equals("gorda") && (is(i + 1, ".") || (i > 0 && is(i - 1, "SCHEMA"))))
+                    || (token.name().startsWith("gorda_") && i > 0 && is(i - 1, "TRIGGER"))) {
+                return refused("what the replica keeps in its database", "leave it, or uninstall it");
+            }
+        }
+        return new SqlStatement(Kind.SCHEMA, text, String.join("\n", relations()));
+    }
+
+    /** The relations that the statement changes, if they may be temporary ones. */
+    private List<String> relations() {
+        int at = 1;
+        if (is(0, "CREATE")) {
+            while (at < tokens.size() && !(is(at, "ON") && tokens.get(at).depth() == 0)) {
+                at++;
+            }
+            boolean isOnTable =
+                    is(1, "INDEX") || is(1, "UNIQUE") || is(1, "TRIGGER") || is(1, "OR", "REPLACE", "TRIGGER");
+            at = isOnTable ? at + 1 : tokens.size();
+        } else if (is(0, "COMMENT", "ON")) {
+            at = 2;
+        }
+        for (String word : List.of("TABLE", "VIEW", "SEQUENCE", "INDEX", "IF", "EXISTS", "ONLY")) {
+            at += is(at, word) ? 1 : 0;
+        }
+        boolean isRelation = is(0, "CREATE")
+                || is(0, "TRUNCATE")
+                || at > 1
+                        && RELATIONS.contains(
+                                tokens.get(is(0, "COMMENT") ? 2 : 1).text());
+        List<String> names = new ArrayList<>();
+        while (isRelation && at < tokens.size()) {
+            StringBuilder name = new StringBuilder(tokens.get(at).asWritten());
+            for (at++; is(at, ".") && at + 1 < tokens.size(); at += 2) {
+                name.append('.').append(tokens.get(at + 1).asWritten());
+            }
+            names.add(name.toString());
+            if (!is(at, ",")) {
+                break;
+            }
+            at += is(at + 1, "ONLY") ? 2 : 1;
+        }
+        return names;
     }
 }

@@ -37,6 +37,11 @@ final class SqlLexer {
             return !isQuoted && text.equals(word);
         }
 
+        /** As SQL has it. */
+        String asWritten() {
+            return isQuoted ? '"' + text.replace("\"", "\"\"") + '"' : text.toLowerCase(Locale.ROOT);
+        }
+
         /** As the server compares names. */
         String name() {
             return isQuoted ? text : text.toLowerCase(Locale.ROOT);

@@ -4,8 +4,8 @@ package org.gorda.bindings.postgresql.wire;
  * One SQL statement, as far as an interceptor must know it. Immutable.
  *
  * @param text without comments and blanks before it and without the semicolon behind it
- * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes; of a {@link Kind#REFUSED} statement
- *     why it is refused; else empty
+ * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes; the relations that a {@link Kind#SCHEMA} statement
+ *     changes, a line for each, if they may be temporary; of a {@link Kind#REFUSED} statement why it is refused; else empty
  */
 public record SqlStatement(Kind kind, String text, String name) {
 

@@ -152,6 +152,16 @@ class SqlLexerTest {
     }
 
     @Test
+    void namesRelationsThatMayBeTemporary() {
+        assertThat(SqlLexer.statements(
+                        "DROP TABLE IF EXISTS a, \"B\".c CASCADE; ALTER TABLE ONLY x ADD y int; TRUNCATE TABLE a, ONLY b;"
+                                + "CREATE UNIQUE INDEX i ON s.t (a); DROP FUNCTION f(); CREATE TABLE t (a int); COMMENT ON TABLE t IS ''",
+                        true))
+                .extracting(SqlStatement::name)
+                .containsExactly("a\n\"B\".c", "x", "a\nb", "s.t", "", "", "t");
+    }
+
+    @Test
     void beginsAStatementBehindItsComments() {
         assertThat(texts("-- why\n/* how */ CREATE TABLE t (a int);")).containsExactly("CREATE TABLE t (a int)");
     }
