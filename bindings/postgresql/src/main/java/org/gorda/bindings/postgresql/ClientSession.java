@@ -215,7 +215,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
         try {
             listener.begin(running);
             lastNumber++;
-            keys = listener.wantsKeys(); // if that changes from now on, the transaction is refused
+            keys = listener.wantsKeys(); // if that changes from now on, the listener refuses the transaction
         } catch (RefusedException e) {
             running.didNotBegin();
             throw e;
@@ -452,11 +452,6 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
                 if (out.isEmpty()) {
                     commitUnchanged(sql);
                     return null;
-                }
-                if (keys != listener.wantsKeys()) {
-                    throw new RefusedException(new Refusal(
-                            Refusal.Cause.PRIMARY_CHANGED,
-                            "the protocol of the group has changed while the transaction ran: run it again"));
                 }
                 refusal = suspend(ending, sql);
             } catch (RefusedException e) {

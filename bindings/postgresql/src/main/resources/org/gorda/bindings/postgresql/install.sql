@@ -5,9 +5,10 @@ drop event trigger if exists gorda_rewrites;
 create schema if not exists gorda;
 grant usage on schema gorda to public;
 
--- Who commits inserts a row, in the same transaction. After the next opening nobody of before can do so any more.
+-- Who commits inserts a row, in the same transaction; the last one counts. After the next opening nobody of before can do so any more.
 create table if not exists gorda.position (
-    idx bigint not null primary key, term bigint not null, high bigint not null, low bigint not null, token text not null);
+    turn bigint not null primary key, idx bigint not null, term bigint not null, high bigint not null, low bigint not null,
+    token text not null);
 alter table gorda.position drop constraint if exists opened;
 alter table gorda.position add constraint opened
     check (encode(sha256(convert_to(token, 'UTF8')), 'hex') = '${digest}') not valid;
@@ -60,7 +61,8 @@ end $$;
 -- fire before rows are changed, whose own changes are then told before those of the statement);
 -- columns (c, name, type, whether it is computed); the primary key (p) and unique indexes (u, name, whether nulls are equal)
 -- with (k, column) for each of theirs; foreign keys (f, schema, table) with (r, column, name there) for each of theirs.
-create or replace view gorda.described as
+drop view if exists gorda.described;
+create view gorda.described as
 select c.oid as relid, n.nspname, c.relname,
     row('t', n.nspname, c.relname, exists (select from pg_catalog.pg_trigger g
         where g.tgrelid = c.oid and not g.tgisinternal and g.tgtype & 3 = 3 and g.tgenabled <> 'D'))::text

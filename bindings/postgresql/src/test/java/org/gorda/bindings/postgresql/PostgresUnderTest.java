@@ -50,6 +50,9 @@ final class PostgresUnderTest implements TckBinding {
                 "PostgreSQL's checks cannot be deferred",
                 "ConstraintsTck.constraintViolatedAtTheCommitIsNotSent",
                 "ConstraintsTck.deferredConstraintsMayBeViolatedUntilTheCommit");
+        missing(
+                "rows may share a key there until the commit fails (see RowsTest)",
+                "ConstraintsTck.deferrablePrimaryKeyIsRefusedOrReplicated");
         missing("the driver has all rows already", "AbortsTck.abortOfAnIdleTransactionEndsItsOpenCursor");
         missing(
                 "rows are told at the commit, which is refused",
@@ -297,7 +300,7 @@ final class PostgresUnderTest implements TckBinding {
                 "ALTER TABLE T ADD COLUMN R INTEGER GENERATED ALWAYS AS IDENTITY",
                 "ALTER TABLE T ADD COLUMN R TIMESTAMP DEFAULT CURRENT_TIMESTAMP",
                 "DO 'BEGIN CREATE TABLE TT (ID INTEGER); END'",
-                "DO 'BEGIN DROP TABLE T; END'",
+                "DO 'BEGIN CREATE SCHEMA X; END'",
                 "DO 'BEGIN TRUNCATE T; END'",
                 "CREATE INDEX CONCURRENTLY I ON T (ID)");
     }

@@ -199,6 +199,30 @@ class RowsTest {
     }
 
     @Test
+    void rowsThatMayShareTheirKeyAreNotChanged() throws SQLException {
+        define("CREATE TABLE t (id integer CONSTRAINT pk PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, a integer)");
+        replicate("INSERT INTO t VALUES (1, 1)");
+        for (String change : List.of("UPDATE t SET a = 2", "DELETE FROM t")) {
+            assertThatThrownBy(() -> execute("INSERT INTO t VALUES (1, 1)", change))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
+                    .hasMessageContaining("primary key pk is DEFERRABLE");
+        }
+    }
+
+    @Test
+    void whatIsDroppedWithinAFunctionIsRefused() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY)");
+        try (Connection connection = session(origin);
+                Statement statement = connection.createStatement()) {
+            statement.execute("SET gorda.token TO ''"); // as it is but for the commit
+            assertThatThrownBy(() -> statement.execute("DO 'BEGIN DROP TABLE t; END'"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"));
+        }
+    }
+
+    @Test
     void whatWasTakenBackIsNotTold() throws SQLException {
         define(
                 "CREATE TABLE p (id integer PRIMARY KEY)",

@@ -109,7 +109,8 @@ final class Spelling {
                     } catch (InvocationTargetException e) {
                         if (e.getCause() instanceof SQLException failed
                                 && String.valueOf(failed.getSQLState()).startsWith("40")
-                                && inner instanceof Statement statement) {
+                                && inner instanceof Statement statement
+                                && !statement.getConnection().getAutoCommit()) {
                             statement.getConnection().rollback(); // others end the transaction by themselves
                         }
                         if (e.getCause() instanceof SQLException || e.getCause() instanceof RuntimeException) {
