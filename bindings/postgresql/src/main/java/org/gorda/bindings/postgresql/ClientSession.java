@@ -18,6 +18,8 @@ import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
 import org.gorda.bindings.postgresql.wire.StartupMessage;
 import org.gorda.bindings.postgresql.wire.Transactions;
 import org.gorda.gapi.ConnectionContext;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.SessionId;
@@ -64,6 +66,9 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     private String schemaUser = "";
     private String schemaRole = "";
     private boolean isTemporary;
+
+    /** While the schema is changed by a transaction that wins. */
+    private @Nullable LockWatch watch;
 
     // ------------------------------------------------------------------------------------------------ guarded by this
     private @Nullable LocalTransaction transaction;
@@ -170,6 +175,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
 
     @Override
     public void executing(SqlStatement statement) {
+        endWatch(); // of a change that has failed
         Kind kind = statement.kind();
         if (kind == Kind.BEGIN || kind == Kind.PASS || kind == Kind.READ) {
             noteSettings(statement.text());
@@ -209,7 +215,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
         try {
             listener.begin(running);
             lastNumber++;
-            keys = listener.wantsKeys(); // if that changes from now on, the transaction is refused
+            keys = listener.wantsKeys(); // if that changes from now on, the listener refuses the transaction
         } catch (RefusedException e) {
             running.didNotBegin();
             throw e;
@@ -286,6 +292,10 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
             if (first) {
                 running.beginsAt(listener.visible());
             }
+            if (listener.wins(running)) {
+                watch = new LockWatch(sessions.database(), process());
+                watch.begin(listener.makeWay(null));
+            }
         }
         if (!first) {
             defer();
@@ -299,6 +309,15 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
             schemaContext = context.get(2);
         }
         query("SET LOCAL gorda.token TO '" + sessions.database().token() + "'");
+    }
+
+    /** Others need not make way any more. */
+    private void endWatch() {
+        LockWatch ending = watch;
+        watch = null;
+        if (ending != null) {
+            ending.close();
+        }
     }
 
     /** Whether the relations are temporary ones, which are the session's own. */
@@ -341,6 +360,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
 
     @Override
     public void changed(SqlStatement statement) throws SQLException {
+        endWatch();
         if (isTemporary) {
             query("SET LOCAL gorda.token TO ''");
             return;
@@ -411,6 +431,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
             ending = transaction;
             transaction = null;
         }
+        endWatch();
         out.clear();
         capture.ended(committed);
         savepoints.clear();
@@ -431,11 +452,6 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
                 if (out.isEmpty()) {
                     commitUnchanged(sql);
                     return null;
-                }
-                if (keys != listener.wantsKeys()) {
-                    throw new RefusedException(new Refusal(
-                            Refusal.Cause.PRIMARY_CHANGED,
-                            "the protocol of the group has changed while the transaction ran: run it again"));
                 }
                 refusal = suspend(ending, sql);
             } catch (RefusedException e) {
@@ -464,6 +480,10 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     }
 
     private @Nullable Refusal suspend(LocalTransaction ending, String sql) {
+        if (keys) {
+            out.keysOfTables();
+            out.key(out.changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
+        }
         LocalCommit commit = new LocalCommit(ending, sessions, out.finish(), sql);
         synchronized (this) {
             Refusal refusal = ending.refusal();

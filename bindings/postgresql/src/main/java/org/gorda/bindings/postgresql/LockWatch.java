@@ -2,7 +2,6 @@ package org.gorda.bindings.postgresql;
 
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
@@ -12,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Frees the applier's session from whoever holds a lock that it waits for, in a thread of its own. Thread-safe. */
+/** Frees a session, the applier's or one that changes the schema, from whoever holds a lock that it waits for; in a thread of its own. Thread-safe. */
 final class LockWatch implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(LockWatch.class);
@@ -27,8 +26,17 @@ final class LockWatch implements AutoCloseable {
     private final int backend;
     private final Thread thread = new Thread(this::run, "gorda-lock-watch");
 
-    /** Those who are in the way now are told; null if nothing is executed. */
-    private volatile @Nullable Refusal why;
+    /** What is executed now, and what those in the way are told; each is equal to itself only. */
+    private static final class Work {
+        private final Refusal refusal;
+
+        Work(Refusal refusal) {
+            this.refusal = refusal;
+        }
+    }
+
+    /** Null if nothing is executed. */
+    private volatile @Nullable Work current;
 
     private volatile boolean sleeps;
     private volatile boolean closed;
@@ -44,24 +52,24 @@ final class LockWatch implements AutoCloseable {
 
     /** The session executes something from now on. */
     void begin(Refusal refusal) {
-        why = refusal;
+        current = new Work(refusal);
         if (sleeps) {
             LockSupport.unpark(thread);
         }
     }
 
     void end() {
-        why = null;
+        current = null;
     }
 
     private void run() {
-        Refusal seen = null;
+        Work seen = null;
         long since = System.nanoTime();
         for (int idle = 0; !closed; idle++) {
-            Refusal now = why;
+            Work now = current;
             if (now == null) {
                 sleeps = idle > IDLE_GLANCES;
-                LockSupport.parkNanos(sleeps && why == null ? TimeUnit.SECONDS.toNanos(1) : GLANCE_NANOS);
+                LockSupport.parkNanos(sleeps && current == null ? TimeUnit.SECONDS.toNanos(1) : GLANCE_NANOS);
                 continue;
             }
             idle = 0;
@@ -76,37 +84,40 @@ final class LockWatch implements AutoCloseable {
         }
     }
 
-    private void free(Refusal refusal, long nanos) {
+    private void free(Work work, long nanos) {
         try {
             for (List<@Nullable String> row :
                     SqlSession.of(connection).query("SELECT unnest(pg_blocking_pids(" + backend + "))")) {
                 int pid = Integer.parseInt(Objects.requireNonNull(row.get(0)));
-                if (pid != 0 && refusal.equals(why) && !database.giveWay(pid, refusal)) {
+                if (pid != 0 && work.equals(current) && !database.giveWay(pid, work.refusal)) {
                     terminate(pid, nanos);
                 }
             }
         } catch (SQLException e) {
             if (!closed) {
-                LOG.warn("who is in the applier's way in {} cannot be found: {}", database.server(), e.getMessage());
+                LOG.warn("who is in the way in {} cannot be found: {}", database.server(), e.getMessage());
             }
         }
     }
 
-    /** Nobody of ours: who holds locks there is to go, unless it is us, copying a snapshot. */
+    /** A stranger's session is ended, unless it is us, copying a snapshot; the server cleans up some other time. */
     private void terminate(int pid, long nanos) throws SQLException {
-        if (nanos < database.readGrace().toNanos()) {
-            return;
-        }
-        try (Statement statement = connection.createStatement()) {
-            statement.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = " + pid
-                    + " AND application_name <> '" + Server.APPLICATION + "' AND backend_type = 'client backend'");
+        if (nanos > database.readGrace().toNanos()) {
+            SqlSession.of(connection)
+                    .query("SELECT CASE backend_type WHEN 'autovacuum worker' THEN pg_cancel_backend(pid)"
+                            + " WHEN 'client backend' THEN pg_terminate_backend(pid) END FROM pg_stat_activity WHERE pid = "
+                            + pid + " AND application_name <> '" + Server.APPLICATION + "'");
         }
     }
 
     @Override
-    public void close() throws SQLException {
+    public void close() {
         closed = true;
         LockSupport.unpark(thread);
-        connection.close();
+        try {
+            connection.close();
+        } catch (SQLException e) {
+            LOG.debug("the connection was gone already", e);
+        }
     }
 }

@@ -131,9 +131,9 @@ final class PostgresApplier implements Applier {
             bytes = 0;
             int[] counts = first(changed.get(0), open::executeBatch);
             for (int i = 0; i < counts.length; i++) {
-                if (counts[i] == 0) {
+                if (counts[i] != 1) {
                     throw new DivergenceException(
-                            "there is no row " + changed.get(i) + " here, which was changed elsewhere: " + sql);
+                            "there is not one row " + changed.get(i) + " here, which was changed elsewhere: " + sql);
                 }
             }
         }
@@ -353,7 +353,7 @@ final class PostgresApplier implements Applier {
                                 + " AND coalesce(sign(seqincrement) * (" + one.getValue()
                                 + " - pg_sequence_last_value(seqrelid)), 1) > 0");
                     }
-                    statement.execute((durable ? "SET LOCAL synchronous_commit TO on; " : "")
+                    statement.execute((durable ? "SET LOCAL synchronous_commit TO local; " : "")
                             + database.positionInsert(position) + "; COMMIT");
                 }
                 return true;

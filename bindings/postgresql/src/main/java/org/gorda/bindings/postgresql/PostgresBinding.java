@@ -26,6 +26,7 @@ public final class PostgresBinding implements DatabaseBinding {
     static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
             Capability.WRITE_SETS,
             Capability.SCHEMA_CHANGES,
+            Capability.CERTIFICATION_KEYS,
             Capability.APPLY,
             Capability.ABORT,
             Capability.DURABLE_POSITION,

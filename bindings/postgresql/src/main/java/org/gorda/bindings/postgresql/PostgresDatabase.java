@@ -58,6 +58,10 @@ final class PostgresDatabase implements ReflectedDatabase {
     private final Sessions sessions;
     private final Map<String, CapturedTable> described = new ConcurrentHashMap<>();
     private final Map<String, String> generated = new ConcurrentHashMap<>();
+
+    /** Positions that were stored, or were to be. */
+    private final AtomicLong turns = new AtomicLong();
+
     private final AtomicLong schemaChanges = new AtomicLong();
     private final AtomicBoolean stopped = new AtomicBoolean();
 
@@ -90,6 +94,10 @@ final class PostgresDatabase implements ReflectedDatabase {
                 generated.put(Objects.requireNonNull(row.get(0)), Objects.requireNonNull(row.get(1)));
             }
             this.committed = PostgresSnapshot.position(session);
+            turns.set(Long.parseLong(
+                    Objects.requireNonNull(session.query("SELECT coalesce(max(turn), 0) FROM gorda.position")
+                            .get(0)
+                            .get(0))));
             internal.commit();
             this.description = "PostgreSQL " + internal.getMetaData().getDatabaseProductVersion();
             WriteSetWriter.clearSpools(configuration.spoolDirectory());
@@ -147,15 +155,10 @@ final class PostgresDatabase implements ReflectedDatabase {
         if (known != null) {
             return known;
         }
-        try {
-            synchronized (internal) {
-                describe(SqlSession.of(internal));
-                internal.commit();
-            }
-        } catch (SQLException e) {
-            notice(e);
-            throw new ReflectionException("the tables of " + server + " cannot be read: " + e.getMessage(), e);
-        }
+        internally("its tables cannot be read", session -> {
+            describe(session);
+            return true;
+        });
         CapturedTable found = described.get(digest);
         if (found == null) {
             throw new ReflectionException("a row was changed in " + server + " of a table that nobody has described");
@@ -218,11 +221,11 @@ final class PostgresDatabase implements ReflectedDatabase {
 
     /** The statement that stores a position; in the transaction that brings the database there, just before its commit. */
     String positionInsert(StoredPosition position) {
-        return positionInsert(position, token);
+        return positionInsert(turns.incrementAndGet(), position, token);
     }
 
-    static String positionInsert(StoredPosition position, String token) {
-        return "INSERT INTO gorda.position VALUES (" + position.index() + ", " + position.term() + ", "
+    static String positionInsert(long turn, StoredPosition position, String token) {
+        return "INSERT INTO gorda.position VALUES (" + turn + ", " + position.index() + ", " + position.term() + ", "
                 + position.groupHigh() + ", " + position.groupLow() + ", " + literal(token) + ")";
     }
 
@@ -300,8 +303,17 @@ final class PostgresDatabase implements ReflectedDatabase {
                 return result;
             } catch (SQLException e) {
                 notice(e);
+                rollback();
                 throw new ReflectionException("of the database " + server + " " + failed + ": " + e.getMessage(), e);
             }
+        }
+    }
+
+    private void rollback() {
+        try {
+            internal.rollback();
+        } catch (SQLException e) {
+            LOG.debug("the connection was gone already", e);
         }
     }
 
@@ -330,9 +342,7 @@ final class PostgresDatabase implements ReflectedDatabase {
         StoredPosition before = committed;
         internally("nothing can be forced to disk", session -> {
             session.query("UPDATE gorda.flush SET flushes = flushes + 1");
-            return before == null
-                    ? List.of()
-                    : session.query("DELETE FROM gorda.position WHERE idx < " + before.index());
+            return session.query("DELETE FROM gorda.position WHERE turn < (SELECT max(turn) FROM gorda.position)");
         });
         return Optional.ofNullable(before);
     }

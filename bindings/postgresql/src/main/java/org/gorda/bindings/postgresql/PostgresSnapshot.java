@@ -43,7 +43,7 @@ final class PostgresSnapshot {
     /** Up to where a session sees the database; null if nothing was ever committed with a position. */
     static @Nullable StoredPosition position(SqlSession session) throws SQLException {
         List<List<@Nullable String>> found =
-                session.query("SELECT high, low, term, idx FROM gorda.position ORDER BY idx DESC LIMIT 1");
+                session.query("SELECT high, low, term, idx FROM gorda.position ORDER BY turn DESC LIMIT 1");
         return found.isEmpty() ? null : position(found.get(0));
     }
 
@@ -155,10 +155,10 @@ final class PostgresSnapshot {
         String position = Files.readString(snapshot.resolve(POSITION));
         connection.commit();
         Installation.install(connection, token);
-        SqlSession.of(connection).query("SET LOCAL synchronous_commit TO on");
+        SqlSession.of(connection).query("SET LOCAL synchronous_commit TO local");
         if (!position.isEmpty()) {
             SqlSession.of(connection)
-                    .query(PostgresDatabase.positionInsert(position(List.of(position.split(" ", -1))), token));
+                    .query(PostgresDatabase.positionInsert(1, position(List.of(position.split(" ", -1))), token));
         }
         SqlSession.of(connection).query("UPDATE gorda.flush SET flushes = flushes + 1");
         connection.commit();

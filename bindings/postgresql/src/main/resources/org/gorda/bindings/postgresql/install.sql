@@ -5,9 +5,10 @@ drop event trigger if exists gorda_rewrites;
 create schema if not exists gorda;
 grant usage on schema gorda to public;
 
--- Who commits inserts a row, in the same transaction. After the next opening nobody of before can do so any more.
+-- Who commits inserts a row, in the same transaction; the last one counts. After the next opening nobody of before can do so any more.
 create table if not exists gorda.position (
-    idx bigint not null primary key, term bigint not null, high bigint not null, low bigint not null, token text not null);
+    turn bigint not null primary key, idx bigint not null, term bigint not null, high bigint not null, low bigint not null,
+    token text not null);
 alter table gorda.position drop constraint if exists opened;
 alter table gorda.position add constraint opened
     check (encode(sha256(convert_to(token, 'UTF8')), 'hex') = '${digest}') not valid;
@@ -60,7 +61,8 @@ end $$;
 -- fire before rows are changed, whose own changes are then told before those of the statement);
 -- columns (c, name, type, whether it is computed); the primary key (p) and unique indexes (u, name, whether nulls are equal)
 -- with (k, column) for each of theirs; foreign keys (f, schema, table) with (r, column, name there) for each of theirs.
-create or replace view gorda.described as
+drop view if exists gorda.described;
+create view gorda.described as
 select c.oid as relid, n.nspname, c.relname,
     row('t', n.nspname, c.relname, exists (select from pg_catalog.pg_trigger g
         where g.tgrelid = c.oid and not g.tgisinternal and g.tgtype & 3 = 3 and g.tgenabled <> 'D'))::text
@@ -72,7 +74,7 @@ select c.oid as relid, n.nspname, c.relname,
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
     || (select coalesce(string_agg(row(case when i.indisprimary then 'p' else 'u' end, x.relname,
             coalesce(to_jsonb(i) ->> 'indnullsnotdistinct', 'false'))::text
-            || case when i.indpred is not null or i.indexprs is not null then '' else
+            || case when i.indpred is not null or i.indexprs is not null or i.indisprimary and not i.indimmediate then '' else
                 (select string_agg(row('k', a.attname)::text, '' order by k.place)
                 from unnest(i.indkey::int2[]) with ordinality k (attnum, place)
                     join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum
@@ -101,12 +103,16 @@ declare
     all_of_them text;
 begin
     select string_agg(row(c.oid, n.nspname, c.relname, s.last)::text, '') into all_of_them
-    from (select seqrelid, pg_sequence_last_value(seqrelid) as last from pg_sequence) s
+    from (select seqrelid, case when pg_relation_filenode(seqrelid) is not null then pg_sequence_last_value(seqrelid) end as last
+            from pg_sequence) s
         join pg_class c on c.oid = s.seqrelid join pg_namespace n on n.oid = c.relnamespace
     where s.last is not null and c.relpersistence = 'p';
     if all_of_them is not null then
         raise info using errcode = 'GW001', message = 'G' || all_of_them;
     end if;
+exception
+    when internal_error then -- one was dropped in this moment
+        raise exception using errcode = '40001', message = 'a sequence was dropped: run the transaction again';
 end $$;
 
 -- Gives each table the triggers that it needs as it is now. The first argument of its capture is the digest of its description.
@@ -115,7 +121,8 @@ create or replace function gorda.adopt() returns void language plpgsql security 
 declare
     t record;
 begin
-    for t in select relid, md5(description) as digest, not exists (select from pg_index i where i.indrelid = relid and i.indisprimary) as keyless,
+    for t in select relid, md5(description) as digest, not exists (select from pg_index i where i.indrelid = relid and i.indisprimary and i.indimmediate) as keyless,
+            (select x.relname from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = relid and i.indisprimary) as key,
             (select encode(g.tgargs, 'escape') from pg_trigger g where g.tgrelid = relid and g.tgname = 'gorda_capture') as args,
             exists (select from pg_trigger g where g.tgrelid = relid and g.tgname = 'gorda_keyless') as refused
         from gorda.described
@@ -131,7 +138,8 @@ begin
         end if;
         if t.keyless and not t.refused then
             execute format('create trigger gorda_keyless before update or delete on %s execute function gorda.refuse(%L)',
-                t.relid::regclass, 'the table has no primary key, by which replicas find a row; add one');
+                t.relid::regclass, coalesce('the table''s primary key ' || t.key || ' is DEFERRABLE, so that rows may share it',
+                    'the table has no primary key, by which replicas find a row; add one'));
         elsif t.refused and not t.keyless then
             execute format('drop trigger gorda_keyless on %s', t.relid::regclass);
         end if;

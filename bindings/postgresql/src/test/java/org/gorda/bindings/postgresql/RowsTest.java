@@ -93,12 +93,12 @@ class RowsTest {
 
     private void capture(Statement statement, WriteSetWriter writer) throws SQLException {
         RowCapture capture = new RowCapture(origin);
-        statement.clearWarnings();
-        statement.execute("SET CONSTRAINTS ALL IMMEDIATE");
-        for (SQLWarning next = statement.getWarnings(); next != null; next = next.getNextWarning()) {
-            assertThat(next.getSQLState()).isEqualTo("GW001");
-
-            capture.row(writer, next.getMessage(), true);
+        for (String sql : List.of("SET CONSTRAINTS ALL IMMEDIATE", "CALL gorda.generated()")) {
+            statement.execute(sql);
+            for (SQLWarning next = statement.getWarnings(); next != null; next = next.getNextWarning()) {
+                assertThat(next.getSQLState()).isEqualTo("GW001");
+                capture.row(writer, next.getMessage(), true);
+            }
         }
     }
 
@@ -199,6 +199,30 @@ class RowsTest {
     }
 
     @Test
+    void rowsThatMayShareTheirKeyAreNotChanged() throws SQLException {
+        define("CREATE TABLE t (id integer CONSTRAINT pk PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, a integer)");
+        replicate("INSERT INTO t VALUES (1, 1)");
+        for (String change : List.of("UPDATE t SET a = 2", "DELETE FROM t")) {
+            assertThatThrownBy(() -> execute("INSERT INTO t VALUES (1, 1)", change))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
+                    .hasMessageContaining("primary key pk is DEFERRABLE");
+        }
+    }
+
+    @Test
+    void whatIsDroppedWithinAFunctionIsRefused() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY)");
+        try (Connection connection = session(origin);
+                Statement statement = connection.createStatement()) {
+            statement.execute("SET gorda.token TO ''"); // as it is but for the commit
+            assertThatThrownBy(() -> statement.execute("DO 'BEGIN DROP TABLE t; END'"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"));
+        }
+    }
+
+    @Test
     void whatWasTakenBackIsNotTold() throws SQLException {
         define(
                 "CREATE TABLE p (id integer PRIMARY KEY)",
@@ -212,6 +236,50 @@ class RowsTest {
                 "DELETE FROM p WHERE id = 1",
                 "DO 'BEGIN INSERT INTO p VALUES (9); RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END'");
         assertThat(rows(replica)).hasSize(4);
+    }
+
+    @Test
+    void generatorsGoOnBehindWhatOthersHaveGiven() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer GENERATED ALWAYS AS IDENTITY (START WITH 1000 INCREMENT BY -5 MAXVALUE 1000) PRIMARY KEY, n serial)",
+                "CREATE SEQUENCE s START 7",
+                "CREATE SEQUENCE unused");
+        replicate("INSERT INTO t VALUES (DEFAULT), (DEFAULT)", "SELECT nextval('s')");
+        replica.takeOver();
+        try (Connection connection = session(replica)) {
+            assertThat(SqlSession.of(connection)
+                            .query("INSERT INTO t VALUES (DEFAULT) RETURNING id, n, nextval('s'), nextval('unused')"))
+                    .containsExactly(List.of("990", "3", "8", "1"));
+        }
+    }
+
+    /** What a transaction of one statement does to keys, the same key by the same number throughout. */
+    private List<String> keys(List<Long> known, String sql) throws SQLException {
+        WriteSet writeSet = execute(sql);
+        List<String> keys = new ArrayList<>();
+        for (int i = 0; i < writeSet.keys(); i++) {
+            if (!known.contains(writeSet.keyHash(i))) {
+                known.add(writeSet.keyHash(i));
+            }
+            keys.add(writeSet.keyMode(i) + " " + known.indexOf(writeSet.keyHash(i)));
+        }
+        return keys;
+    }
+
+    @Test
+    void keysOfIndexesThatComputeOrCompareInTheirOwnWayStandForAllRows() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY, u integer UNIQUE, e text, n integer, iv interval UNIQUE)",
+                "CREATE UNIQUE INDEX i ON t (lower(e))",
+                "CREATE UNIQUE INDEX j ON t (n) WHERE n > 5");
+        List<Long> known = new ArrayList<>();
+        assertThat(keys(known, "INSERT INTO t VALUES (1, NULL, 'E', 1)"))
+                .as("the primary key, both indexes; NULL is equal to nothing, but the interval's key has no value")
+                .containsExactly("WRITTEN 0", "WRITTEN 1", "WRITTEN 2", "WRITTEN 3");
+        assertThat(keys(known, "INSERT INTO t VALUES (2, 7, 'F', 2)"))
+                .containsExactlyInAnyOrder("WRITTEN 1", "WRITTEN 2", "WRITTEN 3", "WRITTEN 4", "WRITTEN 5");
+        assertThat(keys(known, "UPDATE t SET u = 8 WHERE id = 2"))
+                .contains("WRITTEN 4", "REMOVED 5", "REMOVED 1", "WRITTEN 1");
     }
 
     @Test

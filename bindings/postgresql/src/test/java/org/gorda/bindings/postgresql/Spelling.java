@@ -31,6 +31,7 @@ final class Spelling {
                     "^RENAME COLUMN " + NAME + "\\." + NAME + " TO " + NAME + "$",
                     "ALTER TABLE $1 RENAME COLUMN $2 TO $3"),
             rule("^RENAME INDEX " + NAME + " TO " + NAME + "$", "ALTER INDEX $1 RENAME TO $2"),
+            rule("CONSTRAINT PK ", "CONSTRAINT \"PK\" "),
             rule(" ON ROLLBACK RETAIN CURSORS$", ""),
             rule("^ALTER TABLE (\\w+) DROP PRIMARY KEY$", "ALTER TABLE $1 DROP CONSTRAINT $1_pkey"),
             rule("(GENERATED ALWAYS AS \\([^)]*\\))", "$1 STORED"),
@@ -106,6 +107,12 @@ final class Spelling {
                                 ? wrap(Statement.class, result, (Connection) proxy)
                                 : result;
                     } catch (InvocationTargetException e) {
+                        if (e.getCause() instanceof SQLException failed
+                                && String.valueOf(failed.getSQLState()).startsWith("40")
+                                && inner instanceof Statement statement
+                                && !statement.getConnection().getAutoCommit()) {
+                            statement.getConnection().rollback(); // others end the transaction by themselves
+                        }
                         if (e.getCause() instanceof SQLException || e.getCause() instanceof RuntimeException) {
                             throw e.getCause();
                         }

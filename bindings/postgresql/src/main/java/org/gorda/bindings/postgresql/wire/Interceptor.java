@@ -679,8 +679,11 @@ public final class Interceptor implements AutoCloseable {
         try {
             if (failed || status == FAILED) {
                 ServerError error = told.error();
+                Refusal refusal = failed ? null : transactions.takeRefusal();
                 rollback();
-                if (!failed) {
+                if (refusal != null) {
+                    tell(refusal);
+                } else if (!failed) {
                     tell(error);
                 }
             } else {

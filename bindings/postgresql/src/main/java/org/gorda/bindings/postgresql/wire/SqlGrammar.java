@@ -99,6 +99,21 @@ final class SqlGrammar {
 
     private static final Set<String> RELATIONS = Set.of("TABLE", "VIEW", "SEQUENCE", "INDEX");
 
+    /** What is computed without parentheses, and otherwise at each place and time. */
+    private static final Set<String> MOMENTS = Set.of(
+            "CURRENT_DATE",
+            "CURRENT_TIME",
+            "CURRENT_TIMESTAMP",
+            "LOCALTIME",
+            "LOCALTIMESTAMP",
+            "CURRENT_USER",
+            "CURRENT_ROLE",
+            "CURRENT_CATALOG",
+            "CURRENT_SCHEMA",
+            "SESSION_USER",
+            "USER",
+            "SYSTEM_USER");
+
     /** Settings by which changes would escape. */
     private static final Set<String> SETTINGS = Set.of("SESSION_REPLICATION_ROLE", "GORDA");
 
@@ -230,7 +245,11 @@ final class SqlGrammar {
     }
 
     private boolean callsUnknown() {
-        for (int i = 1; i < tokens.size(); i++) {
+        return callsUnknown(0);
+    }
+
+    private boolean callsUnknown(int from) {
+        for (int i = from + 1; i < tokens.size(); i++) {
             Token before = tokens.get(i - 1);
             boolean isName = before.isQuoted()
                     || (!before.text().isEmpty()
@@ -309,6 +328,13 @@ final class SqlGrammar {
         }
         if (hasAnywhere(SETTINGS)) {
             return settingRefused();
+        }
+        for (int i = 0; i < tokens.size() && has("ADD"); i++) {
+            if (is(i, "DEFAULT") && (callsUnknown(i + 1) || hasAnywhere(MOMENTS))) {
+                return refused(
+                        "a column whose first values each replica would compute for itself",
+                        "add it without a default, then set that, and update the rows");
+            }
         }
         return is(1, "SYSTEM") ? of(Kind.PASS) : onServer(1);
     }
