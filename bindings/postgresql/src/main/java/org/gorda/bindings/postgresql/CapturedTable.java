@@ -1,0 +1,120 @@
+package org.gorda.bindings.postgresql;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.SqlType;
+import org.gorda.gapi.TableShape;
+import org.jspecify.annotations.Nullable;
+
+/** A table whose rows are captured, by its description in view {@code gorda.described}. Immutable. */
+final class CapturedTable {
+
+    /** A key that rows write or refer to. Without columns it stands for all rows, whose values cannot be compared by their texts. */
+    record Key(long identity, List<Integer> columns, boolean nullsAreEqual) {}
+
+    private final TableShape shape;
+    private final boolean mayBeOutOfOrder;
+    private final List<Integer> fields = new ArrayList<>();
+    private final List<Key> unique = new ArrayList<>();
+    private final List<Key> foreign = new ArrayList<>();
+
+    /** @param description as the view's column of that name */
+    CapturedTable(String description) {
+        RowText rows = new RowText(description, 0);
+        List<@Nullable String> names = rows.row();
+        String schema = text(names, 1);
+        String table = text(names, 2);
+        this.mayBeOutOfOrder = text(names, 3).equals("t");
+        List<TableShape.Column> columns = new ArrayList<>();
+        List<Boolean> comparable = new ArrayList<>();
+        List<List<List<@Nullable String>>> keys = new ArrayList<>();
+        for (int place = 0; rows.hasMore(); ) {
+            List<@Nullable String> row = rows.row();
+            switch (text(row, 0)) {
+                case "c" -> {
+                    if (text(row, 3).equals("f")) {
+                        columns.add(new TableShape.Column(text(row, 1), type(text(row, 2))));
+                        comparable.add(Values.areComparable(text(row, 2)));
+                        fields.add(place);
+                    }
+                    place++;
+                }
+                case "p", "u", "f" -> keys.add(new ArrayList<>(List.of(row)));
+                default -> keys.get(keys.size() - 1).add(row);
+            }
+        }
+        List<Integer> primary = List.of();
+        for (List<List<@Nullable String>> key : keys) {
+            List<@Nullable String> head = key.get(0);
+            List<List<@Nullable String>> parts = key.subList(1, key.size());
+            List<Integer> own =
+                    parts.stream().map(part -> position(columns, text(part, 1))).toList();
+            boolean usable = !own.isEmpty() && !own.contains(0);
+            if (text(head, 0).equals("p") && usable) {
+                primary = own;
+            }
+            boolean compared = usable && own.stream().allMatch(position -> comparable.get(position - 1));
+            if (text(head, 0).equals("f")) {
+                List<String> theirs = parts.stream().map(part -> text(part, 2)).toList();
+                long parent = KeyHasher.constraint(text(head, 1), text(head, 2), theirs);
+                foreign.add(new Key(parent, compared ? own : List.of(), false));
+            } else {
+                List<String> named =
+                        usable ? parts.stream().map(part -> text(part, 1)).toList() : List.of(text(head, 1));
+                long identity = KeyHasher.constraint(schema, table, named);
+                unique.add(new Key(
+                        identity, compared ? own : List.of(), text(head, 2).equals("true")));
+            }
+        }
+        this.shape = new TableShape(schema, table, columns, primary);
+    }
+
+    private static String text(List<@Nullable String> row, int field) {
+        return Objects.requireNonNull(row.get(field));
+    }
+
+    /** Counted from 1; 0 if it is computed, and so not captured. */
+    private static int position(List<TableShape.Column> columns, String name) {
+        for (int i = 0; i < columns.size(); i++) {
+            if (columns.get(i).name().equals(name)) {
+                return i + 1;
+            }
+        }
+        return 0;
+    }
+
+    private static SqlType type(String declared) {
+        return Values.type(declared.endsWith("?") ? declared.substring(0, declared.length() - 1) : declared);
+    }
+
+    TableShape shape() {
+        return shape;
+    }
+
+    /** Whether changes of its rows may be told in another order than they were made. */
+    boolean mayBeOutOfOrder() {
+        return mayBeOutOfOrder;
+    }
+
+    /** Primary key and unique indexes. */
+    List<Key> unique() {
+        return unique;
+    }
+
+    /** The keys of other tables that rows refer to. */
+    List<Key> foreign() {
+        return foreign;
+    }
+
+    /** The values of the shape's columns, of a row that has computed ones, too. */
+    List<@Nullable String> values(List<@Nullable String> row) {
+        if (row.size() == fields.size()) {
+            return row;
+        }
+        List<@Nullable String> values = new ArrayList<>(fields.size());
+        fields.forEach(field -> values.add(row.get(field)));
+        return values;
+    }
+}

@@ -1,0 +1,80 @@
+package org.gorda.bindings.postgresql;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Objects;
+import org.gorda.gapi.Finding;
+import org.gorda.gapi.ReflectionException;
+import org.jspecify.annotations.Nullable;
+
+/** What a replica needs in its database. Stateless. */
+final class Installation {
+
+    static final int VERSION_MIN = 14;
+
+    private Installation() {}
+
+    /**
+     * Installs what is needed, or what has changed of it, for those who have the token.
+     *
+     * @param connection not in autocommit mode; committed
+     */
+    static void install(Connection connection, String token) throws SQLException {
+        int version = connection.getMetaData().getDatabaseMajorVersion();
+        if (version < VERSION_MIN) {
+            throw new ReflectionException(
+                    "PostgreSQL " + version + " cannot be replicated, only " + VERSION_MIN + " and later");
+        }
+        try (Statement statement = connection.createStatement()) {
+            statement.execute(script("install.sql").replace("${digest}", digest(token)));
+            statement.execute("SELECT gorda.adopt()");
+            connection.commit();
+        }
+    }
+
+    /** Removes all that was installed, and forgets the position. */
+    static void uninstall(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.execute(script("uninstall.sql"));
+        }
+    }
+
+    /** What in a database cannot be replicated, as far as its catalogue shows it. */
+    static List<Finding> findings(Connection connection) throws SQLException {
+        List<Finding> found = new ArrayList<>();
+        for (List<@Nullable String> row : SqlSession.of(connection).query(script("check.sql"))) {
+            found.add(new Finding(
+                    "t".equals(row.get(0)),
+                    Objects.requireNonNull(row.get(1)),
+                    Objects.requireNonNull(row.get(2)),
+                    Objects.requireNonNull(row.get(3))));
+        }
+        return found;
+    }
+
+    static String script(String name) {
+        try (InputStream in = Objects.requireNonNull(Installation.class.getResourceAsStream(name), name)) {
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new ReflectionException("the script " + name + " cannot be read", e);
+        }
+    }
+
+    private static String digest(String token) {
+        try {
+            byte[] digest = MessageDigest.getInstance("SHA-256").digest(token.getBytes(StandardCharsets.UTF_8));
+            return HexFormat.of().formatHex(digest);
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+package org.gorda.bindings.postgresql;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.gorda.gapi.Refusal;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Frees a session, the applier's or one that changes the schema, from whoever holds a lock that it waits for; in a thread of its own. Thread-safe. */
+final class LockWatch implements AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(LockWatch.class);
+
+    private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(3);
+
+    /** Without work for so long it waits to be woken. */
+    private static final int IDLE_GLANCES = 300;
+
+    private final PostgresDatabase database;
+    private final Connection connection;
+    private final int backend;
+    private final Thread thread = new Thread(this::run, "gorda-lock-watch");
+
+    /** What is executed now, and what those in the way are told; each is equal to itself only. */
+    private static final class Work {
+        private final Refusal refusal;
+
+        Work(Refusal refusal) {
+            this.refusal = refusal;
+        }
+    }
+
+    /** Null if nothing is executed. */
+    private volatile @Nullable Work current;
+
+    private volatile boolean sleeps;
+    private volatile boolean closed;
+
+    /** @param backend whose session is watched, by its process on the server */
+    LockWatch(PostgresDatabase database, int backend) throws SQLException {
+        this.database = database;
+        this.backend = backend;
+        this.connection = database.server().connect("");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** The session executes something from now on. */
+    void begin(Refusal refusal) {
+        current = new Work(refusal);
+        if (sleeps) {
+            LockSupport.unpark(thread);
+        }
+    }
+
+    void end() {
+        current = null;
+    }
+
+    private void run() {
+        Work seen = null;
+        long since = System.nanoTime();
+        for (int idle = 0; !closed; idle++) {
+            Work now = current;
+            if (now == null) {
+                sleeps = idle > IDLE_GLANCES;
+                LockSupport.parkNanos(sleeps && current == null ? TimeUnit.SECONDS.toNanos(1) : GLANCE_NANOS);
+                continue;
+            }
+            idle = 0;
+            sleeps = false;
+            if (!now.equals(seen)) {
+                seen = now;
+                since = System.nanoTime();
+            } else {
+                free(now, System.nanoTime() - since);
+            }
+            LockSupport.parkNanos(GLANCE_NANOS);
+        }
+    }
+
+    private void free(Work work, long nanos) {
+        try {
+            for (List<@Nullable String> row :
+                    SqlSession.of(connection).query("SELECT unnest(pg_blocking_pids(" + backend + "))")) {
+                int pid = Integer.parseInt(Objects.requireNonNull(row.get(0)));
+                if (pid != 0 && work.equals(current) && !database.giveWay(pid, work.refusal)) {
+                    terminate(pid, nanos);
+                }
+            }
+        } catch (SQLException e) {
+            if (!closed) {
+                LOG.warn("who is in the way in {} cannot be found: {}", database.server(), e.getMessage());
+            }
+        }
+    }
+
+    /** A stranger's session is ended, unless it is us, copying a snapshot; the server cleans up some other time. */
+    private void terminate(int pid, long nanos) throws SQLException {
+        if (nanos > database.readGrace().toNanos()) {
+            SqlSession.of(connection)
+                    .query("SELECT CASE backend_type WHEN 'autovacuum worker' THEN pg_cancel_backend(pid)"
+                            + " WHEN 'client backend' THEN pg_terminate_backend(pid) END FROM pg_stat_activity WHERE pid = "
+                            + pid + " AND application_name <> '" + Server.APPLICATION + "'");
+        }
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        LockSupport.unpark(thread);
+        try {
+            connection.close();
+        } catch (SQLException e) {
+            LOG.debug("the connection was gone already", e);
+        }
+    }
+}

@@ -1,0 +1,433 @@
+package org.gorda.bindings.postgresql;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.OptionalLong;
+import java.util.stream.Collectors;
+import org.gorda.gapi.Applier;
+import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.RowKey;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.WriteSet;
+import org.gorda.gapi.WriteSetReader;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Brings write sets into the database by SQL, in a session in which no trigger fires and no foreign key acts. What is done to one table is done in its order,
+ * gathered as long as it is the same statement; tables do not matter to each other there, and nobody sees anything of it before the commit. Confined to one
+ * thread.
+ */
+final class PostgresApplier implements Applier {
+
+    private static final Logger LOG = LoggerFactory.getLogger(PostgresApplier.class);
+
+    /** An index and its table contradict each other. */
+    private static final String CONTRADICTION = "XX002";
+
+    private static final String NO_SUCH_FUNCTION = "42883";
+
+    /** So many rows, or bytes of them, are sent together at most. */
+    private static final int BATCH_ROWS_MAX = 1000;
+
+    private static final long BATCH_BYTES_MAX = 1 << 20;
+
+    private final PostgresDatabase database;
+    private final Connection connection;
+    private final LockWatch watch;
+
+    /** By schema and name; those that this transaction has changed have their batches. */
+    private final Map<String, Batch> tables = new LinkedHashMap<>();
+
+    /** What others have taken from generators since the last commit. */
+    private final Map<Generator, Long> generated = new HashMap<>();
+
+    /** What they were told to go on behind, since the last schema change. */
+    private final Map<Generator, Long> known = new HashMap<>();
+
+    private long schemaChangesSeen;
+
+    PostgresApplier(PostgresDatabase database) throws SQLException {
+        this.database = database;
+        this.connection = database.server().connect(Server.APPLIES);
+        connection.setAutoCommit(false);
+        String backend = SqlSession.of(connection)
+                .query("SELECT pg_backend_pid()")
+                .get(0)
+                .get(0);
+        connection.commit();
+        this.watch = new LockWatch(database, Integer.parseInt(Objects.requireNonNull(backend)));
+    }
+
+    /** What is done on the connection, during which those in the way give way. */
+    private interface Work<T> {
+        T run() throws SQLException;
+    }
+
+    private <T> T first(@Nullable RowKey row, Work<T> work) throws SQLException {
+        watch.begin(database.listener().makeWay(row));
+        try {
+            return work.run();
+        } finally {
+            watch.end();
+        }
+    }
+
+    /** Changes of one table's rows by the same statement, gathered in their order. */
+    private final class Batch {
+
+        private final TableShape table;
+        private final List<RowKey> rows = new ArrayList<>();
+        private String sql = "";
+        private @Nullable PreparedStatement statement;
+        private long bytes;
+
+        Batch(TableShape table) {
+            this.table = table;
+        }
+
+        void add(String next, List<@Nullable Object> values, List<@Nullable Object> key) throws SQLException {
+            if (!next.equals(sql)) {
+                close();
+                statement = connection.prepareStatement(next);
+                sql = next;
+            }
+            PreparedStatement open = statement;
+            if (open == null) {
+                throw new IllegalStateException("no statement for " + next);
+            }
+            for (int i = 0; i < values.size(); i++) {
+                Values.set(open, i + 1, values.get(i));
+                bytes += Values.size(values.get(i));
+            }
+            open.addBatch();
+            rows.add(RowKey.of(table, key));
+            if (rows.size() == BATCH_ROWS_MAX || bytes > BATCH_BYTES_MAX) {
+                flush();
+            }
+        }
+
+        void flush() throws SQLException {
+            PreparedStatement open = statement;
+            if (open == null || rows.isEmpty()) {
+                return;
+            }
+            List<RowKey> changed = List.copyOf(rows);
+            rows.clear();
+            bytes = 0;
+            int[] counts = first(changed.get(0), open::executeBatch);
+            for (int i = 0; i < counts.length; i++) {
+                if (counts[i] != 1) {
+                    throw new DivergenceException(
+                            "there is not one row " + changed.get(i) + " here, which was changed elsewhere: " + sql);
+                }
+            }
+        }
+
+        void close() throws SQLException {
+            flush();
+            PreparedStatement open = statement;
+            statement = null;
+            sql = "";
+            if (open != null) {
+                open.close();
+            }
+        }
+    }
+
+    @Override
+    public void apply(WriteSet writeSet) {
+        WriteSetReader in = new WriteSetReader(writeSet);
+        Batch[] batches = new Batch[in.tables().size()];
+        try {
+            forgetTablesThatWereChanged();
+            for (WriteSetReader.Kind kind = in.next(); kind != null; kind = in.next()) {
+                switch (kind) {
+                    case INSERT -> insert(in, batch(in, batches));
+                    case UPDATE -> update(in, batch(in, batches));
+                    case DELETE -> delete(in, batch(in, batches));
+                    case STATEMENT -> {
+                        statement(in);
+                        Arrays.fill(batches, null);
+                    }
+                    case END_OF_STATEMENT -> {}
+                    case GENERATED -> {
+                        Generator generator = new Generator(in.readBoolean(), in.readText(), in.readText());
+                        long last = in.readInteger();
+                        if (!Long.valueOf(last).equals(known.get(generator))) {
+                            generated.put(generator, last);
+                        }
+                    }
+                }
+            }
+        } catch (SQLException e) {
+            throw failed("a write set cannot be applied", e);
+        }
+    }
+
+    private ReflectionException failed(String what, SQLException e) {
+        database.notice(e);
+        String message = what + " in " + database.server() + ": " + e.getMessage();
+        boolean violates = e.getSQLState() != null && e.getSQLState().startsWith("23");
+        return violates ? new DivergenceException(message, e) : new ReflectionException(message, e);
+    }
+
+    private Batch batch(WriteSetReader in, Batch[] batches) throws SQLException {
+        int index = in.tableIndex();
+        if (batches[index] != null) {
+            return batches[index];
+        }
+        WriteSetReader.Table named = in.tables().get(index);
+        Batch batch = tables.get(named.toString());
+        if (batch == null || batch.table.fingerprint() != named.fingerprint()) {
+            if (batch != null) {
+                batch.close();
+            }
+            TableShape found = PostgresDatabase.table(SqlSession.of(connection), named.schema(), named.name());
+            if (found == null || found.fingerprint() != named.fingerprint()) {
+                throw new DivergenceException("rows of " + named + " were changed elsewhere, but here "
+                        + (found == null
+                                ? "is no such table"
+                                : "it has other columns or another primary key: " + found.columns() + " "
+                                        + found.key()));
+            }
+            batch = new Batch(found);
+            tables.put(named.toString(), batch);
+        }
+        batches[index] = batch;
+        return batch;
+    }
+
+    private static List<@Nullable Object> values(WriteSetReader in, int count) {
+        List<@Nullable Object> values = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            values.add(Values.read(in));
+        }
+        return values;
+    }
+
+    private static void insert(WriteSetReader in, Batch batch) throws SQLException {
+        TableShape table = batch.table;
+        List<@Nullable Object> values = values(in, in.count());
+        List<@Nullable Object> key = new ArrayList<>();
+        table.key().forEach(position -> key.add(values.get(position - 1)));
+        batch.add(
+                "INSERT INTO " + table
+                        + table.columns().stream()
+                                .map(column -> TableShape.quoted(column.name()))
+                                .collect(Collectors.joining(", ", " (", ") OVERRIDING SYSTEM VALUE VALUES ("))
+                        + "?, ".repeat(values.size() - 1) + "?)",
+                values,
+                key);
+    }
+
+    private static void update(WriteSetReader in, Batch batch) throws SQLException {
+        TableShape table = batch.table;
+        List<@Nullable Object> key = values(in, table.key().size());
+        List<@Nullable Object> values = new ArrayList<>();
+        StringBuilder sql = new StringBuilder("UPDATE ").append(table).append(" SET ");
+        for (int left = in.count(); left > 0; left--) {
+            sql.append(name(table, in.column())).append(left > 1 ? " = ?, " : " = ?");
+            values.add(Values.read(in));
+        }
+        values.addAll(key);
+        batch.add(sql.append(where(table)).toString(), values, key);
+    }
+
+    private static void delete(WriteSetReader in, Batch batch) throws SQLException {
+        List<@Nullable Object> key = values(in, batch.table.key().size());
+        batch.add("DELETE FROM " + batch.table + where(batch.table), key, key);
+    }
+
+    private static String name(TableShape table, int position) {
+        return TableShape.quoted(table.columns().get(position - 1).name());
+    }
+
+    private static String where(TableShape table) {
+        return table.key().stream()
+                .map(position -> name(table, position) + " = ?")
+                .collect(Collectors.joining(" AND ", " WHERE ", ""));
+    }
+
+    private void statement(WriteSetReader in) throws SQLException {
+        String user = in.readText();
+        String role = in.readText();
+        String path = in.readText();
+        String text = in.readText();
+        for (int names = in.count(); names > 0; names--) {
+            in.readText();
+        }
+        forgetTables();
+        first(null, () -> {
+            try (Statement statement = connection.createStatement()) {
+                statement.execute("SET LOCAL SESSION AUTHORIZATION " + TableShape.quoted(user));
+                if (!role.isEmpty()) {
+                    statement.execute("SET LOCAL ROLE " + TableShape.quoted(role));
+                }
+                statement.execute(path.isEmpty() ? "SET LOCAL search_path TO ''" : "SET LOCAL search_path TO " + path);
+                try {
+                    statement.setEscapeProcessing(false);
+                    statement.execute(text);
+                } catch (SQLException e) {
+                    throw new DivergenceException(
+                            "a schema change that succeeded at its origin fails here: " + text + ": " + e.getMessage(),
+                            e);
+                }
+                statement.execute("SET LOCAL search_path TO pg_catalog");
+                statement.execute("SET LOCAL SESSION AUTHORIZATION DEFAULT");
+            }
+            database.captureNewTables(SqlSession.of(connection));
+            return true;
+        });
+    }
+
+    /** By a transaction of this replica's own. */
+    private void forgetTablesThatWereChanged() throws SQLException {
+        long changes = database.schemaChanges();
+        if (changes != schemaChangesSeen) {
+            forgetTables();
+            schemaChangesSeen = changes;
+        }
+    }
+
+    private void forgetTables() throws SQLException {
+        for (Batch batch : tables.values()) {
+            batch.close();
+        }
+        tables.clear();
+        known.clear();
+    }
+
+    @Override
+    public void settle(Map<Generator, OptionalLong> next) {
+        try (Statement statement = connection.createStatement()) {
+            for (Map.Entry<Generator, OptionalLong> one : next.entrySet()) {
+                String sequence = literal(one.getKey());
+                String sql = one.getValue().isPresent()
+                        ? "SELECT setval(" + sequence + ", " + one.getValue().getAsLong() + ", false)"
+                        : "SELECT setval(seqrelid, CASE WHEN seqincrement > 0 THEN seqmax ELSE seqmin END) FROM pg_sequence WHERE seqrelid = "
+                                + sequence;
+                statement.execute(sql);
+            }
+        } catch (SQLException e) {
+            database.notice(e);
+            throw new DivergenceException("generators cannot go on with " + next + ": " + e.getMessage(), e);
+        }
+    }
+
+    private static String literal(Generator generator) {
+        if (generator.identity()) {
+            throw new DivergenceException(generator + " is generated by a sequence here");
+        }
+        String name = TableShape.quoted(generator.schema()) + "." + TableShape.quoted(generator.name());
+        return "'" + name.replace("'", "''") + "'::regclass";
+    }
+
+    @Override
+    public void commit(StoredPosition position, boolean durable) {
+        database.checkNew(position);
+        try {
+            for (Batch batch : tables.values()) {
+                batch.flush();
+            }
+            first(null, () -> {
+                try (Statement statement = connection.createStatement()) {
+                    for (Map.Entry<Generator, Long> one : generated.entrySet()) {
+                        // Not back behind what was taken here.
+                        statement.execute("SELECT setval(seqrelid, " + one.getValue()
+                                + ") FROM pg_sequence WHERE seqrelid = " + literal(one.getKey())
+                                + " AND coalesce(sign(seqincrement) * (" + one.getValue()
+                                + " - pg_sequence_last_value(seqrelid)), 1) > 0");
+                    }
+                    statement.execute((durable ? "SET LOCAL synchronous_commit TO local; " : "")
+                            + database.positionInsert(position) + "; COMMIT");
+                }
+                return true;
+            });
+            known.putAll(generated);
+            generated.clear();
+            database.committed(position);
+        } catch (SQLException e) {
+            throw failed("what was ordered up to " + position + " cannot be committed", e);
+        }
+    }
+
+    /** Versions of rows are read, which nobody locks; for the locks of tables that a schema change holds, its transaction is rolled back. */
+    @Override
+    public Connection reading() {
+        watch.begin(database.listener().makeWay(null));
+        return connection;
+    }
+
+    @Override
+    public List<TableShape> tables() throws SQLException {
+        return first(null, () -> PostgresDatabase.tables(SqlSession.of(connection)));
+    }
+
+    /** Compares the primary key's index and all others with the rows, where the server has its own extension for that. */
+    @Override
+    public @Nullable String damage(TableShape table) throws SQLException {
+        Savepoint before = connection.setSavepoint();
+        try {
+            SqlSession.of(connection)
+                    .query(
+                            "SELECT gorda.bt_index_check(indexrelid, true) FROM pg_index JOIN pg_class i ON i.oid = indexrelid"
+                                    + " WHERE indrelid = " + PostgresDatabase.literal(table.toString()) + "::regclass"
+                                    + " AND relam = (SELECT oid FROM pg_am WHERE amname = 'btree')");
+            return null;
+        } catch (SQLException e) {
+            connection.rollback(before);
+            if (CONTRADICTION.equals(e.getSQLState())) {
+                return e.getMessage();
+            }
+            if (NO_SUCH_FUNCTION.equals(e.getSQLState())) {
+                return null;
+            }
+            throw e;
+        }
+    }
+
+    @Override
+    public void rollback() {
+        try {
+            for (Batch batch : tables.values()) {
+                batch.rows.clear();
+                PreparedStatement open = batch.statement;
+                if (open != null) {
+                    open.close();
+                }
+            }
+            tables.clear();
+            generated.clear();
+            connection.rollback();
+            watch.end();
+        } catch (SQLException e) {
+            throw failed("what was applied cannot be rolled back", e);
+        }
+    }
+
+    @Override
+    public void close() {
+        try {
+            watch.close();
+            connection.close();
+        } catch (SQLException e) {
+            LOG.debug("the applier's connection was gone already", e);
+        }
+        database.closed(this);
+    }
+}

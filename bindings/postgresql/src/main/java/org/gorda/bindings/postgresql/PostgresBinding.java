@@ -1,0 +1,125 @@
+package org.gorda.bindings.postgresql;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.DatabaseBinding;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.Finding;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.TransactionListener;
+
+/**
+ * The binding for PostgreSQL, configured by the name {@code postgresql}: a database of a server that runs by itself, {@code //host:port/database}, which belongs
+ * to one replica. Thread-safe.
+ */
+public final class PostgresBinding implements DatabaseBinding {
+
+    static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
+            Capability.WRITE_SETS,
+            Capability.SCHEMA_CHANGES,
+            Capability.CERTIFICATION_KEYS,
+            Capability.APPLY,
+            Capability.ABORT,
+            Capability.DURABLE_POSITION,
+            Capability.SNAPSHOT,
+            Capability.NETWORK_SERVER));
+
+    private static final String NO_SUCH_DATABASE = "3D000";
+
+    /** For {@link java.util.ServiceLoader}. */
+    public PostgresBinding() {}
+
+    @Override
+    public String name() {
+        return "postgresql";
+    }
+
+    @Override
+    public Set<Capability> capabilities() {
+        return CAPABILITIES;
+    }
+
+    @Override
+    public ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener) {
+        Server server = Server.of(configuration);
+        try {
+            try {
+                return new PostgresDatabase(configuration, listener, server);
+            } catch (SQLException e) {
+                if (!NO_SUCH_DATABASE.equals(e.getSQLState())) {
+                    throw e;
+                }
+                try (Connection connection = server.maintain();
+                        Statement statement = connection.createStatement()) {
+                    statement.execute("CREATE DATABASE " + TableShape.quoted(server.database()));
+                }
+                return new PostgresDatabase(configuration, listener, server);
+            }
+        } catch (SQLException e) {
+            throw new ReflectionException("the database " + server + " cannot be opened: " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public void load(Path snapshot, DatabaseConfiguration configuration) {
+        PostgresSnapshot.load(snapshot, Server.of(configuration));
+    }
+
+    @Override
+    public void drop(DatabaseConfiguration configuration) {
+        Server server = Server.of(configuration);
+        try (Connection connection = server.maintain();
+                Statement statement = connection.createStatement()) {
+            for (Server one : List.of(server, server.unfinished())) {
+                statement.execute("DROP DATABASE IF EXISTS " + TableShape.quoted(one.database()) + " WITH (FORCE)");
+            }
+        } catch (SQLException e) {
+            throw new ReflectionException("the database " + server + " cannot be dropped: " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public Optional<List<Finding>> examine(Connection connection) throws SQLException {
+        boolean isPostgres = connection.getMetaData().getDatabaseProductName().equals("PostgreSQL");
+        return isPostgres ? Optional.of(Installation.findings(connection)) : Optional.empty();
+    }
+
+    /**
+     * Prepares a database to be replicated, as its opening would.
+     *
+     * @throws ReflectionException if that is not possible
+     */
+    public void install(DatabaseConfiguration configuration) {
+        Server server = Server.of(configuration);
+        try (Connection connection = server.connect("")) {
+            connection.setAutoCommit(false);
+            Installation.install(connection, java.util.UUID.randomUUID().toString());
+        } catch (SQLException e) {
+            throw new ReflectionException("nothing can be installed in " + server + ": " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Removes all that was installed, after which the database can be changed by anybody and is no replica's any more.
+     *
+     * @throws ReflectionException if that is not possible
+     */
+    public void uninstall(DatabaseConfiguration configuration) {
+        Server server = Server.of(configuration);
+        try (Connection connection = server.connect("")) {
+            Installation.uninstall(connection);
+        } catch (SQLException e) {
+            throw new ReflectionException(
+                    "what was installed in " + server + " cannot be removed: " + e.getMessage(), e);
+        }
+    }
+}

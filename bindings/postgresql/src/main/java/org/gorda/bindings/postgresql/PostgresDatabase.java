@@ -1,0 +1,400 @@
+package org.gorda.bindings.postgresql;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.gorda.gapi.Applier;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.TransactionListener;
+import org.gorda.gapi.WriteSetWriter;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A database of a PostgreSQL server, open for one replica. Thread-safe. */
+final class PostgresDatabase implements ReflectedDatabase {
+
+    private static final Logger LOG = LoggerFactory.getLogger(PostgresDatabase.class);
+
+    /** Room in front of each write set for what the meta level sends before it. */
+    private static final int HEADROOM_BYTES = 128;
+
+    /** Descriptions of tables that are remembered, as they are or once were. */
+    private static final int DESCRIPTIONS_MAX = 10_000;
+
+    /** Whoever holds it on the server has the database open. */
+    private static final long OPEN_LOCK = 0x676f726461L;
+
+    private static final int OPEN_LOCK_TIMEOUT_MILLIS = 2000;
+    private static final String LOCK_NOT_AVAILABLE = "55P03";
+
+    private final DatabaseConfiguration configuration;
+    private final TransactionListener listener;
+    private final Server server;
+    private final String token = UUID.randomUUID().toString();
+    private final String description;
+    private final Sessions sessions;
+    private final Map<String, CapturedTable> described = new ConcurrentHashMap<>();
+    private final Map<String, String> generated = new ConcurrentHashMap<>();
+
+    /** Positions that were stored, or were to be. */
+    private final AtomicLong turns = new AtomicLong();
+
+    private final AtomicLong schemaChanges = new AtomicLong();
+    private final AtomicBoolean stopped = new AtomicBoolean();
+
+    /** Used by one thread at a time. */
+    private final Connection internal;
+
+    private volatile @Nullable StoredPosition committed;
+    private @Nullable PostgresApplier applier;
+
+    /**
+     * Opens a database, which exists.
+     *
+     * @throws SQLException if it cannot be used
+     */
+    PostgresDatabase(DatabaseConfiguration configuration, TransactionListener listener, Server server)
+            throws SQLException {
+        this.configuration = configuration;
+        this.listener = listener;
+        this.server = server;
+        this.internal = server.connect("");
+        try {
+            internal.setAutoCommit(false);
+            SqlSession session = SqlSession.of(internal);
+            lock(session);
+            Installation.install(internal, token);
+            describe(session);
+            for (List<@Nullable String> row :
+                    session.query("SELECT seqrelid, pg_sequence_last_value(seqrelid) FROM pg_sequence"
+                            + " WHERE pg_sequence_last_value(seqrelid) IS NOT NULL")) {
+                generated.put(Objects.requireNonNull(row.get(0)), Objects.requireNonNull(row.get(1)));
+            }
+            this.committed = PostgresSnapshot.position(session);
+            turns.set(Long.parseLong(
+                    Objects.requireNonNull(session.query("SELECT coalesce(max(turn), 0) FROM gorda.position")
+                            .get(0)
+                            .get(0))));
+            internal.commit();
+            this.description = "PostgreSQL " + internal.getMetaData().getDatabaseProductVersion();
+            WriteSetWriter.clearSpools(configuration.spoolDirectory());
+            this.sessions = new Sessions(this, listener);
+        } catch (IOException e) {
+            internal.close();
+            throw new ReflectionException(
+                    "the directory " + configuration.spoolDirectory() + " cannot be used: " + e, e);
+        } catch (SQLException | RuntimeException e) {
+            internal.close();
+            throw e;
+        }
+    }
+
+    /** Waits for a moment: the server may not have noticed yet that the process that had it is gone. */
+    private void lock(SqlSession session) throws SQLException {
+        try {
+            session.query("SET LOCAL lock_timeout TO " + OPEN_LOCK_TIMEOUT_MILLIS);
+            session.query("SELECT pg_advisory_lock(" + OPEN_LOCK + ")");
+            session.query("SET LOCAL lock_timeout TO 0");
+        } catch (SQLException e) {
+            if (LOCK_NOT_AVAILABLE.equals(e.getSQLState())) {
+                throw new ReflectionException(server + " is open already, in another process or in this one", e);
+            }
+            throw e;
+        }
+    }
+
+    // ------------------------------------------------------------------------------------- for the rest of the binding
+
+    Server server() {
+        return server;
+    }
+
+    TransactionListener listener() {
+        return listener;
+    }
+
+    Duration readGrace() {
+        return configuration.readGrace();
+    }
+
+    /** Which sessions must have as the setting {@code gorda.token}, or the server refuses what they change. */
+    String token() {
+        return token;
+    }
+
+    WriteSetWriter newWriter() {
+        return new WriteSetWriter(HEADROOM_BYTES, configuration.writeSetBytesMax(), configuration.spoolDirectory());
+    }
+
+    /** The table whose description has this digest. */
+    CapturedTable table(String digest) {
+        CapturedTable known = described.get(digest);
+        if (known != null) {
+            return known;
+        }
+        internally("its tables cannot be read", session -> {
+            describe(session);
+            return true;
+        });
+        CapturedTable found = described.get(digest);
+        if (found == null) {
+            throw new ReflectionException("a row was changed in " + server + " of a table that nobody has described");
+        }
+        return found;
+    }
+
+    private void describe(SqlSession session) throws SQLException {
+        if (described.size() > DESCRIPTIONS_MAX) {
+            described.clear();
+        }
+        for (List<@Nullable String> row : session.query("SELECT md5(description), description FROM gorda.described")) {
+            described.computeIfAbsent(
+                    Objects.requireNonNull(row.get(0)),
+                    digest -> new CapturedTable(Objects.requireNonNull(row.get(1))));
+        }
+    }
+
+    /** The last values of generators, by their identity on the server, that others were told of or had before. */
+    Map<String, String> generated() {
+        return generated;
+    }
+
+    /** Has the rows of all tables captured as they are after a change of the schema; within its transaction. */
+    void captureNewTables(SqlSession session) throws SQLException {
+        session.query("SELECT gorda.adopt()");
+        describe(session);
+        schemaChanges.incrementAndGet();
+    }
+
+    /** Counts changes of the schema, committed or not. */
+    long schemaChanges() {
+        return schemaChanges.get();
+    }
+
+    /** A table as the session sees it; null if there is none. */
+    static @Nullable TableShape table(SqlSession session, String schema, String name) throws SQLException {
+        List<TableShape> found =
+                shapes(session, " WHERE nspname = " + literal(schema) + " AND relname = " + literal(name));
+        return found.isEmpty() ? null : found.get(0);
+    }
+
+    /** All tables as the session sees them, in the order of their names. */
+    static List<TableShape> tables(SqlSession session) throws SQLException {
+        return shapes(session, "");
+    }
+
+    private static List<TableShape> shapes(SqlSession session, String where) throws SQLException {
+        List<TableShape> found = new ArrayList<>();
+        for (List<@Nullable String> row : session.query("SELECT description FROM gorda.described" + where)) {
+            found.add(new CapturedTable(Objects.requireNonNull(row.get(0))).shape());
+        }
+        found.sort(Comparator.comparing(TableShape::schema).thenComparing(TableShape::name));
+        return found;
+    }
+
+    static String literal(String text) {
+        return "'" + text.replace("'", "''") + "'";
+    }
+
+    /** The statement that stores a position; in the transaction that brings the database there, just before its commit. */
+    String positionInsert(StoredPosition position) {
+        return positionInsert(turns.incrementAndGet(), position, token);
+    }
+
+    static String positionInsert(long turn, StoredPosition position, String token) {
+        return "INSERT INTO gorda.position VALUES (" + turn + ", " + position.index() + ", " + position.term() + ", "
+                + position.groupHigh() + ", " + position.groupLow() + ", " + literal(token) + ")";
+    }
+
+    /**
+     * Makes sure that nothing is committed a second time.
+     *
+     * @throws IllegalArgumentException if the database holds the position already
+     */
+    void checkNew(StoredPosition position) {
+        StoredPosition held = committed;
+        if (held != null
+                && held.groupHigh() == position.groupHigh()
+                && held.groupLow() == position.groupLow()
+                && held.index() >= position.index()) {
+            throw new IllegalArgumentException("position " + position + " was applied to " + server
+                    + " already, which holds everything up to " + held + ": go on behind that");
+        }
+    }
+
+    /** The database holds everything up to a position now. */
+    void committed(StoredPosition position) {
+        committed = position;
+    }
+
+    /** The first who meets it tells that the database cannot be reached any more. */
+    void notice(SQLException failure) {
+        String state = Objects.requireNonNullElse(failure.getSQLState(), "");
+        if ((state.startsWith("08") || state.startsWith("57P") || state.startsWith("58"))
+                && stopped.compareAndSet(false, true)) {
+            listener.databaseFailed(new ReflectionException(
+                    "the database " + server + " has stopped: " + failure.getMessage(), failure));
+        }
+    }
+
+    /** Frees the locks that a process of the server holds, if it is a client's session of ours. */
+    boolean giveWay(int backend, Refusal why) {
+        return sessions.giveWay(backend, why);
+    }
+
+    synchronized void closed(PostgresApplier closing) {
+        applier = closing.equals(applier) ? null : applier;
+    }
+
+    // --------------------------------------------------------------------------------------------------- public side
+
+    @Override
+    public String description() {
+        return description;
+    }
+
+    @Override
+    public Set<Capability> capabilities() {
+        return PostgresBinding.CAPABILITIES;
+    }
+
+    @Override
+    public Connection connect(Properties properties) throws SQLException {
+        return sessions.connect(properties);
+    }
+
+    @Override
+    public List<TableShape> tables() {
+        return internally("its tables cannot be read", session -> tables(session));
+    }
+
+    private interface Work<T> {
+        T with(SqlSession session) throws SQLException;
+    }
+
+    private <T> T internally(String failed, Work<T> work) {
+        synchronized (internal) {
+            try {
+                T result = work.with(SqlSession.of(internal));
+                internal.commit();
+                return result;
+            } catch (SQLException e) {
+                notice(e);
+                rollback();
+                throw new ReflectionException("of the database " + server + " " + failed + ": " + e.getMessage(), e);
+            }
+        }
+    }
+
+    private void rollback() {
+        try {
+            internal.rollback();
+        } catch (SQLException e) {
+            LOG.debug("the connection was gone already", e);
+        }
+    }
+
+    @Override
+    public synchronized Applier applier() {
+        if (applier != null) {
+            throw new IllegalStateException("there is an applier already");
+        }
+        try {
+            PostgresApplier opened = new PostgresApplier(this);
+            applier = opened;
+            return opened;
+        } catch (SQLException e) {
+            throw new ReflectionException("no session for the applier with " + server + ": " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public Optional<StoredPosition> storedPosition() {
+        return Optional.ofNullable(committed);
+    }
+
+    @Override
+    public Optional<StoredPosition> flush() {
+        // Read first: what is committed meanwhile may be on disk, too, but need not.
+        StoredPosition before = committed;
+        internally("nothing can be forced to disk", session -> {
+            session.query("UPDATE gorda.flush SET flushes = flushes + 1");
+            return session.query("DELETE FROM gorda.position WHERE turn < (SELECT max(turn) FROM gorda.position)");
+        });
+        return Optional.ofNullable(before);
+    }
+
+    @Override
+    public void snapshot(Path directory) {
+        PostgresSnapshot.write(server, directory);
+    }
+
+    /** Nothing to do: whatever generators have given elsewhere, they know. */
+    @Override
+    public void takeOver() {}
+
+    @Override
+    public void abortAll(Refusal refusal) {
+        sessions.abortAll(refusal);
+    }
+
+    @Override
+    public List<SuspendedCommit> suspended() {
+        return sessions.suspended();
+    }
+
+    @Override
+    public String listen(InetSocketAddress address) {
+        return sessions.listen(address);
+    }
+
+    @Override
+    public synchronized void close() {
+        for (SuspendedCommit commit : suspended()) {
+            commit.leaveUnknown(new Refusal(
+                    Refusal.Cause.UNKNOWN_OUTCOME,
+                    "this replica is stopping; ask another one for the outcome of transaction "
+                            + commit.transaction().id()));
+        }
+        stopped.set(true); // what clients meet from now on is no failure
+        abortAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
+        sessions.close();
+        PostgresApplier open = applier;
+        if (open != null) {
+            open.close();
+        }
+        try {
+            flush();
+        } catch (ReflectionException e) {
+            LOG.warn("the database {} was not closed in order", server, e);
+        }
+        try {
+            internal.close();
+        } catch (SQLException e) {
+            LOG.debug("the connection was gone already", e);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+package org.gorda.bindings.postgresql;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.UUID;
+import java.util.stream.Collectors;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.TableShape;
+import org.jspecify.annotations.Nullable;
+import org.postgresql.copy.CopyManager;
+import org.postgresql.core.BaseConnection;
+
+/**
+ * Copies of a database as it is at one moment: a directory with the statements that make its schema, before and after the rows, a file for each table's rows,
+ * and the position. Stateless.
+ */
+final class PostgresSnapshot {
+
+    /** Written last. */
+    private static final String POSITION = "position";
+
+    /** Of statements, which the server's texts cannot contain. */
+    private static final String SEPARATOR = "\0";
+
+    private static final List<String> SCHEMA = List.of("schema-before", "schema-after");
+    private static final String TABLES = "tables";
+
+    private PostgresSnapshot() {}
+
+    /** Up to where a session sees the database; null if nothing was ever committed with a position. */
+    static @Nullable StoredPosition position(SqlSession session) throws SQLException {
+        List<List<@Nullable String>> found =
+                session.query("SELECT high, low, term, idx FROM gorda.position ORDER BY turn DESC LIMIT 1");
+        return found.isEmpty() ? null : position(found.get(0));
+    }
+
+    private static StoredPosition position(List<@Nullable String> row) {
+        long[] numbers = row.stream()
+                .mapToLong(number -> Long.parseLong(Objects.requireNonNull(number)))
+                .toArray();
+        return new StoredPosition(numbers[0], numbers[1], numbers[2], numbers[3]);
+    }
+
+    static void write(Server server, Path target) {
+        if (Files.exists(target)) {
+            throw new ReflectionException("a snapshot cannot be written to " + target + ", which exists");
+        }
+        Path unfinished = target.resolveSibling(target.getFileName() + ".unfinished");
+        try (Connection connection = server.connect("")) {
+            delete(unfinished);
+            try {
+                Files.createDirectories(unfinished);
+                connection.setAutoCommit(false);
+                connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+                connection.setReadOnly(true);
+                copy(connection, unfinished);
+                Files.move(unfinished, target, StandardCopyOption.ATOMIC_MOVE);
+            } finally {
+                delete(unfinished);
+            }
+        } catch (IOException | SQLException e) {
+            throw new ReflectionException("a snapshot of " + server + " cannot be written to " + target + ": " + e, e);
+        }
+    }
+
+    private static void copy(Connection connection, Path directory) throws SQLException, IOException {
+        SqlSession session = SqlSession.of(connection);
+        StoredPosition position = position(session);
+        List<List<String>> phases = List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+        for (List<@Nullable String> row : session.query(Installation.script("schema.sql"))) {
+            phases.get(Integer.parseInt(Objects.requireNonNull(row.get(0)))).add(Objects.requireNonNull(row.get(3)));
+        }
+        if (!phases.get(0).isEmpty()) {
+            throw new ReflectionException("no snapshot can be made of " + String.join(", ", phases.get(0))
+                    + ": make a copy of the database by PostgreSQL's own means, or drop that");
+        }
+        List<String> tables = new ArrayList<>();
+        CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
+        for (TableShape table : PostgresDatabase.tables(session)) {
+            String named = table
+                    + table.columns().stream()
+                            .map(column -> TableShape.quoted(column.name()))
+                            .collect(Collectors.joining(", ", " (", ")"));
+            try (OutputStream out = Files.newOutputStream(directory.resolve(String.valueOf(tables.size())))) {
+                copy.copyOut("COPY " + named + " TO STDOUT", out);
+            }
+            tables.add(named);
+        }
+        connection.commit();
+        Files.writeString(directory.resolve(SCHEMA.get(0)), String.join(SEPARATOR, phases.get(1)));
+        Files.writeString(directory.resolve(SCHEMA.get(1)), String.join(SEPARATOR, phases.get(2)));
+        Files.writeString(directory.resolve(TABLES), String.join(SEPARATOR, tables));
+        Files.writeString(
+                directory.resolve(POSITION),
+                position == null
+                        ? ""
+                        : position.groupHigh() + " " + position.groupLow() + " " + position.term() + " "
+                                + position.index());
+    }
+
+    static void load(Path snapshot, Server server) {
+        if (!Files.isRegularFile(snapshot.resolve(POSITION))) {
+            throw new ReflectionException(
+                    snapshot + " is no snapshot of a PostgreSQL database: it has no file " + POSITION);
+        }
+        Server unfinished = server.unfinished();
+        String made = TableShape.quoted(unfinished.database());
+        try (Connection maintenance = server.maintain();
+                Statement statement = maintenance.createStatement()) {
+            boolean exists = !SqlSession.of(maintenance)
+                    .query("SELECT 1 FROM pg_database WHERE datname = " + PostgresDatabase.literal(server.database()))
+                    .isEmpty();
+            if (exists) {
+                throw new ReflectionException(
+                        "a snapshot cannot be loaded to " + server + ", which exists: drop it first");
+            }
+            statement.execute(
+                    "DROP DATABASE IF EXISTS " + made + " WITH (FORCE)"); // left by a load that was interrupted
+            statement.execute("CREATE DATABASE " + made + " TEMPLATE template0");
+            try (Connection connection = unfinished.connect(Server.APPLIES)) {
+                connection.setAutoCommit(false);
+                fill(connection, snapshot);
+            }
+            statement.execute("ALTER DATABASE " + made + " RENAME TO " + TableShape.quoted(server.database()));
+        } catch (IOException | SQLException e) {
+            throw new ReflectionException("the snapshot " + snapshot + " cannot be loaded to " + server + ": " + e, e);
+        }
+    }
+
+    private static void fill(Connection connection, Path snapshot) throws SQLException, IOException {
+        SqlSession.of(connection).query("SET LOCAL check_function_bodies TO off");
+        execute(connection, texts(snapshot.resolve(SCHEMA.get(0))));
+        CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
+        List<String> tables = texts(snapshot.resolve(TABLES));
+        for (int i = 0; i < tables.size(); i++) {
+            try (InputStream in = Files.newInputStream(snapshot.resolve(String.valueOf(i)))) {
+                copy.copyIn("COPY " + tables.get(i) + " FROM STDIN", in);
+            }
+        }
+        execute(connection, texts(snapshot.resolve(SCHEMA.get(1))));
+        String token = UUID.randomUUID().toString();
+        String position = Files.readString(snapshot.resolve(POSITION));
+        connection.commit();
+        Installation.install(connection, token);
+        SqlSession.of(connection).query("SET LOCAL synchronous_commit TO local");
+        if (!position.isEmpty()) {
+            SqlSession.of(connection)
+                    .query(PostgresDatabase.positionInsert(1, position(List.of(position.split(" ", -1))), token));
+        }
+        SqlSession.of(connection).query("UPDATE gorda.flush SET flushes = flushes + 1");
+        connection.commit();
+    }
+
+    private static List<String> texts(Path file) throws IOException {
+        String all = Files.readString(file);
+        return all.isEmpty() ? List.of() : List.of(all.split(SEPARATOR, -1));
+    }
+
+    /** What fails is tried again after the others, as long as that helps: it may need something that is made later. */
+    private static void execute(Connection connection, List<String> statements) throws SQLException {
+        List<String> left = statements;
+        while (!left.isEmpty()) {
+            List<String> failed = new ArrayList<>();
+            SQLException failure = null;
+            for (String sql : left) {
+                Savepoint before = connection.setSavepoint();
+                try (Statement statement = connection.createStatement()) {
+                    statement.setEscapeProcessing(false);
+                    statement.execute(sql);
+                    connection.releaseSavepoint(before);
+                } catch (SQLException e) {
+                    connection.rollback(before);
+                    failed.add(sql);
+                    failure = new SQLException(sql + ": " + e.getMessage(), e.getSQLState(), e);
+                }
+            }
+            if (failure != null && failed.size() == left.size()) {
+                throw failure;
+            }
+            left = failed;
+        }
+    }
+
+    private static void delete(Path directory) throws IOException {
+        if (Files.isDirectory(directory)) {
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
+                for (Path file : files) {
+                    Files.delete(file);
+                }
+            }
+            Files.delete(directory);
+        }
+    }
+}

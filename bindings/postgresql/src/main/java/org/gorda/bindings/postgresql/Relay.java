@@ -1,0 +1,167 @@
+package org.gorda.bindings.postgresql;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Lets clients in over the network, whatever speaks PostgreSQL's protocol, with two threads for each. Thread-safe. */
+final class Relay implements AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Relay.class);
+
+    private static final int BUFFER_BYTES = 64 << 10;
+
+    /** The server has a bound of its own, max_connections, which is lower as a rule. */
+    private static final int CLIENTS_MAX = 10_000;
+
+    /** So long may a client take to begin a session. */
+    private static final int STARTUP_TIMEOUT_MILLIS = 60_000;
+
+    private final Sessions sessions;
+    private final ServerSocket listening;
+    private final Set<Socket> clients = ConcurrentHashMap.newKeySet();
+
+    Relay(Sessions sessions, InetSocketAddress address) throws IOException {
+        this.sessions = sessions;
+        this.listening = new ServerSocket();
+        try {
+            listening.setReuseAddress(true);
+            listening.bind(address);
+        } catch (IOException e) {
+            listening.close();
+            throw e;
+        }
+        start("gorda-relay", this::accept);
+    }
+
+    /** Host and port, as in a URL. */
+    String address() {
+        String host = listening.getInetAddress().getHostAddress();
+        return (host.indexOf(':') >= 0 ? "[" + host + "]" : host) + ":" + listening.getLocalPort();
+    }
+
+    private static Thread start(String name, Runnable work) {
+        Thread thread = new Thread(work, name);
+        thread.setDaemon(true);
+        thread.start();
+        return thread;
+    }
+
+    private void accept() {
+        while (!listening.isClosed()) {
+            try {
+                Socket client = listening.accept();
+                if (clients.size() >= CLIENTS_MAX) {
+                    client.close();
+                    continue;
+                }
+                clients.add(client);
+                start("gorda-client-" + client.getPort(), () -> serve(client));
+            } catch (IOException e) {
+                if (!listening.isClosed()) {
+                    LOG.warn("a client was not let in: {}", e.getMessage());
+                }
+            }
+        }
+    }
+
+    /** From the client, in a thread of its own; what goes to the client is in another one, once there is a session. */
+    private void serve(Socket client) {
+        Door door = new Door(sessions, true);
+        try (client) {
+            client.setTcpNoDelay(true);
+            client.setKeepAlive(true);
+            client.setSoTimeout(STARTUP_TIMEOUT_MILLIS);
+            byte[] bytes = new byte[BUFFER_BYTES];
+            ClientSession session = null;
+            while (session == null && !door.greeting().isEnded() && give(client, door, bytes)) {
+                int greeted = door.greeting().take(bytes, 0, bytes.length);
+                client.getOutputStream().write(bytes, 0, greeted);
+                session = door.session();
+            }
+            if (session != null) {
+                client.setSoTimeout(0);
+                serve(client, door, session, bytes);
+            }
+        } catch (IOException | RuntimeException e) {
+            LOG.debug("a client is gone: {}", e.toString());
+        } finally {
+            clients.remove(client);
+            door.leave();
+        }
+    }
+
+    private static boolean give(Socket client, Door door, byte[] bytes) throws IOException {
+        int read = client.getInputStream().read(bytes);
+        if (read > 0) {
+            door.give(bytes, 0, read);
+            door.flush();
+        }
+        return read >= 0;
+    }
+
+    private static void serve(Socket client, Door door, ClientSession session, byte[] bytes) throws IOException {
+        session.enter();
+        Thread toClient = start("gorda-server-" + client.getPort(), () -> answer(client, session));
+        try {
+            while (give(client, door, bytes)) {
+                // until the client, or the server, has ended it
+            }
+        } finally {
+            session.leave();
+            join(toClient);
+            session.exit();
+        }
+    }
+
+    private static void join(Thread thread) {
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static void answer(Socket client, ClientSession session) {
+        byte[] bytes = new byte[BUFFER_BYTES];
+        try (client) {
+            OutputStream out = client.getOutputStream();
+            for (int taken = take(session, bytes); taken >= 0; taken = take(session, bytes)) {
+                out.write(bytes, 0, taken);
+            }
+        } catch (IOException | RuntimeException e) {
+            LOG.debug("a session has ended: {}", e.toString());
+        } finally {
+            session.leave();
+        }
+    }
+
+    private static int take(ClientSession session, byte[] bytes) throws IOException {
+        return session.interceptor().take(bytes, 0, bytes.length);
+    }
+
+    /** Lets nobody in any more, and lets go of those who are in. */
+    @Override
+    public void close() {
+        try {
+            listening.close();
+            for (Socket client : clients) {
+                client.close();
+            }
+        } catch (IOException e) {
+            LOG.debug("not closed in order", e);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+package org.gorda.bindings.postgresql;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.KeyMode;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.WriteSetWriter;
+import org.jspecify.annotations.Nullable;
+
+/** Takes what the server tells of rows and generators into write sets. Confined to one thread. */
+final class RowCapture {
+
+    /** The table's description, by its digest in hexadecimal digits; behind it the kind of change and the row before, after, or both. */
+    private static final int DIGEST_LENGTH = 32;
+
+    /** How the notice of generators begins, behind which is a row for each: its identity, schema, name, last value. */
+    private static final char GENERATORS = 'G';
+
+    /** Of rows that are not there any more; no other row has it, or their order would be taken for wrong. */
+    private static final int GONE = 0;
+
+    private static final int IMAGES_MAX = 100_000;
+
+    private final PostgresDatabase database;
+    private final KeyHasher hasher = new KeyHasher();
+    private final Map<String, String> generated = new HashMap<>();
+
+    /** How changes have left rows of tables whose changes may be told out of order, by table and key. */
+    private final Map<List<@Nullable String>, Integer> images = new HashMap<>();
+
+    RowCapture(PostgresDatabase database) {
+        this.database = database;
+    }
+
+    /**
+     * Adds the change of a row, or what was taken from generators.
+     *
+     * @param notice the message of a notice GW001
+     * @param keys whether the write set is to have certification keys
+     * @throws RefusedException if the change cannot be replicated
+     */
+    void row(WriteSetWriter writer, String notice, boolean keys) {
+        if (notice.charAt(0) == GENERATORS) {
+            generators(writer, notice);
+            return;
+        }
+        CapturedTable table = database.table(notice.substring(0, DIGEST_LENGTH));
+        RowText rows = new RowText(notice, DIGEST_LENGTH + 1);
+        List<@Nullable String> first = table.values(rows.row());
+        switch (notice.charAt(DIGEST_LENGTH)) {
+            case 'I' -> {
+                checkOrder(table, null, first);
+                insert(writer, table, first, keys);
+            }
+            case 'U' -> {
+                List<@Nullable String> after = table.values(rows.row());
+                checkOrder(table, first, after);
+                update(writer, table, first, after, keys);
+            }
+            case 'D' -> {
+                checkOrder(table, first, null);
+                delete(writer, table, first, keys);
+            }
+            default -> throw new IllegalArgumentException("unknown kind of change " + notice.charAt(DIGEST_LENGTH));
+        }
+    }
+
+    /** A row must be as the change before has left it, or what was told second was made first, and others would do it the wrong way round. */
+    private void checkOrder(
+            CapturedTable table, @Nullable List<@Nullable String> before, @Nullable List<@Nullable String> after) {
+        TableShape shape = table.shape();
+        if (!table.mayBeOutOfOrder() || shape.key().isEmpty()) {
+            return;
+        }
+        boolean asLeft = true;
+        if (before != null) {
+            Integer left = images.put(key(shape, before), GONE);
+            asLeft = left == null || left == before.hashCode();
+        }
+        if (after != null) {
+            Integer left = images.put(key(shape, after), after.hashCode());
+            asLeft &= left == null || left == GONE;
+        }
+        if (!asLeft || images.size() > IMAGES_MAX) {
+            throw new RefusedException(
+                    new Refusal(
+                            Refusal.Cause.UNSUPPORTED,
+                            "changes of " + shape
+                                    + " cannot be replicated in the order in which they were made: a trigger that fires before"
+                                    + " its rows are changed has changed rows of the same statement, or the statement has too many rows for one with such triggers"));
+        }
+    }
+
+    private static List<@Nullable String> key(TableShape shape, List<@Nullable String> row) {
+        List<@Nullable String> key = new ArrayList<>();
+        key.add(shape.toString());
+        shape.key().forEach(position -> key.add(row.get(position - 1)));
+        return key;
+    }
+
+    /** Those that have not given anything since others were told of them. */
+    private void generators(WriteSetWriter out, String notice) {
+        for (RowText rows = new RowText(notice, 1); rows.hasMore(); ) {
+            List<@Nullable String> row = rows.row();
+            String identity = Objects.requireNonNull(row.get(0));
+            String last = Objects.requireNonNull(row.get(3));
+            if (!last.equals(database.generated().get(identity))) {
+                generated.put(identity, last);
+                String schema = Objects.requireNonNull(row.get(1));
+                out.generated(false, schema, Objects.requireNonNull(row.get(2)), Long.parseLong(last));
+            }
+        }
+    }
+
+    /** The transaction whose changes were added last has ended. */
+    void ended(boolean committed) {
+        images.clear();
+        if (committed) {
+            database.generated().putAll(generated);
+        }
+        generated.clear();
+    }
+
+    private void insert(WriteSetWriter out, CapturedTable table, List<@Nullable String> row, boolean keys) {
+        TableShape shape = table.shape();
+        out.insert(shape, row.size());
+        for (int i = 1; i <= row.size(); i++) {
+            put(out, shape, i, row);
+        }
+        if (keys) {
+            table.unique().forEach(key -> key(out, KeyMode.WRITTEN, shape, key, row));
+            table.foreign().forEach(key -> key(out, KeyMode.REFERENCED, shape, key, row));
+        }
+    }
+
+    private void delete(WriteSetWriter out, CapturedTable table, List<@Nullable String> row, boolean keys) {
+        TableShape shape = table.shape();
+        requireKey(shape);
+        out.delete(shape);
+        shape.key().forEach(position -> put(out, shape, position, row));
+        if (keys) {
+            table.unique().forEach(key -> key(out, KeyMode.REMOVED, shape, key, row));
+        }
+    }
+
+    private void update(
+            WriteSetWriter out,
+            CapturedTable table,
+            List<@Nullable String> before,
+            List<@Nullable String> after,
+            boolean keys) {
+        TableShape shape = table.shape();
+        requireKey(shape);
+        List<Integer> changed = new ArrayList<>();
+        for (int i = 1; i <= after.size(); i++) {
+            if (!Objects.equals(before.get(i - 1), after.get(i - 1))) {
+                changed.add(i);
+            }
+        }
+        if (!changed.isEmpty()) {
+            out.update(shape);
+            shape.key().forEach(position -> put(out, shape, position, before));
+            out.changed(changed.size());
+            for (int position : changed) {
+                out.column(position);
+                put(out, shape, position, after);
+            }
+        }
+        if (keys) {
+            for (CapturedTable.Key key : table.unique()) {
+                if (key.columns().isEmpty() || changed.stream().anyMatch(key.columns()::contains)) {
+                    key(out, KeyMode.REMOVED, shape, key, before);
+                    key(out, KeyMode.WRITTEN, shape, key, after);
+                } else if (key.columns().equals(shape.key())) {
+                    key(out, KeyMode.WRITTEN, shape, key, after);
+                }
+            }
+            for (CapturedTable.Key key : table.foreign()) {
+                if (key.columns().isEmpty() || changed.stream().anyMatch(key.columns()::contains)) {
+                    key(out, KeyMode.REFERENCED, shape, key, after);
+                }
+            }
+        }
+    }
+
+    private static void requireKey(TableShape table) {
+        if (table.key().isEmpty()) {
+            throw new RefusedException(
+                    new Refusal(
+                            Refusal.Cause.UNSUPPORTED,
+                            "a row of " + table
+                                    + " cannot be changed: the table has no primary key of columns that are not computed, by which replicas find a row; add one"));
+        }
+    }
+
+    private static void put(WriteSetWriter out, TableShape table, int position, List<@Nullable String> row) {
+        Values.put(out, table.columns().get(position - 1).type(), row.get(position - 1));
+    }
+
+    /** Adds a key of a row, unless a column is null, which makes it equal to nothing. */
+    private void key(
+            WriteSetWriter out, KeyMode mode, TableShape table, CapturedTable.Key key, List<@Nullable String> row) {
+        hasher.begin(key.identity());
+        for (int position : key.columns()) {
+            String value = row.get(position - 1);
+            if (value != null) {
+                Values.hash(hasher, table.columns().get(position - 1).type(), value);
+            } else if (key.nullsAreEqual()) {
+                hasher.addBoolean(false);
+            } else {
+                return;
+            }
+        }
+        out.key(mode, hasher.value());
+    }
+}

@@ -1,0 +1,90 @@
+package org.gorda.bindings.postgresql;
+
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.util.Properties;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectionException;
+
+/**
+ * Where a database is, and as whom the replica uses it. Immutable.
+ *
+ * @param login user and password
+ */
+record Server(String host, int port, String database, Properties login) {
+
+    /** How the replica's own sessions are called on the server. */
+    static final String APPLICATION = "gorda";
+
+    private static final Pattern LOCATION = Pattern.compile("//([^/:,?]+|\\[[^]]+])(?::(\\d{1,5}))?/([^/?&;]+)");
+
+    private static final int PORT = 5432;
+
+    /** Where databases are created and dropped from. */
+    private static final String MAINTENANCE = "postgres";
+
+    /** Texts of values are read and written alike everywhere, and names are written with their schema. */
+    private static final String OPTIONS =
+            "-c search_path=pg_catalog -c datestyle=ISO,YMD -c intervalstyle=postgres -c timezone=UTC -c bytea_output=hex"
+                    + " -c extra_float_digits=1 -c lc_monetary=C -c statement_timeout=0 -c lock_timeout=0"
+                    + " -c idle_in_transaction_session_timeout=0 -c row_security=off -c synchronous_commit=local";
+
+    /** Changes what others have changed: without triggers, cascades or checks, and never the one who gives up in a deadlock. */
+    static final String APPLIES =
+            " -c synchronous_commit=off -c session_replication_role=replica -c deadlock_timeout=1h";
+
+    /**
+     * Reads a location, {@code //host:port/database} as in a URL of PostgreSQL's driver.
+     *
+     * @throws ReflectionException if it is not one, or if there are settings that are not known
+     */
+    static Server of(DatabaseConfiguration configuration) {
+        Properties login = new Properties();
+        configuration.attributes().forEach((name, value) -> {
+            if (!name.equals("user") && !name.equals("password")) {
+                throw new ReflectionException(
+                        "a replicated PostgreSQL database has no setting '" + name + "', only user and password");
+            }
+            login.setProperty(name, value);
+        });
+        Matcher location = LOCATION.matcher(configuration.location());
+        if (!location.matches()) {
+            throw new ReflectionException("a PostgreSQL database is named //host:port/database, which '"
+                    + configuration.location() + "' is not");
+        }
+        String port = location.group(2);
+        return new Server(location.group(1), port == null ? PORT : Integer.parseInt(port), location.group(3), login);
+    }
+
+    /** A session of our own. */
+    Connection connect(String options) throws SQLException {
+        return connect(database, options);
+    }
+
+    /** What it is called while it is made. */
+    Server unfinished() {
+        return new Server(host, port, database + ".unfinished", login);
+    }
+
+    /** A session with the server, from which databases are created and dropped. */
+    Connection maintain() throws SQLException {
+        return connect(MAINTENANCE, "");
+    }
+
+    private Connection connect(String to, String options) throws SQLException {
+        Properties properties = new Properties();
+        properties.putAll(login);
+        properties.setProperty("options", OPTIONS + options);
+        properties.setProperty("ApplicationName", APPLICATION);
+        properties.setProperty("stringtype", "unspecified");
+        return DriverManager.getConnection("jdbc:postgresql://" + host + ":" + port + "/" + to, properties);
+    }
+
+    @Override
+    public String toString() {
+        return "//" + host + ":" + port + "/" + database;
+    }
+}

@@ -1,0 +1,64 @@
+package org.gorda.bindings.postgresql.wire;
+
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.function.Consumer;
+
+/** Cuts what a client sends into messages. What is allocated is at most twice what has arrived. Confined to one thread. */
+public final class ClientMessages {
+
+    private static final int MESSAGE_BYTES_MAX = (1 << 30) - 1;
+    private static final int STARTUP_BYTES_MAX = 10_000;
+
+    private byte[] buffer = new byte[1024];
+    private int filled;
+    private boolean isStarted;
+
+    /** From now on messages have types. */
+    public void started() {
+        isStarted = true;
+    }
+
+    /**
+     * Takes bytes and gives the messages that are whole by them.
+     *
+     * @throws IOException if they are not of the protocol
+     */
+    public void accept(byte[] source, int offset, int length, Consumer<ClientMessage> target) throws IOException {
+        int at = offset;
+        int end = offset + length;
+        while (at < end) {
+            int wanted = Math.min(end - at, missing());
+            if (buffer.length - filled < wanted) {
+                buffer = Arrays.copyOf(buffer, Math.max(filled + wanted, buffer.length * 2));
+            }
+            System.arraycopy(source, at, buffer, filled, wanted);
+            filled += wanted;
+            at += wanted;
+            if (missing() == 0) {
+                byte[] whole = Arrays.copyOf(buffer, filled);
+                filled = 0;
+                if (buffer.length > 64 << 10) {
+                    buffer = new byte[1024];
+                }
+                target.accept(new ClientMessage(isStarted ? (char) whole[0] : 0, whole));
+            }
+        }
+    }
+
+    /** How many bytes the message lacks, as far as is known. */
+    private int missing() throws IOException {
+        int lengthAt = isStarted ? 1 : 0;
+        if (filled < lengthAt + 4) {
+            return lengthAt + 4 - filled;
+        }
+        int length = ((buffer[lengthAt] & 0xff) << 24)
+                | ((buffer[lengthAt + 1] & 0xff) << 16)
+                | ((buffer[lengthAt + 2] & 0xff) << 8)
+                | (buffer[lengthAt + 3] & 0xff);
+        if (length < 4 || length > (isStarted ? MESSAGE_BYTES_MAX : STARTUP_BYTES_MAX)) {
+            throw new IOException("a client sent a message of " + length + " bytes");
+        }
+        return lengthAt + length - filled;
+    }
+}

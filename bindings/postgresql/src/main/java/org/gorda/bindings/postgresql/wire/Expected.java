@@ -1,0 +1,66 @@
+package org.gorda.bindings.postgresql.wire;
+
+import org.gorda.gapi.Refusal;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An answer that the server owes.
+ *
+ * @param part of the protocol that it answers
+ * @param exchange whose it is; null if it is the client's
+ * @param statement of the client, if it executes or parses one
+ * @param name of a prepared statement that it parses or closes
+ * @param refusal what the client is told when it fails, as it must
+ * @param holdsCompletion whether the client is not to be told of the last statement's end yet
+ * @param then what to do when it was answered, instead of telling the client that the server is ready
+ */
+record Expected(
+        Part part,
+        @Nullable Exchange exchange,
+        @Nullable SqlStatement statement,
+        String name,
+        @Nullable Refusal refusal,
+        boolean holdsCompletion,
+        @Nullable Step then) {
+
+    enum Part {
+        PARSE,
+        BIND,
+        DESCRIBE,
+        EXECUTE,
+        CLOSE,
+        SYNC,
+        QUERY;
+
+        /** Whether the server goes on here after an error. */
+        boolean endsErrors() {
+            return this == SYNC || this == QUERY;
+        }
+    }
+
+    /** What comes next. */
+    interface Step {
+        void run() throws java.io.IOException;
+    }
+
+    static Expected own(Part part, Exchange exchange, String name) {
+        return new Expected(part, exchange, null, name, null, false, null);
+    }
+
+    static Expected of(Part part) {
+        return new Expected(part, null, null, "", null, false, null);
+    }
+
+    static Expected named(Part part, String name, @Nullable SqlStatement statement) {
+        return new Expected(part, null, statement, name, null, false, null);
+    }
+
+    static Expected failing(Refusal refusal) {
+        return new Expected(Part.EXECUTE, null, null, "", refusal, false, null);
+    }
+
+    /** A synchronisation of ours, or the client's with something to do before it is told. */
+    static Expected sync(@Nullable Step then) {
+        return new Expected(Part.SYNC, null, null, "", null, false, then);
+    }
+}

@@ -1,0 +1,159 @@
+package org.gorda.bindings.postgresql.wire;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/** Messages of the protocol, one behind the other, as they are built or wait to be read. Confined to one thread at a time. */
+final class MessageBuffer {
+
+    private static final int KEPT_BYTES_MAX = 256 << 10;
+
+    private byte[] bytes = new byte[1024];
+    private int from;
+    private int size;
+
+    int length() {
+        return size - from;
+    }
+
+    /** Takes bytes from the front; as many as there are, at most {@code length}. */
+    int take(byte[] target, int offset, int length) {
+        int count = Math.min(length, length());
+        System.arraycopy(bytes, from, target, offset, count);
+        from += count;
+        if (from == size) {
+            clear();
+        }
+        return count;
+    }
+
+    /** Writes and forgets all. */
+    void moveTo(OutputStream target) throws IOException {
+        target.write(bytes, from, length());
+        clear();
+    }
+
+    private void clear() {
+        from = 0;
+        size = 0;
+        if (bytes.length > KEPT_BYTES_MAX) {
+            bytes = new byte[1024];
+        }
+    }
+
+    MessageBuffer put(byte[] source, int offset, int length) {
+        room(length);
+        System.arraycopy(source, offset, bytes, size, length);
+        size += length;
+        return this;
+    }
+
+    MessageBuffer put(byte[] message) {
+        return put(message, 0, message.length);
+    }
+
+    private void room(int needed) {
+        if (bytes.length - size < needed) {
+            bytes = Arrays.copyOf(bytes, Math.max(Math.addExact(size, needed), bytes.length * 2));
+        }
+    }
+
+    private MessageBuffer type(char type) {
+        room(5);
+        bytes[size++] = (byte) type;
+        return number(0);
+    }
+
+    private MessageBuffer number(int value) {
+        room(4);
+        setNumber(size, value);
+        size += 4;
+        return this;
+    }
+
+    private void setNumber(int at, int value) {
+        bytes[at] = (byte) (value >>> 24);
+        bytes[at + 1] = (byte) (value >>> 16);
+        bytes[at + 2] = (byte) (value >>> 8);
+        bytes[at + 3] = (byte) value;
+    }
+
+    private MessageBuffer single(int value) {
+        room(1);
+        bytes[size++] = (byte) value;
+        return this;
+    }
+
+    private MessageBuffer text(String value) {
+        put(value.getBytes(StandardCharsets.UTF_8));
+        return single(0);
+    }
+
+    private MessageBuffer end(int start) {
+        setNumber(start + 1, size - start - 1);
+        return this;
+    }
+
+    // -------------------------------------------------------------------------------------------------- to the server
+
+    MessageBuffer parse(String name, String sql) {
+        int start = size;
+        return type('P').text(name).text(sql).single(0).single(0).end(start);
+    }
+
+    /** Without parameters, all results as texts. */
+    MessageBuffer bind(String portal, String statement) {
+        int start = size;
+        return type('B')
+                .text(portal)
+                .text(statement)
+                .number(0)
+                .single(0)
+                .single(0)
+                .end(start);
+    }
+
+    MessageBuffer execute(String portal) {
+        int start = size;
+        return type('E').text(portal).number(0).end(start);
+    }
+
+    MessageBuffer close(char what, String name) {
+        int start = size;
+        return type('C').single(what).text(name).end(start);
+    }
+
+    MessageBuffer query(String sql) {
+        int start = size;
+        return type('Q').text(sql).end(start);
+    }
+
+    MessageBuffer sync() {
+        return type('S').end(size - 5);
+    }
+
+    // -------------------------------------------------------------------------------------------------- to the client
+
+    MessageBuffer ready(char status) {
+        int start = size;
+        return type('Z').single(status).end(start);
+    }
+
+    MessageBuffer complete(String tag) {
+        int start = size;
+        return type('C').text(tag).end(start);
+    }
+
+    MessageBuffer error(String severity, String sqlState, String message) {
+        int start = size;
+        type('E').single('S').text(severity).single('V').text(severity);
+        return single('C').text(sqlState).single('M').text(message).single(0).end(start);
+    }
+
+    /** The answer to a request for encryption. */
+    MessageBuffer no() {
+        return single('N');
+    }
+}

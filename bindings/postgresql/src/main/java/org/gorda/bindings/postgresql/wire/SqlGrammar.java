@@ -1,0 +1,400 @@
+package org.gorda.bindings.postgresql.wire;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.gorda.bindings.postgresql.wire.SqlLexer.Token;
+import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
+
+/**
+ * Tells the kind of a statement by its key words. What is taken for less than it is does not get past the server: it commits changed rows only if it was
+ * told to just before. Stateless.
+ */
+final class SqlGrammar {
+
+    private static final Set<String> CHANGES = Set.of("INSERT", "UPDATE", "DELETE", "MERGE");
+
+    /** What may stand before a parenthesis and changes nothing: key words, aggregates and everyday functions of the server's own. */
+    private static final Set<String> HARMLESS = Set.of(
+            "IN",
+            "EXISTS",
+            "ANY",
+            "ALL",
+            "SOME",
+            "VALUES",
+            "AND",
+            "OR",
+            "NOT",
+            "AS",
+            "FROM",
+            "JOIN",
+            "ON",
+            "USING",
+            "WHERE",
+            "SELECT",
+            "BY",
+            "OVER",
+            "UNION",
+            "EXCEPT",
+            "INTERSECT",
+            "WITH",
+            "MATERIALIZED",
+            "DISTINCT",
+            "CASE",
+            "WHEN",
+            "THEN",
+            "ELSE",
+            "LATERAL",
+            "HAVING",
+            "LIMIT",
+            "OFFSET",
+            "FILTER",
+            "EXPLAIN",
+            "COPY",
+            "CAST",
+            "COALESCE",
+            "NULLIF",
+            "GREATEST",
+            "LEAST",
+            "COUNT",
+            "SUM",
+            "MIN",
+            "MAX",
+            "AVG",
+            "ROW",
+            "ARRAY",
+            "EXTRACT",
+            "SUBSTRING",
+            "LENGTH",
+            "LOWER",
+            "UPPER",
+            "TRIM",
+            "ABS",
+            "ROUND",
+            "NOW",
+            "VARCHAR",
+            "CHAR",
+            "NUMERIC",
+            "DECIMAL",
+            "ROWS",
+            "BETWEEN",
+            "LIKE",
+            "INTERVAL",
+            "TIMESTAMP",
+            "TIME",
+            "RANGE",
+            "PARTITION");
+
+    private static final Set<String> LARGE_OBJECTS = Set.of(
+            "LO_CREATE",
+            "LO_CREAT",
+            "LO_IMPORT",
+            "LO_UNLINK",
+            "LO_PUT",
+            "LOWRITE",
+            "LO_FROM_BYTEA",
+            "LO_TRUNCATE",
+            "LO_TRUNCATE64",
+            "LO_OPEN");
+
+    private static final Set<String> RELATIONS = Set.of("TABLE", "VIEW", "SEQUENCE", "INDEX");
+
+    /** What is computed without parentheses, and otherwise at each place and time. */
+    private static final Set<String> MOMENTS = Set.of(
+            "CURRENT_DATE",
+            "CURRENT_TIME",
+            "CURRENT_TIMESTAMP",
+            "LOCALTIME",
+            "LOCALTIMESTAMP",
+            "CURRENT_USER",
+            "CURRENT_ROLE",
+            "CURRENT_CATALOG",
+            "CURRENT_SCHEMA",
+            "SESSION_USER",
+            "USER",
+            "SYSTEM_USER");
+
+    /** Settings by which changes would escape. */
+    private static final Set<String> SETTINGS = Set.of("SESSION_REPLICATION_ROLE", "GORDA");
+
+    private final String text;
+    private final List<Token> tokens;
+
+    private SqlGrammar(String text, List<Token> tokens) {
+        this.text = text;
+        this.tokens = tokens;
+    }
+
+    static SqlStatement statement(String text, List<Token> tokens) {
+        return new SqlGrammar(text, tokens).statement();
+    }
+
+    /** Whether the statement creates a function or procedure, whose body may hold semicolons. */
+    static boolean isRoutine(List<Token> tokens) {
+        int what = tokens.size() > 3 && tokens.get(1).is("OR") && tokens.get(2).is("REPLACE") ? 3 : 1;
+        return tokens.size() > what
+                && tokens.get(0).is("CREATE")
+                && (tokens.get(what).is("FUNCTION") || tokens.get(what).is("PROCEDURE"));
+    }
+
+    private boolean is(int i, String... words) {
+        for (int k = 0; k < words.length; k++) {
+            if (i + k >= tokens.size() || !tokens.get(i + k).is(words[k])) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Whether the words stand one behind the other outside of parentheses. */
+    private boolean has(String... words) {
+        for (int i = 0; i < tokens.size(); i++) {
+            if (tokens.get(i).depth() == 0 && is(i, words)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean hasAnywhere(Set<String> words) {
+        return tokens.stream().anyMatch(token -> !token.isQuoted() && words.contains(token.text()));
+    }
+
+    private SqlStatement of(Kind kind) {
+        return new SqlStatement(kind, text, "");
+    }
+
+    private SqlStatement refused(String what, String instead) {
+        return SqlStatement.refused(text, what + " cannot be replicated: " + instead);
+    }
+
+    private SqlStatement statement() {
+        if (calls(LARGE_OBJECTS)) {
+            return refused("a large object", "use a column of type bytea");
+        }
+        if (tokens.stream().anyMatch(token -> token.is("SET_CONFIG"))
+                && (text.toLowerCase(java.util.Locale.ROOT).contains("session_replication_role")
+                        || text.toLowerCase(java.util.Locale.ROOT).contains("gorda."))) {
+            return settingRefused();
+        }
+        Token first = tokens.get(0);
+        if (first.isQuoted()) {
+            return of(Kind.PASS); // a syntax error
+        }
+        return switch (first.text()) {
+            case "SELECT", "VALUES", "TABLE", "WITH", "(", "DECLARE" -> query();
+            case "SHOW", "FETCH", "MOVE", "CLOSE" -> of(Kind.READ);
+            case "EXPLAIN" -> calls(Set.of("ANALYZE")) || hasAnywhere(Set.of("ANALYZE")) ? query() : of(Kind.READ);
+            case "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "DO" -> of(Kind.WRITE);
+            case "EXECUTE" ->
+                new SqlStatement(
+                        Kind.CALL, text, tokens.size() > 1 ? tokens.get(1).name() : "");
+            case "COPY" -> copy();
+            case "BEGIN" -> of(Kind.BEGIN);
+            case "START" -> of(is(1, "TRANSACTION") ? Kind.BEGIN : Kind.PASS);
+            case "COMMIT", "END", "ROLLBACK", "ABORT" -> end(first.text());
+            case "SAVEPOINT" -> named(Kind.SAVEPOINT);
+            case "RELEASE" -> named(Kind.RELEASE);
+            case "PREPARE" -> is(1, "TRANSACTION") ? refused("a two-phase commit", "use COMMIT") : of(Kind.PASS);
+            case "SET", "RESET" -> set();
+            case "CREATE" -> create();
+            case "ALTER" -> alter();
+            case "DROP" -> drop();
+            case "COMMENT", "GRANT", "REVOKE", "TRUNCATE", "SECURITY", "REASSIGN", "REFRESH" -> schema();
+            case "IMPORT" ->
+                refused("a foreign table", "create it on each replica, outside of the replicated database");
+            default -> of(Kind.PASS);
+        };
+    }
+
+    private SqlStatement settingRefused() {
+        return refused("a change of that setting", "leave it, it is for the replica's own sessions");
+    }
+
+    private boolean calls(Set<String> functions) {
+        for (int i = 0; i + 1 < tokens.size(); i++) {
+            if (tokens.get(i + 1).is("(") && functions.contains(tokens.get(i).text())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private SqlStatement query() {
+        for (int i = 0; i < tokens.size(); i++) {
+            if (is(i, "INTO") && tokens.get(i).depth() == 0 && !hasAnywhere(CHANGES)) {
+                return is(i + 1, "TEMP") || is(i + 1, "TEMPORARY")
+                        ? of(Kind.CALL)
+                        : refused("SELECT INTO", "create the table, then insert into it");
+            }
+        }
+        return of(hasAnywhere(CHANGES) && !onlyLocks() ? Kind.WRITE : callsUnknown() ? Kind.CALL : Kind.READ);
+    }
+
+    /** Whether its only changing word is that of FOR UPDATE. */
+    private boolean onlyLocks() {
+        for (int i = 0; i < tokens.size(); i++) {
+            Token token = tokens.get(i);
+            if (!token.isQuoted()
+                    && CHANGES.contains(token.text())
+                    && !(token.is("UPDATE") && i > 0 && (is(i - 1, "FOR") || is(i - 1, "KEY")))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean callsUnknown() {
+        return callsUnknown(0);
+    }
+
+    private boolean callsUnknown(int from) {
+        for (int i = from + 1; i < tokens.size(); i++) {
+            Token before = tokens.get(i - 1);
+            boolean isName = before.isQuoted()
+                    || (!before.text().isEmpty()
+                            && Character.isUnicodeIdentifierStart(before.text().charAt(0)))
+                    || before.text().startsWith("_");
+            if (tokens.get(i).is("(") && isName && (before.isQuoted() || !HARMLESS.contains(before.text()))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private SqlStatement copy() {
+        for (int i = 1; i < tokens.size(); i++) {
+            if (tokens.get(i).depth() == 0 && is(i, "FROM")) {
+                return of(is(i + 1, "STDIN") ? Kind.COPY_IN : Kind.WRITE);
+            }
+            if (tokens.get(i).depth() == 0 && is(i, "TO")) {
+                break;
+            }
+        }
+        return of(hasAnywhere(CHANGES) ? Kind.WRITE : callsUnknown() ? Kind.CALL : Kind.READ);
+    }
+
+    private SqlStatement end(String first) {
+        if (is(1, "PREPARED")) {
+            return refused("a two-phase commit", "use COMMIT");
+        }
+        int next = is(1, "WORK") || is(1, "TRANSACTION") ? 2 : 1;
+        if (first.equals("ROLLBACK") && is(next, "TO")) {
+            return named(Kind.ROLLBACK_TO);
+        }
+        boolean chains = is(next, "AND", "CHAIN");
+        Kind kind = first.equals("COMMIT") || first.equals("END") ? Kind.COMMIT : Kind.ROLLBACK;
+        return new SqlStatement(kind, text, chains ? "CHAIN" : "");
+    }
+
+    private SqlStatement named(Kind kind) {
+        Token last = tokens.get(tokens.size() - 1);
+        return new SqlStatement(kind, text, last.name());
+    }
+
+    private SqlStatement set() {
+        if (is(1, "CONSTRAINTS")) {
+            return of(Kind.CONSTRAINTS);
+        }
+        return is(0, "SET") && hasAnywhere(SETTINGS) ? settingRefused() : of(Kind.PASS);
+    }
+
+    private SqlStatement create() {
+        if (has("UNLOGGED")) {
+            return refused("an unlogged table", "leave out UNLOGGED");
+        }
+        int what = is(1, "OR", "REPLACE") ? 3 : 1;
+        if (is(what, "LOCAL") || is(what, "GLOBAL")) {
+            what++;
+        }
+        if (is(what, "TEMP") || is(what, "TEMPORARY") || has("PG_TEMP", ".")) {
+            return of(Kind.CALL);
+        }
+        if (is(what, "TABLE") && has("AS") && !has("NO", "DATA")) {
+            return refused("CREATE TABLE AS", "create the table, then insert into it");
+        }
+        if (is(what, "FOREIGN", "TABLE") || is(what, "SUBSCRIPTION")) {
+            return refused("what lies in other databases", "make it outside of the replicated database");
+        }
+        return onServer(what);
+    }
+
+    private SqlStatement alter() {
+        if (has("DISABLE", "TRIGGER")) {
+            return refused("changes that no trigger sees", "leave the triggers enabled");
+        }
+        if (has("UNLOGGED")) {
+            return refused("an unlogged table", "leave it logged");
+        }
+        if (hasAnywhere(SETTINGS)) {
+            return settingRefused();
+        }
+        for (int i = 0; i < tokens.size() && has("ADD"); i++) {
+            if (is(i, "DEFAULT") && (callsUnknown(i + 1) || hasAnywhere(MOMENTS))) {
+                return refused(
+                        "a column whose first values each replica would compute for itself",
+                        "add it without a default, then set that, and update the rows");
+            }
+        }
+        return is(1, "SYSTEM") ? of(Kind.PASS) : onServer(1);
+    }
+
+    private SqlStatement drop() {
+        return onServer(1);
+    }
+
+    /** Databases are the server's, and not in this one. */
+    private SqlStatement onServer(int what) {
+        if (is(what, "DATABASE") || is(what, "TABLESPACE")) {
+            return of(Kind.PASS);
+        }
+        return has("CONCURRENTLY")
+                ? refused("CONCURRENTLY", "leave it out; the change then locks the table while it is made")
+                : schema();
+    }
+
+    private SqlStatement schema() {
+        for (int i = 0; i < tokens.size(); i++) {
+            Token token = tokens.get(i);
+            if ((token.name().equals("gorda") && (is(i + 1, ".") || (i > 0 && is(i - 1, "SCHEMA"))))
+                    || (token.name().startsWith("gorda_") && i > 0 && is(i - 1, "TRIGGER"))) {
+                return refused("what the replica keeps in its database", "leave it, or uninstall it");
+            }
+        }
+        return new SqlStatement(Kind.SCHEMA, text, String.join("\n", relations()));
+    }
+
+    /** The relations that the statement changes, if they may be temporary ones. */
+    private List<String> relations() {
+        int at = 1;
+        if (is(0, "CREATE")) {
+            while (at < tokens.size() && !(is(at, "ON") && tokens.get(at).depth() == 0)) {
+                at++;
+            }
+            boolean isOnTable =
+                    is(1, "INDEX") || is(1, "UNIQUE") || is(1, "TRIGGER") || is(1, "OR", "REPLACE", "TRIGGER");
+            at = isOnTable ? at + 1 : tokens.size();
+        } else if (is(0, "COMMENT", "ON")) {
+            at = 2;
+        }
+        for (String word : List.of("TABLE", "VIEW", "SEQUENCE", "INDEX", "IF", "EXISTS", "ONLY")) {
+            at += is(at, word) ? 1 : 0;
+        }
+        boolean isNamedKind = at > 1
+                && RELATIONS.contains(tokens.get(is(0, "COMMENT") ? 2 : 1).text());
+        boolean isRelation = is(0, "CREATE") || is(0, "TRUNCATE") || isNamedKind;
+        List<String> names = new ArrayList<>();
+        while (isRelation && at < tokens.size()) {
+            StringBuilder name = new StringBuilder(tokens.get(at).asWritten());
+            for (at++; is(at, ".") && at + 1 < tokens.size(); at += 2) {
+                name.append('.').append(tokens.get(at + 1).asWritten());
+            }
+            names.add(name.toString());
+            if (!is(at, ",")) {
+                break;
+            }
+            at += is(at + 1, "ONLY") ? 2 : 1;
+        }
+        return names;
+    }
+}

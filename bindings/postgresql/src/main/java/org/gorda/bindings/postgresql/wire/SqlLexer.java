@@ -1,0 +1,303 @@
+package org.gorda.bindings.postgresql.wire;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Splits SQL texts into statements where the server does: outside of strings, quoted names, comments, parentheses and the bodies of functions. Follows
+ * the server's {@code scan.l} and, for the bodies, {@code psqlscan.l}. Confined to one thread.
+ */
+final class SqlLexer {
+
+    /** What is longer is a literal or of no interest. */
+    private static final int WORD_MAX = 64;
+
+    private final String sql;
+    private final boolean standardStrings;
+    private int at;
+
+    /** Where the statement begins; -1 before its first token. */
+    private int start = -1;
+
+    private int parentheses;
+    private int bodies;
+    private List<Token> tokens = new ArrayList<>();
+
+    /**
+     * A token that matters: a name, a sign, or the place of a string.
+     *
+     * @param text of a name in upper case, if it was not quoted; a sign; empty for a string or a number
+     * @param isQuoted whether it is a quoted name, so that it is no key word
+     * @param depth how many parentheses are open
+     */
+    record Token(String text, boolean isQuoted, int depth) {
+
+        boolean is(String word) {
+            return !isQuoted && text.equals(word);
+        }
+
+        /** As SQL has it. */
+        String asWritten() {
+            return isQuoted ? '"' + text.replace("\"", "\"\"") + '"' : text.toLowerCase(Locale.ROOT);
+        }
+
+        /** As the server compares names. */
+        String name() {
+            return isQuoted ? text : text.toLowerCase(Locale.ROOT);
+        }
+    }
+
+    private SqlLexer(String sql, boolean standardStrings) {
+        this.sql = sql;
+        this.standardStrings = standardStrings;
+    }
+
+    /**
+     * The statements of a text, without empty ones.
+     *
+     * @param standardStrings the setting standard_conforming_strings: whether a backslash in a plain string is one
+     */
+    static List<SqlStatement> statements(String sql, boolean standardStrings) {
+        return new SqlLexer(sql, standardStrings).split();
+    }
+
+    private List<SqlStatement> split() {
+        List<SqlStatement> statements = new ArrayList<>();
+        while (at < sql.length()) {
+            if (token()) {
+                end(statements, at - 1);
+            }
+        }
+        end(statements, at);
+        return statements;
+    }
+
+    private void end(List<SqlStatement> statements, int end) {
+        if (start >= 0) {
+            statements.add(SqlGrammar.statement(sql.substring(start, end).strip(), tokens));
+            tokens = new ArrayList<>();
+        }
+        start = -1;
+        parentheses = 0;
+        bodies = 0;
+    }
+
+    /** Goes behind the next token, blank or comment; tells whether a semicolon ends the statement there. */
+    private boolean token() {
+        char c = sql.charAt(at);
+        if (isBlank(c)) {
+            at++;
+            return false;
+        }
+        if (sql.startsWith("--", at)) {
+            lineComment();
+            return false;
+        }
+        if (sql.startsWith("/*", at)) {
+            blockComment();
+            return false;
+        }
+        if (c == ';' && parentheses == 0 && bodies == 0) {
+            at++;
+            return true;
+        }
+        if (start < 0) {
+            start = at;
+        }
+        if (isNameStart(c)) {
+            word();
+        } else if (c == '"') {
+            quotedName();
+        } else if (c == '\'') {
+            string(!standardStrings);
+        } else if (c == '$') {
+            dollar();
+        } else if (c >= '0' && c <= '9') {
+            number();
+        } else {
+            sign(c);
+        }
+        return false;
+    }
+
+    private void add(String text, boolean isQuoted) {
+        tokens.add(new Token(text, isQuoted, parentheses));
+    }
+
+    private void lineComment() {
+        while (at < sql.length() && sql.charAt(at) != '\n' && sql.charAt(at) != '\r') {
+            at++;
+        }
+    }
+
+    /** They nest. */
+    private void blockComment() {
+        int depth = 0;
+        do {
+            if (sql.startsWith("/*", at)) {
+                depth++;
+                at += 2;
+            } else if (sql.startsWith("*/", at)) {
+                depth--;
+                at += 2;
+            } else {
+                at++;
+            }
+        } while (depth > 0 && at < sql.length());
+        at = Math.min(at, sql.length());
+    }
+
+    private void sign(char c) {
+        at++;
+        if (c == '(') {
+            add("(", false);
+            parentheses++;
+        } else if (c == ')') {
+            parentheses = Math.max(0, parentheses - 1);
+            add(")", false);
+        } else {
+            add(String.valueOf(c), false);
+        }
+    }
+
+    /** A name, a key word, or what introduces a string. */
+    private void word() {
+        int from = at;
+        while (at < sql.length() && isNamePart(sql.charAt(at))) {
+            at++;
+        }
+        int length = at - from;
+        char first = sql.charAt(from);
+        if (at < sql.length() && sql.charAt(at) == '\'' && length == 1 && "eEbBxXnN".indexOf(first) >= 0) {
+            boolean escapes = first == 'e' || first == 'E' || ((first == 'n' || first == 'N') && !standardStrings);
+            string(escapes);
+            return;
+        }
+        if ((first == 'u' || first == 'U') && length == 1 && at + 1 < sql.length() && sql.charAt(at) == '&') {
+            char next = sql.charAt(at + 1);
+            if (next == '\'') {
+                at++;
+                string(false);
+                return;
+            }
+            if (next == '"') {
+                at++;
+                quotedName();
+                return;
+            }
+        }
+        String word = length > WORD_MAX ? "" : sql.substring(from, at).toUpperCase(Locale.ROOT);
+        add(word, false);
+        body(word);
+    }
+
+    /** Counts what BEGIN ATOMIC and CASE open and END closes in the body of a routine. */
+    private void body(String word) {
+        if (word.equals("BEGIN") && parentheses == 0 && SqlGrammar.isRoutine(tokens)) {
+            bodies++;
+        } else if (word.equals("CASE") && bodies > 0) {
+            bodies++;
+        } else if (word.equals("END") && bodies > 0) {
+            bodies--;
+        }
+    }
+
+    private void quotedName() {
+        at++;
+        StringBuilder name = new StringBuilder();
+        while (at < sql.length()) {
+            char c = sql.charAt(at++);
+            if (c == '"') {
+                if (at < sql.length() && sql.charAt(at) == '"') {
+                    at++;
+                } else {
+                    break;
+                }
+            }
+            name.append(c);
+        }
+        add(name.toString(), true);
+    }
+
+    private void string(boolean escapes) {
+        at++;
+        while (at < sql.length()) {
+            char c = sql.charAt(at++);
+            if (c == '\\' && escapes) {
+                at = Math.min(at + 1, sql.length());
+            } else if (c == '\'') {
+                if (at < sql.length() && sql.charAt(at) == '\'') {
+                    at++;
+                } else if (!isContinued()) {
+                    break;
+                }
+            }
+        }
+        add("", false);
+    }
+
+    /** Strings with nothing but blanks, a line's end among them, between them are one; at their next quote then. */
+    private boolean isContinued() {
+        int from = at;
+        boolean newLine = false;
+        while (at < sql.length()) {
+            char c = sql.charAt(at);
+            if (c == '\n' || c == '\r') {
+                newLine = true;
+            } else if (sql.startsWith("--", at)) {
+                lineComment();
+                continue;
+            } else if (!isBlank(c)) {
+                break;
+            }
+            at++;
+        }
+        if (newLine && at < sql.length() && sql.charAt(at) == '\'') {
+            at++;
+            return true;
+        }
+        at = from;
+        return false;
+    }
+
+    /** A string in dollar quotes, or a parameter. */
+    private void dollar() {
+        int tagEnd = at + 1;
+        while (tagEnd < sql.length() && isTagPart(sql.charAt(tagEnd), tagEnd == at + 1)) {
+            tagEnd++;
+        }
+        if (tagEnd >= sql.length() || sql.charAt(tagEnd) != '$') {
+            at++;
+            add("$", false);
+            return;
+        }
+        String quote = sql.substring(at, tagEnd + 1);
+        int end = sql.indexOf(quote, tagEnd + 1);
+        at = end < 0 ? sql.length() : end + quote.length();
+        add("", false);
+    }
+
+    private void number() {
+        while (at < sql.length() && (isNamePart(sql.charAt(at)) || sql.charAt(at) == '.')) {
+            at++;
+        }
+        add("", false);
+    }
+
+    private static boolean isBlank(char c) {
+        return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == 0x0b;
+    }
+
+    private static boolean isNameStart(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
+    }
+
+    private static boolean isNamePart(char c) {
+        return isNameStart(c) || (c >= '0' && c <= '9') || c == '$';
+    }
+
+    private static boolean isTagPart(char c, boolean first) {
+        return isNameStart(c) || (!first && c >= '0' && c <= '9');
+    }
+}

@@ -1,0 +1,56 @@
+package org.gorda.bindings.postgresql.wire;
+
+/**
+ * One SQL statement, as far as an interceptor must know it. Immutable.
+ *
+ * @param text without comments and blanks before it and without the semicolon behind it
+ * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes; the relations that a {@link Kind#SCHEMA} statement
+ *     changes, a line for each, if they may be temporary; of a {@link Kind#REFUSED} statement why it is refused; else empty
+ */
+public record SqlStatement(Kind kind, String text, String name) {
+
+    /** What a statement means for the transaction that it is in. */
+    public enum Kind {
+        /** Reads, and calls nothing that could do more. */
+        READ,
+        /** May change rows, by itself or by a function that it calls, but probably does not. */
+        CALL,
+        /** Changes rows, as far as one can tell. */
+        WRITE,
+        /** As WRITE, and the client sends the rows. */
+        COPY_IN,
+        /** Changes no rows, and goes to the server as it is; some of them not in a transaction block. */
+        PASS,
+        BEGIN,
+        COMMIT,
+        ROLLBACK,
+        SAVEPOINT,
+        RELEASE,
+        ROLLBACK_TO,
+        /** SET CONSTRAINTS. */
+        CONSTRAINTS,
+        /** Changes the schema. */
+        SCHEMA,
+        /** Cannot be replicated. */
+        REFUSED;
+
+        /** Whether it may change rows. */
+        public boolean mayChange() {
+            return this == CALL || this == WRITE || this == COPY_IN;
+        }
+
+        /** Whether the order among others of its kind is all that matters, so that they may be sent together. */
+        boolean isPlain() {
+            return this == READ || this == PASS || mayChange();
+        }
+    }
+
+    /** Whether it ends a transaction and begins the next one. */
+    boolean chains() {
+        return (kind == Kind.COMMIT || kind == Kind.ROLLBACK) && name.equals("CHAIN");
+    }
+
+    static SqlStatement refused(String text, String why) {
+        return new SqlStatement(Kind.REFUSED, text, why);
+    }
+}

@@ -1,0 +1,19 @@
+-- What cannot be replicated: whether that is an obstacle, what it is, what about it, what to do.
+select c.relkind = 'r' and c.relpersistence = 'p', 'table ' || c.oid::regclass,
+    case when c.relkind = 'f' then 'it is a foreign table, whose rows are not in this database: they cannot be changed'
+        when c.relpersistence = 'u' then 'it is UNLOGGED, and lost in a crash: its rows cannot be changed'
+        else 'it has no primary key, by which replicas find a row: its rows cannot be updated or deleted' end,
+    case when c.relkind = 'f' then 'change them where they are'
+        when c.relpersistence = 'u' then format('ALTER TABLE %s SET LOGGED', c.oid::regclass)
+        else format('ALTER TABLE %s ADD PRIMARY KEY (...)', c.oid::regclass) end
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where n.nspname not in ('gorda', 'information_schema') and n.nspname not like 'pg\_%'
+    and (c.relkind = 'f' or c.relkind = 'r' and (c.relpersistence = 'u' or c.relpersistence = 'p'
+        and not exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisprimary)))
+union all
+select true, 'large objects', 'there are ' || count(*) || ' of them, which are not replicated', 'store them as bytea'
+from pg_catalog.pg_largeobject_metadata having count(*) > 0
+union all
+select true, 'subscription ' || subname, 'what it brings is not captured', 'drop it'
+from pg_catalog.pg_subscription where subdbid = (select oid from pg_catalog.pg_database where datname = current_database())
+order by 2

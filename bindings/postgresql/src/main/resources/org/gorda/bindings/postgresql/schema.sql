@@ -1,0 +1,156 @@
+-- The statements that make a schema like this one: phase 0 tells what cannot be made again, 1 is before the rows, 2 after them. What
+-- fails because something is not there yet is to be tried again. With search_path = pg_catalog all names have their schemas.
+with ours as (
+    select oid from pg_namespace where nspname not in ('gorda', 'information_schema') and nspname not like 'pg\_%'),
+members as (select classid, objid from pg_depend where deptype = 'e'),
+relations as (
+    select c.*, c.oid::regclass::text as named, quote_ident(pg_get_userbyid(c.relowner)) as owner
+    from pg_class c
+    where c.relnamespace in (select oid from ours) and c.relpersistence <> 't'
+        and not exists (select from members where classid = 'pg_class'::regclass and objid = c.oid)),
+functions as (
+    select p.*, format('%s %s', case p.prokind when 'p' then 'procedure' else 'function' end, p.oid::regprocedure) as named
+    from pg_proc p
+    where p.pronamespace in (select oid from ours)
+        and not exists (select from members where classid = 'pg_proc'::regclass and objid = p.oid)),
+types as (
+    select t.*, t.oid::regtype::text as named
+    from pg_type t
+    where t.typnamespace in (select oid from ours) and t.typtype in ('e', 'd', 'r', 'c')
+        and (t.typrelid = 0 or (select relkind = 'c' from pg_class where oid = t.typrelid))
+        and not exists (select from members where classid = 'pg_type'::regclass and objid = t.oid)),
+grants as (
+    select nspacl as acl, nspowner as owner, 'schema ' || quote_ident(nspname) as named from pg_namespace where oid in (select oid from ours)
+    union all
+    select relacl, relowner, case relkind when 'S' then 'sequence ' else 'table ' end || named from relations
+    union all
+    select proacl, proowner, named from functions
+    union all
+    select typacl, typowner, 'type ' || named from types),
+column_grants as (
+    select a.attacl as acl, format('(%I) on table %s', a.attname, r.named) as named
+    from relations r join pg_attribute a on a.attrelid = r.oid where a.attacl is not null)
+select 0 as phase, 0 as place, 0::oid as made, kind || ' ' || name as sql
+from (
+    select 'aggregate' as kind, p.oid::regprocedure::text as name, 'pg_proc'::regclass as class, p.oid from functions p where p.prokind = 'a'
+    union all select 'operator', oid::regoperator::text, 'pg_operator', oid from pg_operator where oid >= 16384
+    union all select 'cast', oid::text, 'pg_cast', oid from pg_cast where oid >= 16384
+    union all select 'collation', collname, 'pg_collation', oid from pg_collation where oid >= 16384
+    union all select 'text search configuration', cfgname, 'pg_ts_config', oid from pg_ts_config where oid >= 16384
+    union all select 'foreign server', srvname, 'pg_foreign_server', oid from pg_foreign_server
+    union all select 'language', lanname, 'pg_language', oid from pg_language where oid >= 16384
+    union all select 'event trigger', evtname, 'pg_event_trigger', oid from pg_event_trigger where evtname not like 'gorda\_%'
+    union all select 'policy', polname, 'pg_policy', oid from pg_policy) as others
+where not exists (select from members where classid = class and objid = others.oid)
+union all
+select 1, 1, oid, format('create schema if not exists %1$I; alter schema %1$I owner to %2$I', nspname, pg_get_userbyid(nspowner))
+from pg_namespace where oid in (select oid from ours)
+union all
+select 1, 2, oid, format('create extension if not exists %I schema %s', extname, extnamespace::regnamespace)
+from pg_extension where extnamespace <> to_regnamespace('gorda')
+union all
+select 1, 3, t.oid, case t.typtype
+        when 'e' then format('create type %s as enum (%s)', t.named,
+            (select string_agg(quote_literal(enumlabel), ', ' order by enumsortorder) from pg_enum where enumtypid = t.oid))
+        when 'd' then format('create domain %s as %s%s%s%s', t.named, format_type(t.typbasetype, t.typtypmod),
+            coalesce(' default ' || t.typdefault, ''), case when t.typnotnull then ' not null' else '' end,
+            (select string_agg(format(' constraint %I %s', conname, pg_get_constraintdef(oid)), '' order by conname)
+                from pg_constraint where contypid = t.oid and contype = 'c'))
+        when 'r' then format('create type %s as range (subtype = %s)', t.named, (select rngsubtype::regtype from pg_range where rngtypid = t.oid))
+        else format('create type %s as (%s)', t.named,
+            (select string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' order by attnum)
+                from pg_attribute where attrelid = t.typrelid and attnum > 0 and not attisdropped)) end
+    || format('; alter type %s owner to %I', t.named, pg_get_userbyid(t.typowner))
+from types t
+union all
+select 1, 4, oid, pg_get_functiondef(oid) || format('; alter %s owner to %I', named, pg_get_userbyid(proowner))
+from functions where prokind in ('f', 'p')
+union all
+select 1, 5, r.oid, format('create sequence %s as %s increment %s minvalue %s maxvalue %s start %s cache %s %s; alter sequence %1$s owner to %9$s',
+    r.named, s.seqtypid::regtype, s.seqincrement, s.seqmin, s.seqmax, s.seqstart, s.seqcache,
+    case when s.seqcycle then 'cycle' else '' end, r.owner)
+from relations r join pg_sequence s on s.seqrelid = r.oid
+where not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = r.oid and d.deptype = 'i')
+union all
+select 1, 6, r.oid, format('create %stable %s (%s)%s%s; alter table %2$s owner to %6$s',
+    case r.relpersistence when 'u' then 'unlogged ' else '' end, r.named,
+    (select string_agg(format('%I %s%s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
+        case when a.attcollation <> 0 and a.attcollation <> (select typcollation from pg_type where oid = a.atttypid)
+            then ' collate ' || a.attcollation::regcollation else '' end,
+        case
+            when a.attgenerated <> '' then format(' generated always as (%s) %s', pg_get_expr(d.adbin, d.adrelid),
+                case a.attgenerated when 's' then 'stored' else 'virtual' end)
+            when a.attidentity <> '' then (
+                select format(' generated %s as identity (sequence name %s increment %s minvalue %s maxvalue %s start %s cache %s %s)',
+                    case a.attidentity when 'a' then 'always' else 'by default' end, q.seqrelid::regclass, q.seqincrement, q.seqmin,
+                    q.seqmax, q.seqstart, q.seqcache, case when q.seqcycle then 'cycle' else '' end)
+                from pg_sequence q where q.seqrelid = pg_get_serial_sequence(r.named, a.attname)::regclass)
+            when d.adbin is not null then ' default ' || pg_get_expr(d.adbin, d.adrelid)
+            else '' end,
+        case when a.attnotnull then ' not null' else '' end), ', ' order by a.attnum)
+    from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+    where a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped),
+    case r.relkind when 'p' then ' partition by ' || pg_get_partkeydef(r.oid) else '' end,
+    coalesce(' with (' || array_to_string(r.reloptions, ', ') || ')', ''), r.owner)
+from relations r where r.relkind in ('r', 'p')
+union all
+select 1, 7, i.inhrelid, case when c.relispartition
+    then format('alter table %s attach partition %s %s', i.inhparent::regclass, i.inhrelid::regclass, pg_get_expr(c.relpartbound, c.oid))
+    else format('alter table %s inherit %s', i.inhrelid::regclass, i.inhparent::regclass) end
+from pg_inherits i join relations c on c.oid = i.inhrelid where c.relkind in ('r', 'p')
+union all
+select 2, 1, r.oid, format('select setval(%L, %s, %L)', r.named, coalesce(pg_sequence_last_value(r.oid), s.seqstart),
+    pg_sequence_last_value(r.oid) is not null)
+from relations r join pg_sequence s on s.seqrelid = r.oid
+union all
+select 2, 2, d.objid, format('alter sequence %s owned by %s.%I', d.objid::regclass, d.refobjid::regclass, a.attname)
+from pg_depend d join relations s on s.oid = d.objid and s.relkind = 'S'
+    join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass and d.deptype = 'a'
+union all
+select 2, 3, k.oid, format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid))
+from pg_constraint k join relations r on r.oid = k.conrelid
+where k.contype in ('p', 'u', 'x', 'c') and k.conparentid = 0 and k.coninhcount = 0
+union all
+select 2, 4, i.indexrelid, pg_get_indexdef(i.indexrelid)
+from pg_index i join relations r on r.oid = i.indexrelid
+where not r.relispartition and not exists (select from pg_constraint where conindid = i.indexrelid and contype in ('p', 'u', 'x'))
+union all
+select 2, 5, k.oid, format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid))
+from pg_constraint k join relations r on r.oid = k.conrelid where k.contype = 'f' and k.conparentid = 0
+union all
+select 2, 6, r.oid, format('create %s %s%s as %s; alter %1$s %2$s owner to %5$s',
+    case r.relkind when 'm' then 'materialized view' else 'view' end, r.named,
+    coalesce(' with (' || array_to_string(r.reloptions, ', ') || ')', ''), rtrim(pg_get_viewdef(r.oid), ';'), r.owner)
+from relations r where r.relkind in ('v', 'm')
+union all
+select 2, 7, w.oid, pg_get_ruledef(w.oid) from pg_rewrite w join relations r on r.oid = w.ev_class where w.rulename <> '_RETURN'
+union all
+select 2, 8, t.oid, pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else format('; alter table %s %s trigger %I',
+    r.named, case t.tgenabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, t.tgname) end
+from pg_trigger t join relations r on r.oid = t.tgrelid
+where not t.tgisinternal and t.tgparentid = 0 and t.tgname not like 'gorda\_%'
+union all
+select 2, 9, oid, pg_get_statisticsobjdef(oid) from pg_statistic_ext
+union all
+select 2, 10, d.objoid, format('comment on %s %s is %L', replace(replace(replace(i.type, 'table column', 'column'), 'view column', 'column'),
+    'table constraint', 'constraint'), i.identity, d.description)
+from pg_description d, pg_identify_object(d.classoid, d.objoid, d.objsubid) i
+where d.objoid >= 16384 and i.schema is distinct from 'gorda' and i.identity not like '%gorda\_%'
+    and not exists (select from members where classid = d.classoid and objid = d.objoid)
+    and not exists (select from pg_extension where oid = d.objoid)
+union all
+select 2, 11, 0, format('revoke all on %s from public, %I', named, pg_get_userbyid(owner)) from grants where acl is not null
+union all
+select 2, 12, 0, format('set local session authorization %I; grant %s on %s to %s%s; set local session authorization default',
+    pg_get_userbyid(a.grantor), a.privilege_type, g.named,
+    case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end,
+    case when a.is_grantable then ' with grant option' else '' end)
+from grants g, aclexplode(g.acl) a
+union all
+select 2, 13, 0, format('set local session authorization %I; grant %s %s to %s%s; set local session authorization default',
+    pg_get_userbyid(a.grantor), a.privilege_type, g.named,
+    case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end,
+    case when a.is_grantable then ' with grant option' else '' end)
+from column_grants g, aclexplode(g.acl) a
+order by 1, 2, 3

@@ -1,0 +1,2 @@
+-- Leaves no trace: the triggers go with their functions.
+drop schema if exists gorda cascade;

@@ -1,0 +1,474 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.SQLWarning;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import org.gorda.gapi.Content;
+import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.WriteSet;
+import org.gorda.gapi.WriteSetWriter;
+import org.gorda.gapi.tck.MetaLevel;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What triggers tell of rows, by sessions that have the token, is what the applier does elsewhere. */
+class RowsTest {
+
+    @TempDir
+    Path directory;
+
+    private PostgresDatabase origin;
+    private PostgresDatabase replica;
+    private PostgresApplier applier;
+    private long index;
+
+    @BeforeEach
+    void open() throws SQLException {
+        TestServer.dropOthers(directory);
+        origin = open("origin");
+        replica = open("replica");
+        applier = (PostgresApplier) replica.applier();
+    }
+
+    private PostgresDatabase open(String name) {
+        return (PostgresDatabase)
+                new PostgresBinding().open(TestServer.configuration(directory, name), new MetaLevel());
+    }
+
+    @AfterEach
+    void close() {
+        origin.close();
+        replica.close();
+    }
+
+    /** A session as the interceptor opens it. */
+    private static Connection session(PostgresDatabase database) throws SQLException {
+        Connection connection = database.server().connect(" -c search_path=public -c gorda.token=" + database.token());
+        connection.setAutoCommit(false);
+        return connection;
+    }
+
+    /** The same change of the schema at both. */
+    private void define(String... statements) throws SQLException {
+        for (PostgresDatabase database : List.of(origin, replica)) {
+            try (Connection connection = session(database);
+                    Statement statement = connection.createStatement()) {
+                for (String sql : statements) {
+                    statement.execute(sql);
+                }
+                database.captureNewTables(SqlSession.of(connection));
+                connection.commit();
+            }
+        }
+    }
+
+    /** Executes statements in one transaction at the origin and commits: its write set, as it travels. */
+    private WriteSet execute(String... statements) throws SQLException {
+        try (Connection connection = session(origin);
+                Statement statement = connection.createStatement()) {
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+            WriteSetWriter writer = origin.newWriter();
+            capture(statement, writer);
+            statement.execute(origin.positionInsert(new StoredPosition(1, 2, 3, ++index)));
+            connection.commit();
+            WriteSet made = writer.finish();
+            return WriteSet.decode(made.bytes(), Content.EMPTY);
+        }
+    }
+
+    private void capture(Statement statement, WriteSetWriter writer) throws SQLException {
+        RowCapture capture = new RowCapture(origin);
+        for (String sql : List.of("SET CONSTRAINTS ALL IMMEDIATE", "CALL gorda.generated()")) {
+            statement.execute(sql);
+            for (SQLWarning next = statement.getWarnings(); next != null; next = next.getNextWarning()) {
+                assertThat(next.getSQLState()).isEqualTo("GW001");
+                capture.row(writer, next.getMessage(), true);
+            }
+        }
+    }
+
+    private void replicate(String... statements) throws SQLException {
+        applier.apply(execute(statements));
+        applier.commit(new StoredPosition(1, 2, 3, index), false);
+        assertThat(rows(replica)).isEqualTo(rows(origin));
+    }
+
+    private static List<String> rows(PostgresDatabase database) throws SQLException {
+        List<String> rows = new ArrayList<>();
+        try (Connection connection = session(database)) {
+            for (TableShape table : database.tables()) {
+                SqlSession.of(connection)
+                        .query("SELECT " + PostgresDatabase.literal(table.toString()) + " || t::text FROM " + table
+                                + " t")
+                        .forEach(row -> rows.add(row.get(0)));
+            }
+        }
+        rows.sort(null);
+        return rows;
+    }
+
+    @Test
+    void valuesOfAllTypes() throws SQLException {
+        define(
+                "CREATE TYPE mood AS ENUM ('sad', 'it''s \"ok\"')",
+                "CREATE TYPE pair AS (a integer, b text)",
+                "CREATE DOMAIN price AS numeric(9, 2) CHECK (value >= 0)",
+                "CREATE TABLE t (id integer PRIMARY KEY, bo boolean, i2 smallint, i4 integer, i8 bigint, f4 real, f8 double precision, n numeric,"
+                        + " n2 numeric(8, 3), ch char(5), vc varchar(20), tx text, by bytea, d date, ti time, ts timestamp, tz timestamptz, tt timetz,"
+                        + " iv interval, u uuid, js json, jb jsonb, ar integer[], at text[], m mood, p pair, pr price, ra int4range, ip inet,"
+                        + " ma macaddr, mo money, bi bit(4), bv varbit, x xml, pt point, ts2 tsvector, oi oid, rc regclass, na name, c \"char\")");
+        replicate(
+                "INSERT INTO t (id) VALUES (0)",
+                "INSERT INTO t VALUES (1, true, 32767, 2147483647, 9223372036854775807, 3.4028235e38, 1.7976931348623157e308, 1e-30, 12345.678,"
+                        + " 'a', 'ä\"b\"\\ ,()', E'tab\\tline\\n''', '\\x00ff22', '9999-12-31', '23:59:59.999999', '9999-12-31 23:59:59.999999',"
+                        + " '2020-02-29 12:00+05', '12:00+02', '1 year 2 mons -3 days 04:05:06.7', '12345678-9abc-def0-1234-56789abcdef0',"
+                        + " '{\"a\":  [1, null]}', '{\"b\": \"\\\"\"}', '{1,NULL,3}', '{\"a,b\",\"\",NULL,\"\\\"\"}', 'it''s \"ok\"', '(1,\"x,\")', 1.50,"
+                        + " '[1,5)', '10.0.0.1/8', '08:00:2b:01:02:03', '12.34', B'1010', B'10101', '<a b=\"c\">d</a>', '(1.5,2)',"
+                        + " to_tsvector('a fat cat'), 7, 'pg_class', 'n', 'x')",
+                "INSERT INTO t (id, bo, f4, f8, n, ch, vc, tx, by, d, ti, ts, tz) VALUES"
+                        + " (2, false, 'NaN', '-Infinity', 'NaN', '', '', '', '', 'infinity', '24:00', '-infinity', 'infinity'),"
+                        + " (3, false, '-0', 0.1, -0.00, 'abcde', ' ', '  ', '\\x20', '0044-03-15 BC', '00:00', '0001-01-01 00:00:00 BC', '4713-01-01 BC'),"
+                        + " (4, null, 1e-37, 5e-324, 123456789012345678901234567890.123456789, null, null, repeat('x', 70000), decode(repeat('00', 90000), 'hex'),"
+                        + " '12345-01-02', null, '294276-12-31 23:59:59', null)");
+        replicate(
+                "UPDATE t SET i4 = id, tx = NULL, d = NULL WHERE id > 0", "UPDATE t SET n = 1.00, pr = 3 WHERE id = 1");
+        replicate("DELETE FROM t WHERE id IN (0, 4)");
+        assertThat(rows(replica)).hasSize(3);
+    }
+
+    @Test
+    void settingsOfTheClientDoNotMatter() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY, d date, ts timestamptz, iv interval, f float8, b bytea, r regclass)");
+        replicate(
+                "SET datestyle TO 'ISO, DMY'",
+                "SET timezone TO 'Asia/Tokyo'",
+                "SET intervalstyle TO iso_8601",
+                "SET extra_float_digits TO 0",
+                "SET bytea_output TO escape",
+                "SET search_path TO public, pg_catalog",
+                "INSERT INTO t VALUES (1, '01-02-2003', '2020-01-01 00:00', '1 day 2 hours', 0.1 + 0.2, '\\x00ff', 't')");
+    }
+
+    @Test
+    void keysOfEveryKind() throws SQLException {
+        define(
+                "CREATE SCHEMA \"my schema\"",
+                "CREATE TABLE \"my schema\".\"a \"\"table\"\"\" (\"the key\" text, v integer, \"Ä\" date, PRIMARY KEY (\"Ä\", \"the key\"))",
+                "CREATE TABLE ch (c char(5) PRIMARY KEY, n numeric(9, 3) UNIQUE)",
+                "CREATE TABLE g (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a integer, twice integer GENERATED ALWAYS AS (a * 2) STORED, b text)",
+                "CREATE TABLE f (x float8 PRIMARY KEY, u uuid UNIQUE, e text)",
+                "CREATE UNIQUE INDEX ON f (lower(e))",
+                "CREATE TABLE part (id integer, k text, PRIMARY KEY (id, k)) PARTITION BY LIST (k)",
+                "CREATE TABLE part_a PARTITION OF part FOR VALUES IN ('a')",
+                "CREATE TABLE part_b PARTITION OF part FOR VALUES IN ('b')",
+                "CREATE TABLE log (a integer)");
+        replicate(
+                "INSERT INTO \"my schema\".\"a \"\"table\"\"\" VALUES ('x', 1, '2020-01-01'), ('y', 2, '2020-01-01')",
+                "INSERT INTO ch VALUES ('a', 1), ('b ', 2)",
+                "INSERT INTO g (a, b) VALUES (5, 'five'), (6, NULL)",
+                "INSERT INTO f VALUES (0.1, NULL, 'E'), ('-0', gen_random_uuid(), NULL)",
+                "INSERT INTO part VALUES (1, 'a'), (2, 'b')",
+                "INSERT INTO log VALUES (1), (1)");
+        replicate(
+                "UPDATE \"my schema\".\"a \"\"table\"\"\" SET v = v + 1, \"the key\" = \"the key\" || '''' WHERE v = 1",
+                "UPDATE ch SET n = n + 10, c = 'c' WHERE c = 'a'",
+                "UPDATE g SET a = a + 1",
+                "UPDATE f SET e = 'new'  WHERE x = 0.1",
+                "UPDATE part SET k = 'b' WHERE id = 1",
+                "DELETE FROM ch WHERE c = 'b'");
+        assertThatThrownBy(() -> execute("DELETE FROM log"))
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
+                .hasMessageContaining("no primary key");
+    }
+
+    @Test
+    void rowsThatMayShareTheirKeyAreNotChanged() throws SQLException {
+        define("CREATE TABLE t (id integer CONSTRAINT pk PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, a integer)");
+        replicate("INSERT INTO t VALUES (1, 1)");
+        for (String change : List.of("UPDATE t SET a = 2", "DELETE FROM t")) {
+            assertThatThrownBy(() -> execute("INSERT INTO t VALUES (1, 1)", change))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
+                    .hasMessageContaining("primary key pk is DEFERRABLE");
+        }
+    }
+
+    @Test
+    void whatIsDroppedWithinAFunctionIsRefused() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY)");
+        try (Connection connection = session(origin);
+                Statement statement = connection.createStatement()) {
+            statement.execute("SET gorda.token TO ''"); // as it is but for the commit
+            assertThatThrownBy(() -> statement.execute("DO 'BEGIN DROP TABLE t; END'"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"));
+        }
+    }
+
+    @Test
+    void whatWasTakenBackIsNotTold() throws SQLException {
+        define(
+                "CREATE TABLE p (id integer PRIMARY KEY)",
+                "CREATE TABLE c (id integer PRIMARY KEY, p integer REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE)");
+        replicate("INSERT INTO p VALUES (1), (2), (3)", "INSERT INTO c VALUES (1, 1), (2, 2), (3, 3)");
+        replicate(
+                "UPDATE p SET id = 20 WHERE id = 2",
+                "SAVEPOINT s",
+                "DELETE FROM p",
+                "ROLLBACK TO s",
+                "DELETE FROM p WHERE id = 1",
+                "DO 'BEGIN INSERT INTO p VALUES (9); RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END'");
+        assertThat(rows(replica)).hasSize(4);
+    }
+
+    @Test
+    void generatorsGoOnBehindWhatOthersHaveGiven() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer GENERATED ALWAYS AS IDENTITY (START WITH 1000 INCREMENT BY -5 MAXVALUE 1000) PRIMARY KEY, n serial)",
+                "CREATE SEQUENCE s START 7",
+                "CREATE SEQUENCE unused");
+        replicate("INSERT INTO t VALUES (DEFAULT), (DEFAULT)", "SELECT nextval('s')");
+        replica.takeOver();
+        try (Connection connection = session(replica)) {
+            assertThat(SqlSession.of(connection)
+                            .query("INSERT INTO t VALUES (DEFAULT) RETURNING id, n, nextval('s'), nextval('unused')"))
+                    .containsExactly(List.of("990", "3", "8", "1"));
+        }
+    }
+
+    /** What a transaction of one statement does to keys, the same key by the same number throughout. */
+    private List<String> keys(List<Long> known, String sql) throws SQLException {
+        WriteSet writeSet = execute(sql);
+        List<String> keys = new ArrayList<>();
+        for (int i = 0; i < writeSet.keys(); i++) {
+            if (!known.contains(writeSet.keyHash(i))) {
+                known.add(writeSet.keyHash(i));
+            }
+            keys.add(writeSet.keyMode(i) + " " + known.indexOf(writeSet.keyHash(i)));
+        }
+        return keys;
+    }
+
+    @Test
+    void keysOfIndexesThatComputeOrCompareInTheirOwnWayStandForAllRows() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY, u integer UNIQUE, e text, n integer, iv interval UNIQUE)",
+                "CREATE UNIQUE INDEX i ON t (lower(e))",
+                "CREATE UNIQUE INDEX j ON t (n) WHERE n > 5");
+        List<Long> known = new ArrayList<>();
+        assertThat(keys(known, "INSERT INTO t VALUES (1, NULL, 'E', 1)"))
+                .as("the primary key, both indexes; NULL is equal to nothing, but the interval's key has no value")
+                .containsExactly("WRITTEN 0", "WRITTEN 1", "WRITTEN 2", "WRITTEN 3");
+        assertThat(keys(known, "INSERT INTO t VALUES (2, 7, 'F', 2)"))
+                .containsExactlyInAnyOrder("WRITTEN 1", "WRITTEN 2", "WRITTEN 3", "WRITTEN 4", "WRITTEN 5");
+        assertThat(keys(known, "UPDATE t SET u = 8 WHERE id = 2"))
+                .contains("WRITTEN 4", "REMOVED 5", "REMOVED 1", "WRITTEN 1");
+    }
+
+    @Test
+    void changesThatAreToldInAnotherOrderThanTheyWereMadeAreRefused() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY, a integer)",
+                "INSERT INTO t VALUES (1, 1), (2, 2)",
+                "CREATE FUNCTION others() RETURNS trigger LANGUAGE plpgsql AS"
+                        + " 'BEGIN IF NEW.a = 20 THEN UPDATE t SET a = 100 WHERE id < NEW.id; END IF; RETURN NEW; END'",
+                "CREATE TRIGGER tr BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION others()");
+        replicate(
+                "UPDATE t SET a = 5",
+                "UPDATE t SET a = a + 1",
+                "DELETE FROM t WHERE id = 2",
+                "INSERT INTO t VALUES (2, 2)");
+        for (String sql : List.of("UPDATE t SET a = a * 10", "INSERT INTO t VALUES (5, 1), (6, 20)")) {
+            execute("UPDATE t SET a = 2 WHERE id = 2");
+            assertThatThrownBy(() -> execute(sql))
+                    .as(sql)
+                    .isInstanceOf(RefusedException.class)
+                    .hasMessageContaining("order");
+        }
+    }
+
+    @Test
+    void uniqueKeysChangePlaces() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY, u integer UNIQUE, w integer UNIQUE DEFERRABLE)",
+                "INSERT INTO t VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3)");
+        replicate(
+                "UPDATE t SET u = -1 WHERE id = 1",
+                "UPDATE t SET u = 1 WHERE id = 2",
+                "UPDATE t SET u = 2 WHERE id = 1",
+                "UPDATE t SET w = 4 - w",
+                "DELETE FROM t WHERE id = 3",
+                "INSERT INTO t VALUES (3, 7, 7)");
+    }
+
+    @Test
+    void whoeverIsNotOfTheReplicaIsRefused() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY)", "CREATE UNLOGGED TABLE ul (id integer PRIMARY KEY)");
+        try (Connection stranger = origin.server().connect("");
+                Statement statement = stranger.createStatement()) {
+            assertThatThrownBy(() -> statement.execute("INSERT INTO public.t VALUES (1)"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("GW002"))
+                    .hasMessageContaining("replica");
+            assertThatThrownBy(() -> statement.execute("INSERT INTO public.ul VALUES (1)"))
+                    .hasMessageContaining("cannot be replicated");
+        }
+        Connection before = session(origin);
+        try (Statement statement = before.createStatement()) {
+            statement.execute("INSERT INTO t VALUES (1)");
+            statement.execute("SET CONSTRAINTS ALL IMMEDIATE");
+            String insert = origin.positionInsert(new StoredPosition(1, 2, 3, 4));
+            origin.close();
+            origin = open("origin");
+            assertThatThrownBy(() -> statement.execute(insert))
+                    .as("a commit that was under way when the replica was opened anew")
+                    .hasMessageContaining("opened");
+        }
+        before.close();
+    }
+
+    @Test
+    void divergenceIsNamed() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY, a integer)", "INSERT INTO t VALUES (1, 1), (2, 2)");
+        try (Connection connection = session(replica);
+                Statement statement = connection.createStatement()) {
+            statement.execute("DELETE FROM t WHERE id = 2");
+            connection.commit();
+        }
+        applier.apply(execute("UPDATE t SET a = 3"));
+        assertThatThrownBy(() -> applier.commit(new StoredPosition(1, 2, 3, index), false))
+                .isInstanceOf(DivergenceException.class)
+                .hasMessageContaining("\"t\" key (2)");
+        applier.rollback();
+        applier.apply(execute("INSERT INTO t VALUES (3, 3)"));
+        applier.rollback();
+        WriteSet inserts = execute("INSERT INTO t VALUES (4, 4)");
+        for (int time = 1; time <= 2; time++) {
+            applier.apply(inserts);
+        }
+        assertThatThrownBy(() -> applier.commit(new StoredPosition(1, 2, 3, index), false))
+                .isInstanceOf(DivergenceException.class);
+        applier.rollback();
+    }
+
+    @Test
+    void whoHoldsLocksThatTheApplierNeedsIsEnded() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY, a integer)", "INSERT INTO t VALUES (1, 1), (2, 2)");
+        try (Connection stranger = TestServer.connect(replica.server().database());
+                Statement statement = stranger.createStatement()) {
+            stranger.setAutoCommit(false);
+            statement.execute("UPDATE t SET a = 7 WHERE id = 2");
+            replicate("UPDATE t SET a = 3");
+            assertThatThrownBy(() -> statement.execute("SELECT 1")).isInstanceOf(SQLException.class);
+        }
+    }
+
+    @Test
+    void positionsOutliveClosingAndAreFewAfterAFlush() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY)");
+        for (int i = 0; i < 5; i++) {
+            replicate("INSERT INTO t VALUES (" + i + ")");
+        }
+        assertThat(replica.flush()).contains(new StoredPosition(1, 2, 3, 5));
+        try (Connection connection = replica.server().connect("")) {
+            assertThat(SqlSession.of(connection)
+                            .query("SELECT count(*) FROM gorda.position")
+                            .get(0)
+                            .get(0))
+                    .isEqualTo("1");
+        }
+        replica.close();
+        replica = open("replica");
+        assertThat(replica.storedPosition()).contains(new StoredPosition(1, 2, 3, 5));
+        assertThatThrownBy(() -> open("replica")).hasMessageContaining("open already");
+        applier = (PostgresApplier) replica.applier();
+        assertThatThrownBy(() -> applier.commit(new StoredPosition(1, 2, 3, 5), false))
+                .isInstanceOf(IllegalArgumentException.class);
+        replicate("INSERT INTO t VALUES (5)");
+    }
+
+    @Test
+    void snapshotsHaveTheRowsTheSchemaAndThePosition() throws SQLException {
+        TestServer.execute("DO 'BEGIN CREATE ROLE reader; EXCEPTION WHEN duplicate_object THEN NULL; END'");
+        define(
+                "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+                "CREATE DOMAIN price AS numeric(9, 2) DEFAULT 1 CHECK (value > 0)",
+                "CREATE SEQUENCE s START 5 INCREMENT 3",
+                "CREATE FUNCTION twice(n integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT n * 2'",
+                "CREATE TABLE p (id integer PRIMARY KEY, m mood DEFAULT 'ok', a integer DEFAULT nextval('s'), b text COLLATE \"C\")",
+                "CREATE TABLE c (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n serial, p integer REFERENCES p ON DELETE CASCADE,"
+                        + " pr price, g integer GENERATED ALWAYS AS (p + 1) STORED, CONSTRAINT positive CHECK (p > 0), UNIQUE (p, pr))",
+                "CREATE INDEX by_twice ON c (twice(p)) WHERE p > 1",
+                "CREATE VIEW later AS SELECT p.b, c.pr FROM p JOIN c ON c.p = p.id",
+                "CREATE TABLE part (id integer, k text, PRIMARY KEY (id, k)) PARTITION BY LIST (k)",
+                "CREATE TABLE part_a PARTITION OF part FOR VALUES IN ('a')",
+                "CREATE FUNCTION tr() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.b := coalesce(NEW.b, ''none''); RETURN NEW; END'",
+                "CREATE TRIGGER tr BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION tr()",
+                "COMMENT ON COLUMN p.b IS 'a text'",
+                "GRANT SELECT, UPDATE (b) ON p TO reader WITH GRANT OPTION");
+        replicate(
+                "INSERT INTO p (id) VALUES (1)",
+                "INSERT INTO p VALUES (2, 'sad', 7, E'a\\tb\\\\')",
+                "INSERT INTO c (p, pr) VALUES (1, 2.5), (2, NULL)",
+                "INSERT INTO part VALUES (1, 'a')");
+        Path snapshot = directory.resolve("snapshot");
+        origin.snapshot(snapshot);
+        replicate("INSERT INTO p VALUES (3)");
+        PostgresBinding binding = new PostgresBinding();
+        binding.load(snapshot, TestServer.configuration(directory, "copy"));
+        PostgresDatabase copy = open("copy");
+        try {
+            assertThat(copy.storedPosition()).contains(new StoredPosition(1, 2, 3, index - 1));
+            assertThat(copy.tables()).isEqualTo(origin.tables());
+            assertThat(schema(copy)).isEqualTo(schema(origin));
+            assertThat(rows(copy)).hasSize(5).isSubsetOf(rows(origin));
+        } finally {
+            copy.close();
+        }
+    }
+
+    /** But for how far generators have come. */
+    private static List<String> schema(PostgresDatabase database) throws SQLException {
+        try (Connection connection = database.server().connect("")) {
+            return SqlSession.of(connection).query(Installation.script("schema.sql")).stream()
+                    .map(row -> row.get(3))
+                    .filter(sql -> !sql.startsWith("select setval"))
+                    .sorted()
+                    .toList();
+        }
+    }
+
+    @Test
+    void uninstallingLeavesNoTrace() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY)");
+        origin.close();
+        PostgresBinding binding = new PostgresBinding();
+        binding.uninstall(TestServer.configuration(directory, "origin"));
+        try (Connection stranger = origin.server().connect("")) {
+            SqlSession session = SqlSession.of(stranger);
+            session.query("INSERT INTO public.t VALUES (1)");
+            assertThat(session.query("SELECT count(*) FROM pg_trigger UNION ALL SELECT count(*) FROM pg_event_trigger"
+                            + " UNION ALL SELECT count(*) FROM pg_namespace WHERE nspname = 'gorda'"))
+                    .allMatch(row -> "0".equals(row.get(0)));
+        }
+        origin = open("origin");
+        assertThat(origin.connect(new Properties()).isClosed()).isFalse();
+    }
+}

@@ -1,0 +1,725 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.StringReader;
+import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.StoredPosition;
+import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.WriteSet;
+import org.gorda.gapi.WriteSetReader;
+import org.gorda.gapi.tck.MetaLevel;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.postgresql.PGConnection;
+
+/** Clients' sessions through the door, by PostgreSQL's own driver and a server of its own. */
+@Timeout(120)
+class SessionsTest {
+
+    private final ExecutorService clients = Executors.newCachedThreadPool();
+    private final MetaLevel meta = new MetaLevel();
+    private ReflectedDatabase database;
+    private String name;
+
+    @TempDir
+    private Path directory;
+
+    @BeforeEach
+    void open() throws SQLException {
+        TestServer.dropOthers(directory);
+        var configuration = TestServer.configuration(directory, "db");
+        name = configuration.location().substring(configuration.location().lastIndexOf('/') + 1);
+        TestServer.execute("CREATE DATABASE " + name);
+        database = new PostgresBinding().open(configuration, meta);
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "CREATE TABLE t (id int PRIMARY KEY, a int)",
+                    "CREATE TABLE child (id int PRIMARY KEY, t int REFERENCES t DEFERRABLE INITIALLY DEFERRED)",
+                    "CREATE FUNCTION put(i int) RETURNS int LANGUAGE plpgsql AS $$ begin insert into t values (i, i); return i; end $$",
+                    "CREATE PROCEDURE commits(i int) LANGUAGE plpgsql AS $$ begin insert into t values (i, i); commit; end $$");
+        }
+        meta.takeWriteSets();
+    }
+
+    @AfterEach
+    void close() {
+        clients.shutdownNow();
+        database.close();
+        assertThat(meta.ended()).as("each that began has ended").isEqualTo(meta.begun());
+    }
+
+    private void direct(String... statements) throws SQLException {
+        try (Connection connection = TestServer.connect(name);
+                Statement statement = connection.createStatement()) {
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+        }
+    }
+
+    /** As a session sees it that has nothing to do with us. */
+    private List<String> rows(String sql) throws SQLException {
+        try (Connection connection = TestServer.connect(name)) {
+            return rows(connection, sql);
+        }
+    }
+
+    private static List<String> rows(Connection connection, String sql) throws SQLException {
+        List<String> rows = new ArrayList<>();
+        try (Statement statement = connection.createStatement();
+                ResultSet found = statement.executeQuery(sql)) {
+            while (found.next()) {
+                rows.add(found.getString(1));
+            }
+        }
+        return rows;
+    }
+
+    private Connection connect(String... properties) throws SQLException {
+        Properties all = new Properties();
+        for (int i = 0; i < properties.length; i += 2) {
+            all.setProperty(properties[i], properties[i + 1]);
+        }
+        return database.connect(all);
+    }
+
+    private Connection begin(String... properties) throws SQLException {
+        Connection connection = connect(properties);
+        connection.setAutoCommit(false);
+        return connection;
+    }
+
+    private static void execute(Connection connection, String... statements) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+        }
+    }
+
+    private static void assertState(String state, org.assertj.core.api.ThrowableAssert.ThrowingCallable call) {
+        assertThatThrownBy(call)
+                .isInstanceOfSatisfying(
+                        SQLException.class,
+                        e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo(state));
+    }
+
+    private static void await(String what, BooleanSupplier condition) {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime()).as(what).isLessThan(end);
+            Thread.onSpinWait();
+        }
+    }
+
+    private static Refusal conflict(String text) {
+        return new Refusal(Refusal.Cause.CONFLICT, text);
+    }
+
+    // ------------------------------------------------------------------------------------------------ passing through
+
+    @Test
+    void autocommitIsOneTransactionForEachStatement() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = connect("preferQueryMode", mode)) {
+                execute(connection, "DELETE FROM t", "INSERT INTO t VALUES (1, 1)", "UPDATE t SET a = 5");
+                assertThat(rows(connection, "SELECT a FROM t")).containsExactly("5");
+                try (PreparedStatement insert = connection.prepareStatement("INSERT INTO t VALUES (?, ?)")) {
+                    for (int i = 10; i < 20; i++) {
+                        insert.setInt(1, i);
+                        insert.setInt(2, i);
+                        assertThat(insert.executeUpdate()).isEqualTo(1);
+                    }
+                }
+                assertThat(meta.takeWriteSets()).as(mode).hasSize(mode.equals("simple") ? 12 : 13);
+            }
+        }
+        assertThat(rows("SELECT count(*) FROM t")).containsExactly("11");
+    }
+
+    @Test
+    void transactionsAreOneWriteSetAndReadersNone() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = begin("preferQueryMode", mode)) {
+                int begun = meta.begun();
+                List<String> earlier = rows("SELECT count(*) FROM t WHERE id = 1 AND a = 7");
+                assertThat(rows(connection, "SELECT count(*) FROM t")).isNotEmpty();
+                connection.commit();
+                assertThat(meta.begun()).isEqualTo(begun);
+                execute(connection, "DELETE FROM t", "INSERT INTO t VALUES (1, 1), (2, 2)", "UPDATE t SET a = 7");
+                assertThat(rows("SELECT count(*) FROM t WHERE id = 1 AND a = 7"))
+                        .as("not before the commit")
+                        .isEqualTo(earlier);
+                connection.commit();
+                assertThat(rows("SELECT a FROM t")).containsExactly("7", "7");
+                assertThat(meta.takeWriteSets()).hasSize(1);
+                execute(connection, "DELETE FROM t");
+                connection.rollback();
+                assertThat(meta.takeWriteSets()).isEmpty();
+                assertThat(rows("SELECT a FROM t")).containsExactly("7", "7");
+            }
+        }
+    }
+
+    @Test
+    void batchesCursorsAndCopies() throws Exception {
+        for (boolean auto : new boolean[] {true, false}) {
+            try (Connection connection = connect()) {
+                connection.setAutoCommit(auto);
+                execute(connection, "DELETE FROM t");
+                try (PreparedStatement insert = connection.prepareStatement("INSERT INTO t VALUES (?, ?)")) {
+                    for (int i = 0; i < 2000; i++) {
+                        insert.setInt(1, i);
+                        insert.setInt(2, i);
+                        insert.addBatch();
+                    }
+                    assertThat(insert.executeBatch()).hasSize(2000);
+                }
+                PGConnection copying = connection.unwrap(PGConnection.class);
+                assertThat(copying.getCopyAPI().copyIn("COPY t FROM STDIN", new StringReader("5000\t1\n5001\t2\n")))
+                        .isEqualTo(2);
+                StringWriter copied = new StringWriter();
+                assertThat(copying.getCopyAPI().copyOut("COPY t TO STDOUT", copied))
+                        .isEqualTo(2002);
+                try (Statement statement = connection.createStatement()) {
+                    statement.setFetchSize(100);
+                    try (ResultSet rows = statement.executeQuery("SELECT id FROM t ORDER BY id")) {
+                        int count = 0;
+                        while (rows.next()) {
+                            count++;
+                        }
+                        assertThat(count).isEqualTo(2002);
+                    }
+                }
+                if (!auto) {
+                    connection.commit();
+                }
+                assertThatThrownBy(() -> copying.getCopyAPI().copyIn("COPY t FROM STDIN", new StringReader("x\ty\n")))
+                        .isInstanceOf(SQLException.class);
+                if (!auto) {
+                    connection.rollback();
+                }
+                execute(connection, "DELETE FROM t WHERE id < 10");
+                if (!auto) {
+                    connection.commit();
+                }
+            }
+            assertThat(rows("SELECT count(*) FROM t")).containsExactly("1992");
+        }
+    }
+
+    @Test
+    void severalStatementsInOneQuery() throws SQLException {
+        try (Connection connection = connect("preferQueryMode", "simple")) {
+            execute(connection, "INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (2, 2)");
+            assertThat(meta.takeWriteSets()).as("an implicit block").hasSize(1);
+            execute(connection, "BEGIN; INSERT INTO t VALUES (3, 3); COMMIT; INSERT INTO t VALUES (4, 4)");
+            assertThat(meta.takeWriteSets()).hasSize(2);
+            assertState("23505", () -> execute(connection, "INSERT INTO t VALUES (5, 5); INSERT INTO t VALUES (1, 1)"));
+            assertState(
+                    "23505",
+                    () -> execute(
+                            connection, "BEGIN; INSERT INTO t VALUES (6, 6); INSERT INTO t VALUES (1, 1); COMMIT"));
+            execute(connection, "ROLLBACK");
+            execute(
+                    connection,
+                    "BEGIN; INSERT INTO t VALUES (7, 7); COMMIT AND CHAIN; INSERT INTO t VALUES (8, 8); ROLLBACK; SELECT 1");
+        }
+        assertThat(meta.takeWriteSets()).hasSize(1);
+        assertThat(rows("SELECT id FROM t ORDER BY id")).containsExactly("1", "2", "3", "4", "7");
+    }
+
+    @Test
+    void changesOfFunctionsTriggersAndCascadesAreSeen() throws SQLException {
+        try (Connection connection = connect()) {
+            assertThat(rows(connection, "SELECT put(1)")).containsExactly("1");
+            assertThat(meta.takeWriteSets()).hasSize(1);
+            execute(
+                    connection,
+                    "DO $$ begin perform put(2); begin perform put(3); perform put(1); exception when others then null; end; end $$");
+            assertThat(meta.takeWriteSets()).hasSize(1);
+            assertState("2D000", () -> execute(connection, "CALL commits(9)"));
+            execute(connection, "PREPARE p AS INSERT INTO t VALUES ($1, 0)", "EXECUTE p(20)");
+            assertThat(meta.takeWriteSets()).hasSize(1);
+        }
+        assertThat(rows("SELECT id FROM t ORDER BY id")).containsExactly("1", "2", "20");
+    }
+
+    @Test
+    void sessionsThatDropAllTheirStatementsGoOn() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = connect("preferQueryMode", mode)) {
+                for (String drop :
+                        List.of("DISCARD ALL", "deallocate all", "DO $$ begin execute 'DEALLOCATE ALL'; end $$")) {
+                    execute(connection, "INSERT INTO t VALUES (1, 1)", drop);
+                    try {
+                        execute(connection, "DELETE FROM t");
+                    } catch (SQLException e) {
+                        // Once, where nobody saw it.
+                        assertThat(e.getSQLState()).isEqualTo("26000");
+                        assertThat(drop).startsWith("DO");
+                    }
+                    execute(connection, "DELETE FROM t");
+                }
+            }
+        }
+    }
+
+    @Test
+    void savepointsTakeBack() throws SQLException {
+        try (Connection connection = begin()) {
+            execute(connection, "INSERT INTO t VALUES (1, 1)");
+            Savepoint savepoint = connection.setSavepoint();
+            execute(
+                    connection,
+                    "INSERT INTO t VALUES (2, 2)",
+                    "SET CONSTRAINTS ALL IMMEDIATE",
+                    "INSERT INTO t VALUES (3, 3)");
+            connection.rollback(savepoint);
+            execute(connection, "INSERT INTO t VALUES (4, 4)");
+            connection.commit();
+        }
+        assertThat(changes(meta.takeWriteSets())).containsExactly("INSERT", "INSERT");
+        assertThat(rows("SELECT id FROM t ORDER BY id")).containsExactly("1", "4");
+    }
+
+    @Test
+    void errorsLeaveTheSessionAsPostgresDoes() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = begin("preferQueryMode", mode)) {
+                execute(connection, "DELETE FROM t", "INSERT INTO t VALUES (1, 1)");
+                assertState("23505", () -> execute(connection, "INSERT INTO t VALUES (1, 1)"));
+                assertState("25P02", () -> execute(connection, "SELECT 1"));
+                connection.rollback();
+                execute(connection, "INSERT INTO child VALUES (1, 99)");
+                assertState("23503", connection::commit);
+                execute(connection, "DELETE FROM t");
+                connection.commit();
+                connection.setAutoCommit(true);
+                assertState("23503", () -> execute(connection, "INSERT INTO child VALUES (1, 99)"));
+                assertState("42P01", () -> execute(connection, "SELECT * FROM missing"));
+                execute(connection, "VACUUM t");
+                assertState("25001", () -> execute(connection, "BEGIN", "VACUUM t"));
+                execute(connection, "ROLLBACK");
+            }
+        }
+        assertThat(rows("SELECT count(*) FROM child")).containsExactly("0");
+    }
+
+    @Test
+    void clientCancelsWhatItExecutes() throws Exception {
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            Future<?> running = clients.submit(() -> statement.execute("SELECT pg_sleep(60)"));
+            await("it is executed", () -> {
+                try {
+                    return rows("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'")
+                            .equals(List.of("1"));
+                } catch (SQLException e) {
+                    throw new AssertionError(e);
+                }
+            });
+            statement.cancel();
+            assertThatThrownBy(() -> running.get(20, TimeUnit.SECONDS))
+                    .hasStackTraceContaining("canceling statement due to user request");
+            execute(connection, "INSERT INTO t VALUES (1, 1)");
+            statement.setQueryTimeout(1);
+            assertState("57014", () -> statement.execute("SELECT pg_sleep(60)"));
+        }
+    }
+
+    @Test
+    void whatCannotBeReplicatedIsRefused() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = connect("preferQueryMode", mode)) {
+                assertState("0A000", () -> execute(connection, "SET session_replication_role TO replica"));
+                assertState("0A000", () -> execute(connection, "SELECT lo_create(0)"));
+                execute(connection, "BEGIN", "INSERT INTO t VALUES (99, 1)");
+                assertState("0A000", () -> execute(connection, "PREPARE TRANSACTION 'x'"));
+                assertState("25P02", () -> execute(connection, "SELECT 1"));
+                execute(connection, "ROLLBACK");
+                assertThatThrownBy(() -> connection
+                                .unwrap(PGConnection.class)
+                                .getLargeObjectAPI()
+                                .createLO())
+                        .isInstanceOf(SQLException.class);
+            }
+        }
+        assertThatThrownBy(() -> direct("INSERT INTO t VALUES (1, 1)")).hasMessageContaining("replicated");
+        assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
+    }
+
+    /** By a name that is not what it seems to the lexer. */
+    @Test
+    void commitThatNobodySawCommitsNothing() throws SQLException {
+        try (Connection connection = connect("preferQueryMode", "simple")) {
+            execute(connection, "CREATE VIEW v AS SELECT put(100)");
+            meta.takeWriteSets();
+            assertThatThrownBy(() -> execute(connection, "SELECT * FROM v")).hasMessageContaining("replicated");
+            execute(connection, "BEGIN", "SELECT * FROM v", "COMMIT");
+        } catch (SQLException e) {
+            assertThat((Throwable) e).hasMessageContaining("replicated");
+        }
+        assertThat(rows("SELECT count(*) FROM t"))
+                .containsExactly(String.valueOf(meta.takeWriteSets().size()));
+    }
+
+    // -------------------------------------------------------------------------------------------------------- commits
+
+    @Test
+    void commitWaitsForItsAnswerAndIsInvisibleUntilThen() throws Exception {
+        for (String mode : List.of("simple", "extended")) {
+            for (boolean auto : new boolean[] {true, false}) {
+                AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+                try (Connection connection = connect("preferQueryMode", mode)) {
+                    execute(connection, "DELETE FROM t");
+                    meta.answer(suspended::set);
+                    connection.setAutoCommit(auto);
+                    Future<?> client = clients.submit(() -> {
+                        execute(connection, "INSERT INTO t VALUES (1, 1)");
+                        if (!auto) {
+                            connection.commit();
+                        }
+                        return null;
+                    });
+                    await("it is suspended", () -> suspended.get() != null);
+                    assertThat(database.suspended()).hasSize(1);
+                    assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
+                    assertThat(suspended.get().commit(meta.nextPosition(), false))
+                            .isTrue();
+                    assertThat(rows("SELECT count(*) FROM t")).containsExactly("1");
+                    assertThat(client.isDone()).isFalse();
+                    suspended.get().release();
+                    client.get(10, TimeUnit.SECONDS);
+                    assertThat(database.suspended()).isEmpty();
+                    assertThat(rows("SELECT count(*) FROM gorda.position WHERE idx = "
+                                    + database.storedPosition().orElseThrow().index()))
+                            .containsExactly("1");
+                    meta.answer(meta::succeed);
+                }
+            }
+        }
+    }
+
+    @Test
+    void refusedCommitIsRolledBackAndTheSessionGoesOn() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = connect("preferQueryMode", mode)) {
+                meta.answer(commit -> commit.abort(conflict("they came first")));
+                assertState("40001", () -> execute(connection, "INSERT INTO t VALUES (1, 1)"));
+                connection.setAutoCommit(false);
+                execute(connection, "INSERT INTO t VALUES (1, 1)");
+                assertThatThrownBy(connection::commit).hasMessageContaining("they came first");
+                assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
+                meta.answer(meta::succeed);
+                execute(connection, "INSERT INTO t VALUES (1, 1)", "DELETE FROM t");
+                connection.commit();
+            }
+        }
+    }
+
+    @Test
+    void unknownOutcomeEndsTheSession() throws SQLException {
+        meta.answer(commit -> commit.leaveUnknown(new Refusal(Refusal.Cause.UNKNOWN_OUTCOME, "ask for it")));
+        Connection connection = begin();
+        execute(connection, "INSERT INTO t VALUES (1, 1)");
+        assertState("08007", connection::commit);
+        assertThat(connection.isClosed()).isTrue();
+        assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
+    }
+
+    @Test
+    void serverThatEndsASuspendedSessionLosesTheTransactionNotTheAnswer() throws Exception {
+        AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+        meta.answer(suspended::set);
+        Connection connection = begin();
+        execute(connection, "INSERT INTO t VALUES (1, 1)");
+        int backend = connection.unwrap(PGConnection.class).getBackendPID();
+        Future<?> client = clients.submit(() -> {
+            connection.commit();
+            return null;
+        });
+        await("it is suspended", () -> suspended.get() != null);
+        direct("SELECT pg_terminate_backend(" + backend + ", 10000)");
+        assertThat(suspended.get().commit(meta.nextPosition(), false)).isFalse();
+        suspended.get().release();
+        client.get(10, TimeUnit.SECONDS);
+        assertThat(rows("SELECT count(*) FROM t")).as("it is applied instead").containsExactly("0");
+    }
+
+    // --------------------------------------------------------------------------------------------------------- aborts
+
+    @Test
+    void idleTransactionThatIsAbortedFreesItsLocksAndItsClientIsToldOnce() throws Exception {
+        for (String next : List.of("SELECT 1", "COMMIT", "INSERT INTO t VALUES (5, 5)")) {
+            try (Connection connection = begin();
+                    Connection other = connect()) {
+                execute(connection, "DELETE FROM t", "INSERT INTO t VALUES (1, 1)");
+                connection.commit();
+                execute(connection, "UPDATE t SET a = 2");
+                int before = meta.rolledBack();
+                meta.lastBegun().abort(conflict("in the way"));
+                assertThat(meta.rolledBack()).isEqualTo(before + 1);
+                execute(other, "SET lock_timeout TO '10s'", "UPDATE t SET a = a + 10");
+                assertThatThrownBy(() -> {
+                            if (next.equals("COMMIT")) {
+                                connection.commit();
+                            } else {
+                                execute(connection, next);
+                            }
+                        })
+                        .as(next)
+                        .hasMessageContaining("in the way");
+                if (!next.equals("COMMIT")) {
+                    assertState("25P02", () -> execute(connection, "SELECT 1"));
+                }
+                connection.rollback();
+                execute(connection, "UPDATE t SET a = a + 100");
+                connection.commit();
+                assertThat(rows("SELECT a FROM t")).containsExactly("111");
+            }
+        }
+    }
+
+    @Test
+    void abortedTransactionWhoseClientRollsBackIsToldNothing() throws SQLException {
+        try (Connection connection = begin()) {
+            execute(connection, "INSERT INTO t VALUES (1, 1)");
+            meta.lastBegun().abort(conflict("in the way"));
+            connection.rollback();
+            execute(connection, "INSERT INTO t VALUES (2, 2)");
+            connection.commit();
+        }
+        assertThat(rows("SELECT id FROM t")).containsExactly("2");
+    }
+
+    @Test
+    void runningStatementIsCancelledWhenItsTransactionIsAborted() throws Exception {
+        for (String mode : List.of("simple", "extended")) {
+            for (boolean auto : new boolean[] {true, false}) {
+                try (Connection connection = connect("preferQueryMode", mode)) {
+                    connection.setAutoCommit(auto);
+                    int begun = meta.begun();
+                    CountDownLatch started = new CountDownLatch(1);
+                    Future<?> client = clients.submit(() -> {
+                        started.countDown();
+                        execute(connection, "INSERT INTO t SELECT i, 0 FROM generate_series(1, 3) i, pg_sleep(60)");
+                        return null;
+                    });
+                    started.await();
+                    await("it has begun", () -> meta.begun() > begun);
+                    Thread.sleep(100);
+                    meta.lastBegun().abort(conflict("stopped"));
+                    assertThatThrownBy(() -> client.get(20, TimeUnit.SECONDS)).hasStackTraceContaining("stopped");
+                    if (!auto) {
+                        connection.rollback();
+                    }
+                    execute(connection, "DELETE FROM t");
+                    if (!auto) {
+                        connection.commit();
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void suspendedCommitThatGivesWayIsReleasedWithoutItsChanges() throws Exception {
+        AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+        try (Connection connection = begin();
+                Connection other = connect()) {
+            execute(connection, "INSERT INTO t VALUES (1, 1)");
+            connection.commit();
+            meta.answer(suspended::set);
+            execute(connection, "UPDATE t SET a = 2");
+            int backend = connection.unwrap(PGConnection.class).getBackendPID();
+            Future<?> client = clients.submit(() -> {
+                connection.commit();
+                return null;
+            });
+            await("it is suspended", () -> suspended.get() != null);
+            assertThat(((PostgresDatabase) database).giveWay(backend, conflict("ordered before")))
+                    .isTrue();
+            meta.answer(meta::succeed);
+            execute(other, "SET lock_timeout TO '10s'", "UPDATE t SET a = 50");
+            assertThat(suspended.get().commit(meta.nextPosition(), false)).isFalse();
+            assertThat(client.isDone()).isFalse();
+            suspended.get().release();
+            client.get(10, TimeUnit.SECONDS);
+            assertThat(rows("SELECT a FROM t")).containsExactly("50");
+            execute(connection, "UPDATE t SET a = 60");
+            connection.commit();
+        }
+        assertThat(rows("SELECT a FROM t")).containsExactly("60");
+    }
+
+    // ---------------------------------------------------------------------------------------------------------- schema
+
+    @Test
+    void schemaChangesAreInTheirPlaceAndNewTablesAreCaptured() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = begin("preferQueryMode", mode)) {
+                execute(
+                        connection,
+                        "INSERT INTO t VALUES (1, 1)",
+                        "-- its rows were not told of yet\n/* here */ ALTER TABLE t ADD b int",
+                        "ALTER TABLE t DROP b",
+                        "CREATE TABLE u (id int PRIMARY KEY)",
+                        "INSERT INTO u VALUES (1)",
+                        "SAVEPOINT s",
+                        "CREATE TABLE w (id int PRIMARY KEY)",
+                        "INSERT INTO w VALUES (1)",
+                        "ROLLBACK TO s",
+                        "INSERT INTO u VALUES (2)");
+                connection.commit();
+                assertThat(changes(meta.takeWriteSets()))
+                        .containsExactly("INSERT", "STATEMENT", "STATEMENT", "STATEMENT", "INSERT", "INSERT");
+                connection.setAutoCommit(true);
+                execute(connection, "DROP TABLE u", "DELETE FROM t");
+                assertThat(changes(meta.takeWriteSets())).containsExactly("STATEMENT", "DELETE");
+                assertState("42P07", () -> execute(connection, "CREATE TABLE t (id int)"));
+                execute(connection, "CREATE TABLE x (id int PRIMARY KEY); INSERT INTO x VALUES (1); DROP TABLE x");
+                assertThat(changes(meta.takeWriteSets())).contains("STATEMENT", "INSERT");
+            }
+        }
+    }
+
+    @Test
+    void temporaryTablesAreTheSessionsOwn() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "CREATE TEMP TABLE own (id int PRIMARY KEY)",
+                    "INSERT INTO own VALUES (1)",
+                    "CREATE INDEX ON own (id)",
+                    "ALTER TABLE own ADD b int",
+                    "TRUNCATE own",
+                    "CREATE TEMP TABLE t AS SELECT 1 AS id");
+            assertState("0A000", () -> execute(connection, "DROP TABLE child, own"));
+            execute(connection, "DROP TABLE own, t", "INSERT INTO t VALUES (1, 1)");
+            assertThat(changes(meta.takeWriteSets())).containsExactly("INSERT");
+            execute(connection, "DROP TABLE child, t");
+            assertThat(changes(meta.takeWriteSets())).containsExactly("STATEMENT");
+        }
+    }
+
+    @Test
+    void whatTheReplicaKeepsIsLeftAlone() throws SQLException {
+        try (Connection connection = connect()) {
+            for (String sql : List.of(
+                    "DROP SCHEMA gorda CASCADE",
+                    "DROP TABLE \"gorda\".position",
+                    "DROP TRIGGER gorda_capture ON t",
+                    "TRUNCATE gorda.position")) {
+                assertState("0A000", () -> execute(connection, sql));
+            }
+            assertState(
+                    "23514", () -> execute(connection, "INSERT INTO gorda.position VALUES (999999, 1, 1, 1, 1, 'x')"));
+        }
+    }
+
+    /** Of tables whose keys have one column. */
+    private static List<String> changes(List<WriteSet> writeSets) {
+        List<String> kinds = new ArrayList<>();
+        for (WriteSet writeSet : writeSets) {
+            WriteSetReader reader = new WriteSetReader(writeSet);
+            for (WriteSetReader.Kind kind = reader.next(); kind != null; kind = reader.next()) {
+                kinds.add(kind.name());
+                switch (kind) {
+                    case INSERT -> {
+                        for (int left = reader.count(); left > 0; left--) {
+                            reader.readValue();
+                        }
+                    }
+                    case UPDATE -> {
+                        reader.readValue();
+                        for (int left = reader.count(); left > 0; left--) {
+                            reader.column();
+                            reader.readValue();
+                        }
+                    }
+                    case DELETE -> reader.readValue();
+                    default -> {
+                        for (int i = 0; i < 4; i++) {
+                            reader.readText();
+                        }
+                        assertThat(reader.count()).isZero();
+                    }
+                }
+            }
+        }
+        return kinds;
+    }
+
+    // ----------------------------------------------------------------------------------------------------------- relay
+
+    @Test
+    void clientsOverTheNetworkAreServedAlike() throws Exception {
+        String url = database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)) + "?user=postgres";
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = DriverManager.getConnection(url + "&preferQueryMode=" + mode);
+                    Statement statement = connection.createStatement()) {
+                execute(connection, "DELETE FROM t", "INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i");
+                connection.setAutoCommit(false);
+                execute(connection, "UPDATE t SET a = 0");
+                connection.commit();
+                execute(connection, "UPDATE t SET a = 1");
+                meta.lastBegun().abort(conflict("in the way"));
+                assertThatThrownBy(() -> execute(connection, "SELECT 1")).hasMessageContaining("in the way");
+                connection.rollback();
+                statement.setQueryTimeout(1);
+                assertState("57014", () -> statement.execute("SELECT pg_sleep(60)"));
+                connection.rollback();
+            }
+        }
+        assertThat(rows("SELECT count(*) FROM t WHERE a = 0")).containsExactly("1000");
+        assertState("0A000", () -> DriverManager.getConnection(url.replace(name, "postgres")));
+    }
+
+    @Test
+    void positionThatTheDatabaseHoldsIsNotCommittedAgain() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(connection, "INSERT INTO t VALUES (1, 1)");
+            StoredPosition held = database.storedPosition().orElseThrow();
+            AtomicReference<Throwable> thrown = new AtomicReference<>();
+            meta.answer(commit -> {
+                try {
+                    commit.commit(held, false);
+                } catch (IllegalArgumentException e) {
+                    thrown.set(e);
+                }
+                commit.abort(conflict("again"));
+            });
+            assertState("40001", () -> execute(connection, "INSERT INTO t VALUES (2, 2)"));
+            assertThat(thrown.get()).hasMessageContaining("already");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+package org.gorda.bindings.postgresql.wire;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class SqlLexerTest {
+
+    private static List<String> texts(String sql) {
+        return SqlLexer.statements(sql, true).stream().map(SqlStatement::text).toList();
+    }
+
+    private static Kind kind(String sql) {
+        List<SqlStatement> statements = SqlLexer.statements(sql, true);
+        assertThat(statements).as(sql).hasSize(1);
+        return statements.get(0).kind();
+    }
+
+    @Test
+    void splitsOutsideOfStringsNamesAndComments() {
+        assertThat(texts("SELECT ';'; SELECT \"a;b\"; -- ; no\nSELECT 3 /* ; /* nested ; */ ; */ ; ;"))
+                .containsExactly("SELECT ';'", "SELECT \"a;b\"", "SELECT 3 /* ; /* nested ; */ ; */");
+        assertThat(texts("SELECT 'it''s;'; SELECT 2")).hasSize(2);
+        assertThat(texts("/* only */ -- comments\n ; ;")).isEmpty();
+    }
+
+    @Test
+    void splitsOutsideOfDollarQuotes() {
+        assertThat(texts("DO $$ begin; commit; end $$; SELECT 1")).hasSize(2);
+        assertThat(texts("DO $a$ $$; $b$; $a$; SELECT $1; SELECT a$b$c;"))
+                .containsExactly("DO $a$ $$; $b$; $a$", "SELECT $1", "SELECT a$b$c");
+        assertThat(texts("SELECT $1;COMMIT")).containsExactly("SELECT $1", "COMMIT");
+    }
+
+    @Test
+    void knowsWhichStringsHaveEscapes() {
+        assertThat(texts("SELECT E'\\';'; COMMIT")).containsExactly("SELECT E'\\';'", "COMMIT");
+        assertThat(texts("SELECT '\\'; COMMIT; --'")).containsExactly("SELECT '\\'", "COMMIT");
+        List<SqlStatement> old = SqlLexer.statements("SELECT '\\'; COMMIT; --'", false);
+        assertThat(old).hasSize(1);
+        assertThat(texts("SELECT U&'\\'; COMMIT")).containsExactly("SELECT U&'\\'", "COMMIT");
+        assertThat(texts("SELECT U&\"a;\" ; COMMIT")).hasSize(2);
+    }
+
+    /** Strings that only a new line parts are one, and an escape in the second one counts as in the first. */
+    @Test
+    void continuesStringsOverLines() {
+        assertThat(texts("SELECT E'a'\n '\\';' ; COMMIT")).containsExactly("SELECT E'a'\n '\\';'", "COMMIT");
+        assertThat(texts("SELECT 'a' -- why\n ';' ; COMMIT")).hasSize(2);
+    }
+
+    @Test
+    void keepsBodiesOfRoutinesAndRulesTogether() {
+        String function =
+                "CREATE OR REPLACE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END";
+        assertThat(texts(function + "; SELECT 1")).containsExactly(function, "SELECT 1");
+        assertThat(texts("CREATE RULE r AS ON INSERT TO t DO (DELETE FROM u; DELETE FROM v); SELECT 1"))
+                .hasSize(2);
+        assertThat(texts("BEGIN; SELECT 1; END")).hasSize(3);
+    }
+
+    @Test
+    void endsWhereTheTextEnds() {
+        assertThat(texts("SELECT 'open")).containsExactly("SELECT 'open");
+        assertThat(texts("SELECT 1 /* open")).hasSize(1);
+        assertThat(texts("SELECT $tag$ open ; ")).hasSize(1);
+        assertThat(texts("SELECT E'\\")).hasSize(1);
+        assertThat(texts("SELECT \"open ; ")).hasSize(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "READ | select * from t where a in (1, 2) and exists (select 1 from u)",
+                "READ | SELECT count(*), sum(a) FROM t",
+                "READ | select * from t for update",
+                "READ | select * from t for no key update of t",
+                "READ | (select 1) union (select 2)",
+                "READ | with x as (select 1) select * from x",
+                "READ | explain insert into t values (1)",
+                "READ | copy t to stdout",
+                "READ | copy (select 1) to stdout with (format csv)",
+                "CALL | declare c cursor for select f()",
+                "READ | declare c cursor with hold for select 1",
+                "CALL | select f(1)",
+                "CALL | select \"count\"(1)",
+                "CALL | select s.count_me(1)",
+                "CALL | select 1 into temp x",
+                "CALL | create temp table x (a int)",
+                "CALL | CREATE LOCAL TEMPORARY TABLE x AS SELECT 1",
+                "CALL | execute p(1)",
+                "WRITE | insert into t values (1)",
+                "WRITE | with x as (insert into t values (1) returning *) select * from x",
+                "WRITE | with x as (select 1) insert into t select * from x",
+                "WRITE | explain (analyze, verbose) delete from t",
+                "WRITE | explain analyze update t set a = 1",
+                "WRITE | merge into t using u on true when matched then delete",
+                "WRITE | copy t from '/tmp/x'",
+                "COPY_IN | copy t (a, b) from stdin",
+                "WRITE | call p()",
+                "WRITE | do $$ begin end $$",
+                "BEGIN | begin isolation level serializable",
+                "BEGIN | /* x */ Start Transaction read only",
+                "COMMIT | end work",
+                "COMMIT | commit and chain",
+                "COMMIT | commit and no chain",
+                "ROLLBACK | abort",
+                "ROLLBACK_TO | rollback work to savepoint s",
+                "SAVEPOINT | savepoint s",
+                "RELEASE | release s",
+                "CONSTRAINTS | set constraints all immediate",
+                "PASS | set search_path to x",
+                "PASS | vacuum t",
+                "PASS | listen x",
+                "PASS | prepare p as insert into t values (1)",
+                "READ | show session_replication_role",
+                "SCHEMA | create table t (a int generated always as (b) stored)",
+                "SCHEMA | create table t as select 1 with no data",
+                "SCHEMA | create unique index on t (a)",
+                "SCHEMA | alter table t add b int",
+                "SCHEMA | truncate t",
+                "SCHEMA | grant select on t to public",
+                "SCHEMA | drop table t",
+                "REFUSED | prepare transaction 'x'",
+                "REFUSED | commit prepared 'x'",
+                "REFUSED | rollback prepared 'x'",
+                "REFUSED | set session session_replication_role to replica",
+                "REFUSED | set gorda.token to 'x'",
+                "REFUSED | select set_config('session_replication_role', 'replica', false)",
+                "REFUSED | alter role x set session_replication_role to replica",
+                "REFUSED | alter table t disable trigger all",
+                "REFUSED | create table t as select 1",
+                "REFUSED | select * into t from u",
+                "REFUSED | create unlogged table t (a int)",
+                "REFUSED | create index concurrently on t (a)",
+                "REFUSED | select lo_create(0)"
+            })
+    void tellsKinds(Kind kind, String sql) {
+        assertThat(kind(sql)).as(sql).isEqualTo(kind);
+    }
+
+    @Test
+    void namesSavepointsAsTheServerComparesThem() {
+        assertThat(SqlLexer.statements("SAVEPOINT Abc; ROLLBACK TO \"Abc\"; RELEASE SAVEPOINT \"a\"\"b\"", true))
+                .extracting(SqlStatement::name)
+                .containsExactly("abc", "Abc", "a\"b");
+    }
+
+    @Test
+    void namesRelationsThatMayBeTemporary() {
+        assertThat(SqlLexer.statements(
+                        "DROP TABLE IF EXISTS a, \"B\".c CASCADE; ALTER TABLE ONLY x ADD y int; TRUNCATE TABLE a, ONLY b;"
+                                + "CREATE UNIQUE INDEX i ON s.t (a); DROP FUNCTION f(); CREATE TABLE t (a int); COMMENT ON TABLE t IS ''",
+                        true))
+                .extracting(SqlStatement::name)
+                .containsExactly("a\n\"B\".c", "x", "a\nb", "s.t", "", "", "t");
+    }
+
+    @Test
+    void beginsAStatementBehindItsComments() {
+        assertThat(texts("-- why\n/* how */ CREATE TABLE t (a int);")).containsExactly("CREATE TABLE t (a int)");
+    }
+}
