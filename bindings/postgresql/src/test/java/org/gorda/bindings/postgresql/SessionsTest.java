@@ -621,7 +621,8 @@ class SessionsTest {
                     "TRUNCATE gorda.position")) {
                 assertState("0A000", () -> execute(connection, sql));
             }
-            assertState("23514", () -> execute(connection, "INSERT INTO gorda.position VALUES (999999, 1, 1, 1, 1, 'x')"));
+            assertState(
+                    "23514", () -> execute(connection, "INSERT INTO gorda.position VALUES (999999, 1, 1, 1, 1, 'x')"));
         }
     }
 
