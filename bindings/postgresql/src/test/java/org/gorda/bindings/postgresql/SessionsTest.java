@@ -274,6 +274,26 @@ class SessionsTest {
     }
 
     @Test
+    void sessionsThatDropAllTheirStatementsGoOn() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = connect("preferQueryMode", mode)) {
+                for (String drop :
+                        List.of("DISCARD ALL", "deallocate all", "DO $$ begin execute 'DEALLOCATE ALL'; end $$")) {
+                    execute(connection, "INSERT INTO t VALUES (1, 1)", drop);
+                    try {
+                        execute(connection, "DELETE FROM t");
+                    } catch (SQLException e) {
+                        // Once, where nobody saw it.
+                        assertThat(e.getSQLState()).isEqualTo("26000");
+                        assertThat(drop).startsWith("DO");
+                    }
+                    execute(connection, "DELETE FROM t");
+                }
+            }
+        }
+    }
+
+    @Test
     void savepointsTakeBack() throws SQLException {
         try (Connection connection = begin()) {
             execute(connection, "INSERT INTO t VALUES (1, 1)");

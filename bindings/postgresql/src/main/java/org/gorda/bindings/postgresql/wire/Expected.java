@@ -43,8 +43,8 @@ record Expected(
         void run() throws java.io.IOException;
     }
 
-    static Expected own(Part part, Exchange exchange) {
-        return new Expected(part, exchange, null, "", null, false, null);
+    static Expected own(Part part, Exchange exchange, String name) {
+        return new Expected(part, exchange, null, name, null, false, null);
     }
 
     static Expected of(Part part) {

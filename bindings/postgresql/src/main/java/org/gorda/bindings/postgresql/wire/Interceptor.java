@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.sql.SQLException;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Set;
@@ -41,9 +42,6 @@ public final class Interceptor implements AutoCloseable {
     /** The server's limit for names; what a failing message is called appears in its log. */
     private static final int FAILING_MAX = 60;
 
-    /** Of statements and portals of ours. */
-    private static final String OWN = "gorda";
-
     private static final Set<String> ENCODINGS = Set.of("UTF8", "SQL_ASCII");
     private static final char IDLE = 'I';
     private static final char OPEN = 'T';
@@ -60,6 +58,7 @@ public final class Interceptor implements AutoCloseable {
     private final MessageBuffer out = new MessageBuffer();
 
     private final PreparedStatements prepared = new PreparedStatements();
+    private final OwnStatements own;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -135,6 +134,10 @@ public final class Interceptor implements AutoCloseable {
         this.transactions = transactions;
         this.beforeCommit = List.copyOf(beforeCommit);
         this.waitsForRoom = waitsForRoom;
+        // Not BEGIN: before a Query it must not fail.
+        List<String> repeated = new ArrayList<>(List.of("COMMIT", "ROLLBACK"));
+        repeated.addAll(beforeCommit);
+        this.own = new OwnStatements(repeated);
         this.server.write(startup.with(parameters));
         this.server.flush();
     }
@@ -585,6 +588,9 @@ public final class Interceptor implements AutoCloseable {
             SqlStatement statement = statements.get(end++);
             needsBlock |= needsBlock(statement);
             copies |= statement.kind() == Kind.COPY_IN;
+            if (statement.kind() == Kind.PASS && OwnStatements.drops(statement.text())) {
+                own.forget();
+            }
             text.append(text.length() == 0 ? "" : ";\n").append(statement.text());
         }
         boolean isLast = end == statements.size();
@@ -801,7 +807,7 @@ public final class Interceptor implements AutoCloseable {
     /** Has the server's transaction fail. */
     private void doom(MessageBuffer failing) throws IOException {
         Exchange exchange = new Exchange();
-        expect(Expected.own(Part.EXECUTE, exchange));
+        expect(Expected.own(Part.EXECUTE, exchange, ""));
         server.write(failing);
         await(exchange);
     }
@@ -846,17 +852,24 @@ public final class Interceptor implements AutoCloseable {
         MessageBuffer messages = new MessageBuffer();
         own(messages, exchange, "ROLLBACK");
         own(messages, exchange, "BEGIN");
-        expect(Expected.own(Part.EXECUTE, exchange));
+        expect(Expected.own(Part.EXECUTE, exchange, ""));
         return messages.execute("refused, see its client");
     }
 
     // ------------------------------------------------------------------------------------------- statements of ours
 
     private void own(MessageBuffer messages, Exchange exchange, String sql) {
-        for (Part part : new Part[] {Part.CLOSE, Part.CLOSE, Part.PARSE, Part.BIND, Part.EXECUTE}) {
-            expect(Expected.own(part, exchange));
+        String name = own.name(sql);
+        messages.close('P', OwnStatements.NAME);
+        expect(Expected.own(Part.CLOSE, exchange, ""));
+        if (!own.isPrepared(name)) {
+            messages.close('S', name).parse(name, sql);
+            expect(Expected.own(Part.CLOSE, exchange, ""));
+            expect(Expected.own(Part.PARSE, exchange, name));
         }
-        messages.close('P', OWN).close('S', OWN).parse(OWN, sql).bind(OWN, OWN).execute(OWN);
+        messages.bind(OwnStatements.NAME, name).execute(OwnStatements.NAME);
+        expect(Expected.own(Part.BIND, exchange, ""));
+        expect(Expected.own(Part.EXECUTE, exchange, ""));
     }
 
     /**
@@ -963,6 +976,8 @@ public final class Interceptor implements AutoCloseable {
                 SqlStatement statement = parsed.statement();
                 if (statement != null) {
                     prepared.parsed(parsed.name(), statement);
+                } else if (parsed.exchange() != null) {
+                    own.prepared(parsed.name());
                 }
                 pass(parsed);
             }
@@ -1084,6 +1099,9 @@ public final class Interceptor implements AutoCloseable {
             }
             transactions.executed(statement);
         }
+        if (server.at(0) == 'D' && OwnStatements.drops(server.texts()[0])) {
+            own.forget();
+        }
         if (head.holdsCompletion()) {
             passCompletion();
             completion = server.copy();
@@ -1106,6 +1124,7 @@ public final class Interceptor implements AutoCloseable {
             lock.unlock();
         }
         if (exchange != null) {
+            own.forget();
             exchange.failed(new ServerError(
                     String.valueOf(server.field('M')), String.valueOf(server.field('C')), server.copy()));
             return;
