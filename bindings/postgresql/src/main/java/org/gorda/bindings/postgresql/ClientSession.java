@@ -427,16 +427,21 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     @Override
     public void ended(boolean committed) {
         LocalTransaction ending;
+        boolean tells;
         synchronized (this) {
             ending = transaction;
             transaction = null;
+            tells = ending != null && ending.hasBegun() && !ending.isUndone();
+            if (ending != null) {
+                ending.undone(); // who aborts it at this moment has nothing to tell
+            }
         }
         endWatch();
         out.clear();
         capture.ended(committed);
         savepoints.clear();
-        if (ending != null && ending.hasBegun() && !ending.isUndone()) {
-            listener.ended(ending, committed);
+        if (tells) {
+            listener.ended(Objects.requireNonNull(ending), committed);
         }
     }
 

@@ -211,14 +211,19 @@ class RowsTest {
     }
 
     @Test
-    void whatIsDroppedWithinAFunctionIsRefused() throws SQLException {
+    void whatIsDroppedOrTruncatedWithinAFunctionIsRefused() throws SQLException {
         define("CREATE TABLE t (id integer PRIMARY KEY)");
         try (Connection connection = session(origin);
                 Statement statement = connection.createStatement()) {
             statement.execute("SET gorda.token TO ''"); // as it is but for the commit
-            assertThatThrownBy(() -> statement.execute("DO 'BEGIN DROP TABLE t; END'"))
-                    .isInstanceOfSatisfying(
-                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"));
+            connection.commit();
+            for (String sql : List.of("DROP TABLE t", "TRUNCATE t")) {
+                assertThatThrownBy(() -> statement.execute("DO 'BEGIN " + sql + "; END'"))
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("0A000"));
+                connection.rollback();
+            }
         }
     }
 
