@@ -166,6 +166,11 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
     }
 
     @Override
+    public boolean takesWrites() {
+        return listener.takesWrites();
+    }
+
+    @Override
     public void opening() {
         LocalTransaction opened = new LocalTransaction(this, listener.visible());
         synchronized (this) {
@@ -467,7 +472,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
             undo();
         }
         LocalCommit suspended = ending.commit();
-        if (suspended != null && suspended.isLost() && ending.hasChangedSession()) {
+        if (suspended != null && suspended.isUndone() && ending.hasChangedSession()) {
             interceptor.close(); // what the session was set to is not so any more
         }
         ended(refusal == null);
@@ -484,7 +489,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
         ended(true);
     }
 
-    private @Nullable Refusal suspend(LocalTransaction ending, String sql) {
+    private @Nullable Refusal suspend(LocalTransaction ending, String sql) throws SQLException {
         if (keys) {
             out.keysOfTables();
             out.key(out.changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
@@ -554,7 +559,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
         if (suspended == null) {
             interrupt(aborted);
         } else {
-            suspended.abort(why);
+            suspended.giveUp(why);
         }
     }
 
@@ -585,7 +590,9 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
             }
         }
         if (suspended != null) {
-            suspended.giveWay(why);
+            if (suspended.giveWay(why)) {
+                listener.gaveWay(this, null);
+            }
         } else if (isNew) {
             listener.gaveWay(this, null);
             interrupt(running);

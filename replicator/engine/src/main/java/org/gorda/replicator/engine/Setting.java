@@ -22,7 +22,12 @@ import org.gorda.replicator.core.ReplicationProtocol;
 public enum Setting {
     CONFIG("config", "path", "no file", "a YAML file with more settings", Use.ALL),
     ENGINE("engine", "name", "derby", "the kind of database", Use.NODE_ONLY),
-    DATABASE("database", "path", "must be given", "the database's path; made if it is not there", Use.NODE_ONLY),
+    DATABASE(
+            "database",
+            "path",
+            "must be given",
+            "the database's path, or //host:port/name of a server's; made if it is not there",
+            Use.NODE_ONLY),
     SERVICES(
             "services",
             "host:port,...",
@@ -92,7 +97,7 @@ public enum Setting {
     DIRECTORY(
             "directory",
             "path",
-            "the database's path and .gorda",
+            "the database's path and .gorda; must be given for a server's",
             "where log and checkpoints are kept",
             Use.REPLICAS,
             (builder, text) -> builder.directory(Path.of(text))),

@@ -50,7 +50,9 @@ public final class Node implements AutoCloseable {
      * @throws ReplicaException if a value cannot be, or if a port, the database or a directory cannot be used
      */
     public static Node start(NodeConfiguration configuration) {
-        logBeside(configuration.database());
+        if (!configuration.isOfServer()) {
+            logBeside(configuration.database());
+        }
         return new Node(configuration);
     }
 

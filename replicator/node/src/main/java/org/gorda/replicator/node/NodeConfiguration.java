@@ -86,6 +86,11 @@ public record NodeConfiguration(
             requireLoopback("services", services.get(members.indexOf(self)));
             requireLoopback("clients", clients);
         }
+        if (database.startsWith("//") && !settings.containsKey(Setting.DIRECTORY)) {
+            throw new ReplicaException(
+                    "directory is not set: say where this replica keeps its log and checkpoints, because " + database
+                            + " is a server's database, which has no path");
+        }
         return new NodeConfiguration(
                 settings.getOrDefault(Setting.ENGINE, "derby"), database, self, members, services, clients, settings);
     }
@@ -145,6 +150,11 @@ public record NodeConfiguration(
         return services.get(members.indexOf(self));
     }
 
+    /** Whether the database is one of a server of its own, {@code //host:port/name}, and no path. */
+    boolean isOfServer() {
+        return database.startsWith("//");
+    }
+
     /** The name under which clients know the database: the last part of its path. */
     public String databaseName() {
         Path name = Path.of(database).getFileName();
@@ -153,8 +163,12 @@ public record NodeConfiguration(
 
     /** A description of the replica. */
     Replica.Builder replica() {
-        Path path = Path.of(database).toAbsolutePath();
-        Replica.Builder builder = Replica.builder().database(engine, path.toString());
+        Replica.Builder builder = Replica.builder()
+                .database(
+                        engine,
+                        isOfServer()
+                                ? database
+                                : Path.of(database).toAbsolutePath().toString());
         settings.forEach((setting, value) -> setting.apply(builder, value));
         return builder;
     }

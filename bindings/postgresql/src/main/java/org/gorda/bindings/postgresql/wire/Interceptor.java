@@ -32,6 +32,9 @@ import org.jspecify.annotations.Nullable;
 public final class Interceptor implements AutoCloseable {
 
     /** What waits to be sent at most, if somebody else can take it meanwhile. */
+    /** What a server reports that only follows another one. */
+    private static final String STANDBY = "in_hot_standby";
+
     private static final int QUEUED_BYTES_MAX = 1 << 20;
 
     /** The same if nobody else can. */
@@ -1056,6 +1059,10 @@ public final class Interceptor implements AutoCloseable {
             standardStrings = texts[1].equals("on");
         } else if (texts[0].equals("client_encoding")) {
             encoding = texts[1];
+        } else if (texts[0].equals(STANDBY) && !transactions.takesWrites()) {
+            // By this a driver that is given the addresses of all replicas finds the one to write to.
+            out.parameter(STANDBY, "on");
+            return;
         }
         server.copyTo(out);
     }

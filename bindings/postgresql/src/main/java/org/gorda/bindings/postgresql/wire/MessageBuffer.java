@@ -136,6 +136,11 @@ final class MessageBuffer {
 
     // -------------------------------------------------------------------------------------------------- to the client
 
+    MessageBuffer parameter(String name, String value) {
+        int start = size;
+        return type('S').text(name).text(value).end(start);
+    }
+
     MessageBuffer ready(char status) {
         int start = size;
         return type('Z').single(status).end(start);

@@ -11,6 +11,9 @@ import org.jspecify.annotations.Nullable;
  */
 public interface Transactions {
 
+    /** Whether a transaction that changes something would not be refused because another replica takes them. */
+    boolean takesWrites();
+
     /** A transaction block is about to be opened. */
     void opening();
 

@@ -1,0 +1,326 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
+import org.awaitility.Awaitility;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.Verification;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Three replicas in this process, each with a database of its own on a real server. */
+class PostgresReplicasTest {
+
+    private static final int SIZE = 3;
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    @TempDir
+    Path directory;
+
+    private final String[] members =
+            LoopbackPorts.free(SIZE).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
+    private final @Nullable Replica[] replicas = new Replica[SIZE];
+
+    @BeforeEach
+    void start() throws SQLException {
+        TestServer.dropOthers(directory);
+        for (int i = 0; i < SIZE; i++) {
+            start(i);
+        }
+        for (int i = 0; i < SIZE; i++) {
+            replica(i).awaitPrimary(PATIENCE);
+        }
+    }
+
+    @AfterEach
+    void stop() {
+        for (Replica replica : replicas) {
+            if (replica != null) {
+                replica.close();
+            }
+        }
+    }
+
+    private void start(int i) {
+        replicas[i] = Replica.builder()
+                .database(
+                        "postgresql",
+                        TestServer.configuration(directory, "replica" + i).location())
+                .attribute("user", "postgres")
+                .directory(directory.resolve("replica" + i))
+                .group("test")
+                .self(members[i])
+                .members(members)
+                .protocol(ReplicationProtocol.PRIMARY_BACKUP)
+                .electionTimeout(Duration.ofMillis(500))
+                .start();
+    }
+
+    private Replica replica(int i) {
+        return Objects.requireNonNull(replicas[i]);
+    }
+
+    private int primary() {
+        int[] found = {-1};
+        Awaitility.await("there is a primary").atMost(PATIENCE).until(() -> {
+            for (int i = 0; i < SIZE; i++) {
+                Replica one = replicas[i];
+                if (one != null && one.status().executesHere() && one.status().working()) {
+                    found[0] = i;
+                    return true;
+                }
+            }
+            return false;
+        });
+        return found[0];
+    }
+
+    private Connection connect(int i) throws SQLException {
+        return replica(i).connect(new Properties());
+    }
+
+    private void execute(int i, String... statements) throws SQLException {
+        try (Connection connection = connect(i);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+            connection.commit();
+        }
+    }
+
+    private static long number(Connection connection, String query) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(query)) {
+            row.next();
+            return row.getLong(1);
+        }
+    }
+
+    private void awaitEverywhere() {
+        long newest = Arrays.stream(replicas)
+                .filter(Objects::nonNull)
+                .mapToLong(replica -> replica.status().orderedIndex())
+                .max()
+                .orElseThrow();
+        Awaitility.await("all show it")
+                .atMost(PATIENCE)
+                .until(() -> Arrays.stream(replicas)
+                        .filter(Objects::nonNull)
+                        .allMatch(replica -> replica.status().appliedIndex() >= newest));
+    }
+
+    /** All replicas compare all rows of all tables, at one place in the order. */
+    private void assertIdentical() {
+        awaitEverywhere();
+        Verification own = replica(primary()).verify(PATIENCE);
+        for (Replica replica : replicas) {
+            if (replica != null) {
+                Awaitility.await("all have compared")
+                        .atMost(PATIENCE)
+                        .until(() -> replica.verification(own.request()).isPresent());
+                assertThat(replica.verification(own.request()).orElseThrow().tables())
+                        .isEqualTo(own.tables());
+            }
+        }
+        assertThat(own.tables()).isNotEmpty();
+    }
+
+    @Test
+    void whatThePrimaryCommitsIsInAllDatabases() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE parent (id INTEGER PRIMARY KEY, at TIMESTAMPTZ, tags TEXT[], document JSONB)",
+                "CREATE TABLE child (parent INTEGER REFERENCES parent ON DELETE CASCADE, no SERIAL, PRIMARY KEY (parent, no))",
+                "INSERT INTO parent SELECT i, now(), ARRAY['a', NULL, i::text], '{\"a\": 1}' FROM generate_series(1, 100) i",
+                "INSERT INTO child (parent) SELECT i % 50 + 1 FROM generate_series(1, 200) i");
+        execute(
+                primary,
+                "DELETE FROM parent WHERE id <= 10",
+                "UPDATE parent SET tags = array_append(tags, 'more') WHERE id > 90");
+        assertIdentical();
+        int backup = (primary + 1) % SIZE;
+        try (Connection connection = connect(backup)) {
+            assertThat(number(connection, "SELECT count(*) FROM parent")).isEqualTo(90);
+            assertThat(number(connection, "SELECT count(*) FROM child")).isEqualTo(160);
+            assertThatThrownBy(() -> connection.createStatement().executeUpdate("DELETE FROM parent"))
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("is a backup and takes no writes");
+        }
+        try (Connection around = TestServer.connect(database(primary))) {
+            assertThatThrownBy(() -> around.createStatement().executeUpdate("DELETE FROM child"))
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("can only be changed by connections of its replica");
+        }
+        assertIdentical();
+    }
+
+    private String database(int i) {
+        String location = TestServer.configuration(directory, "replica" + i).location();
+        return location.substring(location.lastIndexOf('/') + 1);
+    }
+
+    @Test
+    void clientsOfTheServersOwnKindAreReplicated() throws SQLException {
+        int primary = primary();
+        String url = replica(primary)
+                .listen(new InetSocketAddress(
+                        InetAddress.getLoopbackAddress(), LoopbackPorts.free(1).get(0)));
+        try (Connection connection = DriverManager.getConnection(url + "?user=postgres");
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)");
+            statement.execute("INSERT INTO account SELECT i, 100 FROM generate_series(1, 10) i");
+            connection.setAutoCommit(false);
+            try (PreparedStatement move =
+                    connection.prepareStatement("UPDATE account SET balance = balance + ? WHERE id = ?")) {
+                for (int id = 1; id <= 10; id++) {
+                    move.setInt(1, id % 2 == 0 ? 10 : -10);
+                    move.setInt(2, id);
+                    move.addBatch();
+                }
+                move.executeBatch();
+            }
+            connection.commit();
+        }
+        assertIdentical();
+        try (Connection connection = connect((primary + 1) % SIZE)) {
+            assertThat(number(connection, "SELECT sum(balance) FROM account")).isEqualTo(1000);
+            assertThat(number(connection, "SELECT balance FROM account WHERE id = 2"))
+                    .isEqualTo(110);
+        }
+    }
+
+    /** Replicas of their own servers would have the same name of the database; here each has another. */
+    @Test
+    void aDriverFindsWhoTakesWrites() throws SQLException {
+        int primary = primary();
+        for (int i = 0; i < SIZE; i++) {
+            String url = replica(i)
+                    .listen(new InetSocketAddress(
+                            InetAddress.getLoopbackAddress(),
+                            LoopbackPorts.free(1).get(0)));
+            String primaryOnly = url + "?user=postgres&targetServerType=primary";
+            if (i == primary) {
+                DriverManager.getConnection(primaryOnly).close();
+            } else {
+                assertThatThrownBy(() -> DriverManager.getConnection(primaryOnly))
+                        .isInstanceOf(SQLException.class)
+                        .hasMessageContaining("targetServerType=primary");
+                DriverManager.getConnection(url + "?user=postgres&targetServerType=secondary")
+                        .close();
+            }
+        }
+    }
+
+    @Test
+    void whatWasAcknowledgedIsThereAfterThePrimaryIsGoneAndWhoComesBackReceivesIt() throws Exception {
+        int first = primary();
+        execute(first, "CREATE TABLE item (id BIGINT PRIMARY KEY, writer INTEGER, body TEXT)");
+        Set<Long> acknowledged = ConcurrentHashMap.newKeySet();
+        Set<Long> unknown = ConcurrentHashMap.newKeySet();
+        List<Throwable> failures = new CopyOnWriteArrayList<>();
+        AtomicBoolean ended = new AtomicBoolean();
+        List<Thread> writers = new ArrayList<>();
+        for (int writer = 0; writer < 4; writer++) {
+            int number = writer;
+            Thread thread = new Thread(() -> write(number, acknowledged, unknown, ended, failures));
+            thread.start();
+            writers.add(thread);
+        }
+        Awaitility.await().atMost(PATIENCE).until(() -> acknowledged.size() > 200);
+        Replica gone = replica(first);
+        replicas[first] = null;
+        gone.close();
+        int second = primary();
+        int before = acknowledged.size();
+        Awaitility.await("others go on").atMost(PATIENCE).until(() -> acknowledged.size() > before + 200);
+
+        // It has lost all that it had.
+        TestServer.execute("DROP DATABASE " + database(first) + " WITH (FORCE)");
+        try (Stream<Path> files = Files.walk(directory.resolve("replica" + first))) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(file);
+            }
+        }
+        start(first);
+        replica(first).awaitPrimary(PATIENCE);
+        Thread.sleep(500);
+        ended.set(true);
+        for (Thread thread : writers) {
+            thread.join(PATIENCE.toMillis());
+        }
+        assertThat(failures).isEmpty();
+        assertIdentical();
+        try (Connection connection = connect(second);
+                Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT id FROM item")) {
+            Set<Long> there = ConcurrentHashMap.newKeySet();
+            while (rows.next()) {
+                there.add(rows.getLong(1));
+            }
+            assertThat(there).containsAll(acknowledged);
+            there.removeAll(acknowledged);
+            assertThat(unknown).containsAll(there);
+        }
+    }
+
+    /** Writes at whoever is the primary, a row in each transaction. */
+    private void write(
+            int writer, Set<Long> acknowledged, Set<Long> unknown, AtomicBoolean ended, List<Throwable> failures) {
+        long id = writer * 1_000_000L;
+        while (!ended.get()) {
+            id++;
+            boolean asked = false;
+            try (Connection connection = connect(primary());
+                    PreparedStatement insert = connection.prepareStatement("INSERT INTO item VALUES (?, ?, ?)")) {
+                connection.setAutoCommit(false);
+                insert.setLong(1, id);
+                insert.setInt(2, writer);
+                insert.setString(3, "body of " + id);
+                insert.executeUpdate();
+                asked = true;
+                connection.commit();
+                acknowledged.add(id);
+            } catch (SQLException e) {
+                if (asked && !"40001".equals(e.getSQLState())) {
+                    unknown.add(id);
+                }
+            } catch (RuntimeException e) {
+                unknown.add(id); // it is being closed
+            } catch (Error e) {
+                failures.add(e);
+                return;
+            }
+        }
+    }
+}
