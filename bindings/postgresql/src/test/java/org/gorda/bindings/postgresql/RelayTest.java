@@ -176,7 +176,7 @@ class RelayTest {
         }
 
         private String field(String text, char code) {
-            for (String field : text.split("\0")) {
+            for (String field : text.split("\0", -1)) {
                 if (!field.isEmpty() && field.charAt(0) == code) {
                     return field.substring(1);
                 }

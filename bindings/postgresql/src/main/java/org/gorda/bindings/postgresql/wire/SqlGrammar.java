@@ -380,11 +380,9 @@ final class SqlGrammar {
         for (String word : List.of("TABLE", "VIEW", "SEQUENCE", "INDEX", "IF", "EXISTS", "ONLY")) {
             at += is(at, word) ? 1 : 0;
         }
-        boolean isRelation = is(0, "CREATE")
-                || is(0, "TRUNCATE")
-                || at > 1
-                        && RELATIONS.contains(
-                                tokens.get(is(0, "COMMENT") ? 2 : 1).text());
+        boolean isNamedKind = at > 1
+                && RELATIONS.contains(tokens.get(is(0, "COMMENT") ? 2 : 1).text());
+        boolean isRelation = is(0, "CREATE") || is(0, "TRUNCATE") || isNamedKind;
         List<String> names = new ArrayList<>();
         while (isRelation && at < tokens.size()) {
             StringBuilder name = new StringBuilder(tokens.get(at).asWritten());
