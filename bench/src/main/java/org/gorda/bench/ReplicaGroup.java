@@ -9,12 +9,14 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
+import org.jspecify.annotations.Nullable;
 
 /** Replica processes of one database on this machine. Confined to one thread. */
 public final class ReplicaGroup implements AutoCloseable {
@@ -27,19 +29,27 @@ public final class ReplicaGroup implements AutoCloseable {
     static final String DATABASE = "bank";
 
     /** What the processes of a group have in common. */
-    private record Common(Path directory, Map<String, String> settings, String heap, List<String> options) {
+    private record Common(
+            Path directory,
+            Map<String, String> settings,
+            String heap,
+            List<String> options,
+            @Nullable IntFunction<String> servers) {
 
         /** @param clients the port for the database's own protocol */
         ReplicaProcess replica(
                 int number, String self, String service, int clients, List<String> members, List<String> services) {
             Path own = directory.toAbsolutePath().resolve("replica" + number);
-            String database = own.resolve(DATABASE).toString();
+            String database = servers == null ? own.resolve(DATABASE).toString() : servers.apply(number);
             String all = String.join(",", members);
             List<String> command = java(heap, options);
             command.addAll(List.of("org.gorda.cli.Gorda", "node"));
             command.addAll(List.of("--database", database, "--self", self));
             command.addAll(List.of("--members", all, "--services", String.join(",", services)));
             command.addAll(List.of("--clients", LOOPBACK + clients));
+            if (servers != null) {
+                command.addAll(List.of("--directory", own.toString()));
+            }
             StringBuilder url = new StringBuilder("jdbc:gorda:derby:" + database + ";self=" + self + ";members=" + all);
             settings.forEach((key, value) -> {
                 command.addAll(List.of("--" + key, value));
@@ -85,13 +95,26 @@ public final class ReplicaGroup implements AutoCloseable {
      */
     public static ReplicaGroup of(
             int size, Path directory, Map<String, String> settings, String heap, List<String> options) {
+        return of(size, new Common(directory, settings, heap, options, null));
+    }
+
+    /**
+     * As {@link #of(int, Path, Map)}, with databases of servers, which clients do not reach by {@link #url}. The settings name the engine.
+     *
+     * @param databases where each replica's is, {@code //host:port/name}, by its number from 1
+     */
+    public static ReplicaGroup of(
+            int size, Path directory, Map<String, String> settings, IntFunction<String> databases) {
+        return of(size, new Common(directory, settings, "768m", QUICK, databases));
+    }
+
+    private static ReplicaGroup of(int size, Common common) {
         if (size < 1 || size > 9) {
             throw new BenchException("replicas is " + size + " but must be 1 to 9");
         }
         List<Integer> ports = LoopbackPorts.free(size * PORTS);
         List<String> members = addresses(ports.subList(0, size));
         List<String> services = addresses(ports.subList(size, 2 * size));
-        Common common = new Common(directory, settings, heap, options);
         List<ReplicaProcess> replicas = new ArrayList<>();
         for (int i = 0; i < size; i++) {
             replicas.add(

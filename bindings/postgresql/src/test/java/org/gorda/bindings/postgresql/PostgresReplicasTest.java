@@ -235,7 +235,7 @@ class PostgresReplicasTest {
             } else {
                 assertThatThrownBy(() -> DriverManager.getConnection(primaryOnly))
                         .isInstanceOf(SQLException.class)
-                        .hasMessageContaining("targetServerType=primary");
+                        .hasMessageContaining("targetServerType: primary");
                 DriverManager.getConnection(url + "?user=postgres&targetServerType=secondary")
                         .close();
             }
