@@ -623,7 +623,7 @@ public final class LoadTest {
                 succeeded(client, number, scheduledNanos, startNanos);
             } catch (SQLException e) {
                 again = isRunAgain(e, attempt);
-                failed(client, number, e, again);
+                failed(client, number, e, again, isOpen(e.getSQLState()));
                 answered = true;
                 if (!connection.isClosed()) {
                     connection.rollback();
@@ -631,7 +631,7 @@ public final class LoadTest {
             }
         } catch (SQLException e) {
             if (!answered) {
-                failed(client, number, e, false);
+                failed(client, number, e, false, false);
             }
         }
         return !again;
@@ -655,11 +655,17 @@ public final class LoadTest {
         }
     }
 
-    private void failed(Client client, int number, SQLException e, boolean again) {
+    /** Whether a failure leaves open if the transaction is committed. Other drivers than ours do not tell, of a connection that is lost. */
+    private boolean isOpen(@Nullable String state) {
+        return OUTCOME_UNKNOWN.equals(state)
+                || (state != null && isLost(state) && !urls.stream().allMatch(url -> url.startsWith("jdbc:gorda:")));
+    }
+
+    private void failed(Client client, int number, SQLException e, boolean again, boolean open) {
         String state = String.valueOf(e.getSQLState());
         if (again) {
             retried.increment();
-        } else if (state.equals(OUTCOME_UNKNOWN)) {
+        } else if (open) {
             unknown.increment();
             timeline.unknown();
             acknowledged.unknown(client.number(), number);
