@@ -15,7 +15,6 @@ final class CapturedTable {
     record Key(long identity, List<Integer> columns, boolean nullsAreEqual) {}
 
     private final TableShape shape;
-    private final boolean mayBeOutOfOrder;
     private final List<Integer> fields = new ArrayList<>();
     private final List<Key> unique = new ArrayList<>();
     private final List<Key> foreign = new ArrayList<>();
@@ -26,7 +25,6 @@ final class CapturedTable {
         List<@Nullable String> names = rows.row();
         String schema = text(names, 1);
         String table = text(names, 2);
-        this.mayBeOutOfOrder = text(names, 3).equals("t");
         List<TableShape.Column> columns = new ArrayList<>();
         List<Boolean> comparable = new ArrayList<>();
         List<List<List<@Nullable String>>> keys = new ArrayList<>();
@@ -91,11 +89,6 @@ final class CapturedTable {
 
     TableShape shape() {
         return shape;
-    }
-
-    /** Whether changes of its rows may be told in another order than they were made. */
-    boolean mayBeOutOfOrder() {
-        return mayBeOutOfOrder;
     }
 
     /** Primary key and unique indexes. */

@@ -304,6 +304,7 @@ final class ClientSession implements ConnectionContext, Transactions, SqlSession
         }
         if (!first) {
             defer();
+            capture.flushed();
         }
         if (isSchema) {
             List<@Nullable String> context = query("SELECT session_user, current_user, current_setting('search_path')")

@@ -22,17 +22,12 @@ final class RowCapture {
     /** How the notice of generators begins, behind which is a row for each: its identity, schema, name, last value. */
     private static final char GENERATORS = 'G';
 
-    /** Of rows that are not there any more; no other row has it, or their order would be taken for wrong. */
-    private static final int GONE = 0;
-
-    private static final int IMAGES_MAX = 100_000;
-
     private final PostgresDatabase database;
     private final KeyHasher hasher = new KeyHasher();
     private final Map<String, String> generated = new HashMap<>();
 
-    /** How changes have left rows of tables whose changes may be told out of order, by table and key. */
-    private final Map<List<@Nullable String>, Integer> images = new HashMap<>();
+    private final RowImages images = new RowImages();
+    private final KeyHasher rowHasher = new KeyHasher();
 
     RowCapture(PostgresDatabase database) {
         this.database = database;
@@ -71,37 +66,54 @@ final class RowCapture {
         }
     }
 
-    /** A row must be as the change before has left it, or what was told second was made first, and others would do it the wrong way round. */
+    /**
+     * A row must be as the change before has left it, or what was told second was made first, and others would do it the wrong way round: what a function or
+     * trigger changes within a statement is told before what the statement itself does. Of rows that are only inserted nothing need be noted for that.
+     */
     private void checkOrder(
             CapturedTable table, @Nullable List<@Nullable String> before, @Nullable List<@Nullable String> after) {
         TableShape shape = table.shape();
-        if (!table.mayBeOutOfOrder() || shape.key().isEmpty()) {
+        if (shape.key().isEmpty()) {
             return;
         }
         boolean asLeft = true;
+        boolean noted = true;
         if (before != null) {
-            Integer left = images.put(key(shape, before), GONE);
-            asLeft = left == null || left == before.hashCode();
+            long row = row(shape, before);
+            int left = images.get(row);
+            asLeft = left == RowImages.UNKNOWN || left == RowImages.of(before);
+            noted = images.put(row, RowImages.GONE);
         }
         if (after != null) {
-            Integer left = images.put(key(shape, after), after.hashCode());
-            asLeft &= left == null || left == GONE;
+            long row = row(shape, after);
+            int left = images.get(row);
+            asLeft &= left == RowImages.UNKNOWN || left == RowImages.GONE;
+            noted &= (left == RowImages.UNKNOWN && before == null) || images.put(row, RowImages.of(after));
         }
-        if (!asLeft || images.size() > IMAGES_MAX) {
-            throw new RefusedException(
-                    new Refusal(
-                            Refusal.Cause.UNSUPPORTED,
-                            "changes of " + shape
-                                    + " cannot be replicated in the order in which they were made: a trigger that fires before"
-                                    + " its rows are changed has changed rows of the same statement, or the statement has too many rows for one with such triggers"));
+        if (!asLeft) {
+            throw new RefusedException(new Refusal(
+                    Refusal.Cause.UNSUPPORTED,
+                    "changes of " + shape
+                            + " cannot be replicated in the order in which they were made: a function or trigger has changed rows that the statement"
+                            + " that called it changes, too"));
+        }
+        if (!noted) {
+            throw new RefusedException(new Refusal(
+                    Refusal.Cause.TOO_LARGE,
+                    "the transaction updates or deletes more than " + RowImages.ROWS_MAX + " rows, the last of them of "
+                            + shape + ": change fewer in each"));
         }
     }
 
-    private static List<@Nullable String> key(TableShape shape, List<@Nullable String> row) {
-        List<@Nullable String> key = new ArrayList<>();
-        key.add(shape.toString());
-        shape.key().forEach(position -> key.add(row.get(position - 1)));
-        return key;
+    private long row(TableShape shape, List<@Nullable String> values) {
+        rowHasher.begin(shape.hash());
+        shape.key().forEach(position -> rowHasher.addText(String.valueOf(values.get(position - 1))));
+        return rowHasher.value();
+    }
+
+    /** All changes made so far were told. */
+    void flushed() {
+        images.clear();
     }
 
     /** Those that have not given anything since others were told of them. */

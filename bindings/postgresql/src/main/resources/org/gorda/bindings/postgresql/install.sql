@@ -57,15 +57,13 @@ begin
     return null;
 end $$;
 
--- The tables whose rows are captured. A description has a row for each thing, with its kind first: (t, schema, name, whether triggers
--- fire before rows are changed, whose own changes are then told before those of the statement);
+-- The tables whose rows are captured. A description has a row for each thing, with its kind first: (t, schema, name);
 -- columns (c, name, type, whether it is computed); the primary key (p) and unique indexes (u, name, whether nulls are equal)
 -- with (k, column) for each of theirs; foreign keys (f, schema, table) with (r, column, name there) for each of theirs.
 drop view if exists gorda.described;
 create view gorda.described as
 select c.oid as relid, n.nspname, c.relname,
-    row('t', n.nspname, c.relname, exists (select from pg_catalog.pg_trigger g
-        where g.tgrelid = c.oid and not g.tgisinternal and g.tgtype & 3 = 3 and g.tgenabled <> 'D'))::text
+    row('t', n.nspname, c.relname)::text
     || (select coalesce(string_agg(row('c', a.attname,
             case when t.typtype <> 'b' or t.typnamespace <> 'pg_catalog'::regnamespace then '' else t.typname end
             || case when coalesce(l.collisdeterministic, true) then '' else '?' end, a.attgenerated <> '')::text, '' order by a.attnum), '')

@@ -310,6 +310,21 @@ class RowsTest {
     }
 
     @Test
+    void whatAFunctionChangesWithinAStatementThatChangesTheSameRowsIsRefused() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY, a integer)",
+                "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)",
+                "CREATE FUNCTION others(integer) RETURNS integer LANGUAGE plpgsql AS"
+                        + " 'BEGIN UPDATE t SET a = 100 WHERE id < $1; RETURN $1; END'",
+                "CREATE FUNCTION another(integer) RETURNS integer LANGUAGE plpgsql AS"
+                        + " 'BEGIN UPDATE t SET a = 100 WHERE id = 3; RETURN $1; END'");
+        assertThatThrownBy(() -> execute("UPDATE t SET a = others(id)"))
+                .isInstanceOf(RefusedException.class)
+                .hasMessageContaining("order");
+        replicate("UPDATE t SET a = another(id) WHERE id < 3", "DELETE FROM t WHERE id = another(1)");
+    }
+
+    @Test
     void uniqueKeysChangePlaces() throws SQLException {
         define(
                 "CREATE TABLE t (id integer PRIMARY KEY, u integer UNIQUE, w integer UNIQUE DEFERRABLE)",
