@@ -36,6 +36,7 @@ public final class SimulatedDisk {
     private boolean machineStopped;
     private boolean synced;
     private long incarnation;
+    private boolean forgot;
     private boolean failing;
     private int entriesUntilFull = Integer.MAX_VALUE;
 
@@ -97,6 +98,11 @@ public final class SimulatedDisk {
     public void forgetVote() {
         term = 0;
         vote = null;
+    }
+
+    /** A mistake, for tests of tests: the last run was never numbered. */
+    public void forgetIncarnation() {
+        forgot = incarnation > 0;
     }
 
     /** A mistake, for tests of tests: the log is lost, and what would show that is not. */
@@ -191,7 +197,8 @@ public final class SimulatedDisk {
 
         @Override
         public long nextIncarnation(long atLeast) {
-            incarnation = Math.max(incarnation + 1, atLeast);
+            incarnation = forgot ? incarnation : Math.max(incarnation + 1, atLeast);
+            forgot = false;
             return incarnation;
         }
 

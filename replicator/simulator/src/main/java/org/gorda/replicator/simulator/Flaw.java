@@ -61,6 +61,8 @@ enum Flaw {
     TELLS_OUTCOME_WITHOUT_ORDER,
     /** A member that is started again does not know in which term it was and for whom it has voted. */
     FORGETS_ITS_VOTE,
+    /** A member that is started again numbers its messages like its run before. */
+    REUSES_ITS_INCARNATION,
     /** A member that has lost its log does not notice, and votes. */
     VOTES_ALTHOUGH_IT_FORGOT,
     /** What is ordered waits for a client's lock as clients wait for each other's. */

@@ -61,6 +61,9 @@ final class SimulatedHost {
         if (cluster.flaw == Flaw.FORGETS_ITS_VOTE) {
             cluster.protocol.disk(name).forgetVote();
         }
+        if (cluster.flaw == Flaw.REUSES_ITS_INCARNATION) {
+            cluster.protocol.disk(name).forgetIncarnation();
+        }
         cluster.simulation.schedule(random.nextLong(RESTART_NANOS_MAX), "restart", this::restart);
     }
 
