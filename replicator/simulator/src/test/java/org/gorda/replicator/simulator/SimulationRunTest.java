@@ -68,7 +68,7 @@ class SimulationRunTest {
      * forced; a chunk that the others released because a learner did not count; an answer to what an earlier run had asked.
      */
     @ParameterizedTest
-    @ValueSource(longs = {490, 1399, 1502, 26507, 1553, 288})
+    @ValueSource(longs = {490, 1399, 1502, 26507, 1553, 288, 9661})
     void seedsThatOnceFoundSomethingFindNothing(long seed) {
         for (ReplicationProtocol begins : EnumSet.complementOf(EnumSet.of(ReplicationProtocol.LOOPBACK))) {
             assertThat(SimulationRun.run(Scenario.of(seed), Flaw.NONE, begins).acknowledged())

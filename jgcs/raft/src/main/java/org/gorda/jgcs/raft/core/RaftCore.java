@@ -681,9 +681,14 @@ public final class RaftCore {
         return true;
     }
 
+    /** Tells the leader of an earlier term of this one. Its round is not echoed: it may lead this term by now, in another run, and has not come so far. */
+    private void refuse(MemberId from, long prevIndex) {
+        effects.send(from, new RaftMessage.AppendReply(term, false, 0, prevIndex, 0, 0));
+    }
+
     private void onAppend(long nowNanos, MemberId from, RaftMessage.Append append) {
         if (!heardFromLeader(nowNanos, from, append.term())) {
-            effects.send(from, new RaftMessage.AppendReply(term, false, 0, append.prevIndex(), 0, append.round()));
+            refuse(from, append.prevIndex());
             return;
         }
         leaderRound = append.round();
@@ -766,7 +771,7 @@ public final class RaftCore {
 
     private void onInstall(long nowNanos, MemberId from, RaftMessage.Install install) {
         if (!heardFromLeader(nowNanos, from, install.term())) {
-            effects.send(from, new RaftMessage.AppendReply(term, false, 0, 0, 0, install.round()));
+            refuse(from, 0);
             return;
         }
         Checkpoint checkpoint = install.checkpoint();

@@ -10,7 +10,7 @@ import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.junit.jupiter.api.Test;
 
-/** What a follower makes of a checkpoint (section 5.1). */
+/** What a follower makes of a checkpoint (section 5.1), and of messages of earlier terms. */
 class FollowerTest {
 
     private static final MemberId SELF = new MemberId("db1:7800");
@@ -96,6 +96,20 @@ class FollowerTest {
         core.receive(4, LEADER, 2, 1, new RaftMessage.Install(4, checkpoint(2, 3), 3));
 
         assertThat(sent.get(sent.size() - 1)).isEqualTo(new RaftMessage.AppendReply(4, true, 2, 0, 0, 3));
+    }
+
+    /** The leader may be another run of the same member, which has not asked so often yet. */
+    @Test
+    void doesNotEchoTheRoundOfAnEarlierTerm() {
+        RaftCore core = follower();
+
+        core.receive(3, LEADER, 2, 1, new RaftMessage.Append(2, 0, 0, 0, 24, 1, List.of()));
+        core.receive(4, LEADER, 2, 1, new RaftMessage.Install(2, checkpoint(3, 2), 25));
+
+        assertThat(sent.subList(sent.size() - 2, sent.size()))
+                .isEqualTo(List.of(
+                        new RaftMessage.AppendReply(3, false, 0, 0, 0, 0),
+                        new RaftMessage.AppendReply(3, false, 0, 0, 0, 0)));
     }
 
     /** The winner's log need not hold what the loser had found equal to an earlier leader's. */
