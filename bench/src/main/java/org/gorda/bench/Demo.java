@@ -2,7 +2,6 @@ package org.gorda.bench;
 
 import java.nio.file.Path;
 import java.sql.Connection;
-import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.HashSet;
@@ -18,7 +17,6 @@ import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.node.NodeClient;
-import org.gorda.replicator.node.NodeStatus;
 import org.gorda.replicator.node.ReplicaContent;
 import org.jspecify.annotations.Nullable;
 
@@ -32,10 +30,18 @@ import org.jspecify.annotations.Nullable;
  * @param kill whom; where every replica takes writes, the primary is any of them
  * @param protocol by its name
  * @param durability by its name
+ * @param engine whose servers have the databases; null for Derby
  * @param directory where the replicas keep everything
  */
 public record Demo(
-        int replicas, int clients, Duration duration, Kill kill, String protocol, String durability, Path directory) {
+        int replicas,
+        int clients,
+        Duration duration,
+        Kill kill,
+        String protocol,
+        String durability,
+        @Nullable ServerEngine engine,
+        Path directory) {
 
     /** Who is killed in the middle of the load. */
     public enum Kill {
@@ -102,7 +108,7 @@ public record Demo(
         Map<String, String> settings = new LinkedHashMap<>();
         settings.put("protocol", protocol);
         settings.put("durability", durability);
-        try (ReplicaGroup group = ReplicaGroup.of(replicas, directory, settings)) {
+        try (ReplicaGroup group = ReplicaGroup.of(replicas, directory, settings, engine)) {
             // A demonstration that is interrupted leaves no processes behind.
             Runtime.getRuntime().addShutdownHook(new Thread(group::close, "end-of-demo"));
             return run(group, progress);
@@ -111,8 +117,8 @@ public record Demo(
 
     private Result run(ReplicaGroup group, Consumer<String> progress) {
         progress.accept(String.format(
-                "%d replicas of one Derby database, each its own process, in %s; %s, durability %s",
-                replicas, directory, protocol, durability));
+                "%d replicas of one %s database, each its own process, in %s; %s, durability %s",
+                replicas, engine == null ? "Derby" : engine.name(), directory, protocol, durability));
         group.start();
         group.awaitOnline(START_WAIT, progress);
         progress.accept("url         " + group.url());
@@ -258,9 +264,7 @@ public record Demo(
 
     /** Reads one replica's own database, with the engine's own driver. */
     private static boolean read(ReplicaGroup group, ReplicaProcess replica, Acknowledged.Lookup lookup) {
-        NodeStatus status = group.status(replica)
-                .orElseThrow(() -> new BenchException(replica.name() + " does not answer any more"));
-        try (Connection connection = DriverManager.getConnection(status.clients())) {
+        try (Connection connection = group.connect(replica)) {
             lookup.in(connection);
             return TpcB.sums(connection).equal();
         } catch (SQLException e) {

@@ -1,15 +1,18 @@
 package org.gorda.bench;
 
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
-import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.jgcs.LoopbackPorts;
@@ -34,28 +37,31 @@ public final class ReplicaGroup implements AutoCloseable {
             Map<String, String> settings,
             String heap,
             List<String> options,
-            @Nullable IntFunction<String> servers) {
+            @Nullable ServerEngine engine) {
 
         /** @param clients the port for the database's own protocol */
         ReplicaProcess replica(
                 int number, String self, String service, int clients, List<String> members, List<String> services) {
             Path own = directory.toAbsolutePath().resolve("replica" + number);
-            String database = servers == null ? own.resolve(DATABASE).toString() : servers.apply(number);
+            DatabaseServer server = engine == null ? null : engine.server(own, DATABASE);
+            String database = server == null ? own.resolve(DATABASE).toString() : server.database();
             String all = String.join(",", members);
             List<String> command = java(heap, options);
             command.addAll(List.of("org.gorda.cli.Gorda", "node"));
             command.addAll(List.of("--database", database, "--self", self));
             command.addAll(List.of("--members", all, "--services", String.join(",", services)));
             command.addAll(List.of("--clients", LOOPBACK + clients));
-            if (servers != null) {
+            if (engine != null) {
                 command.addAll(List.of("--directory", own.toString()));
+                command.addAll(List.of("--engine", engine.key(), "--user", engine.user()));
             }
             StringBuilder url = new StringBuilder("jdbc:gorda:derby:" + database + ";self=" + self + ";members=" + all);
             settings.forEach((key, value) -> {
                 command.addAll(List.of("--" + key, value));
                 url.append(';').append(key).append('=').append(value);
             });
-            return new ReplicaProcess("replica " + number, own, service, url.toString(), command);
+            return new ReplicaProcess(
+                    "replica " + number, own, service, LOOPBACK + clients, url.toString(), command, server);
         }
     }
 
@@ -99,13 +105,13 @@ public final class ReplicaGroup implements AutoCloseable {
     }
 
     /**
-     * As {@link #of(int, Path, Map)}, with databases of servers, which clients do not reach by {@link #url}. The settings name the engine.
+     * As {@link #of(int, Path, Map)}.
      *
-     * @param databases where each replica's is, {@code //host:port/name}, by its number from 1
+     * @param engine whose servers have the databases; null for Derby
      */
     public static ReplicaGroup of(
-            int size, Path directory, Map<String, String> settings, IntFunction<String> databases) {
-        return of(size, new Common(directory, settings, "768m", QUICK, databases));
+            int size, Path directory, Map<String, String> settings, @Nullable ServerEngine engine) {
+        return of(size, new Common(directory, settings, "768m", QUICK, engine));
     }
 
     private static ReplicaGroup of(int size, Common common) {
@@ -175,8 +181,27 @@ public final class ReplicaGroup implements AutoCloseable {
 
     /** By which clients reach the group. */
     public String url() {
+        ServerEngine engine = common.engine();
+        if (engine != null) {
+            return engine.url(replicas.stream().map(ReplicaProcess::clients).toList(), DATABASE);
+        }
         return "jdbc:gorda://" + replicas.stream().map(ReplicaProcess::service).collect(Collectors.joining(",")) + "/"
                 + DATABASE;
+    }
+
+    /**
+     * Connects to one replica, with the engine's own driver.
+     *
+     * @throws BenchException if it does not answer
+     */
+    public Connection connect(ReplicaProcess replica) throws SQLException {
+        NodeStatus status =
+                status(replica).orElseThrow(() -> new BenchException(replica.name() + " does not answer any more"));
+        Properties login = new Properties();
+        if (common.engine() != null) {
+            login.setProperty("user", common.engine().user());
+        }
+        return DriverManager.getConnection(status.clients(), login);
     }
 
     /** Starts all. */

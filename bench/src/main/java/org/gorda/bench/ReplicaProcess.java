@@ -20,19 +20,31 @@ public final class ReplicaProcess {
     private final String name;
     private final Path directory;
     private final String service;
+    private final String clients;
     private final String embeddedUrl;
     private final List<String> command;
+    private final @Nullable DatabaseServer server;
     private List<String> javaOptions = List.of();
     private @Nullable WallClock clock;
     private volatile @Nullable Process process;
     private boolean retired;
 
-    ReplicaProcess(String name, Path directory, String service, String embeddedUrl, List<String> command) {
+    /** @param server of its database, if that has one */
+    ReplicaProcess(
+            String name,
+            Path directory,
+            String service,
+            String clients,
+            String embeddedUrl,
+            List<String> command,
+            @Nullable DatabaseServer server) {
         this.name = name;
         this.directory = directory;
         this.service = service;
+        this.clients = clients;
         this.embeddedUrl = embeddedUrl;
         this.command = List.copyOf(command);
+        this.server = server;
     }
 
     /** Derby's own network server, as somebody uses it who does not replicate. Its embedded URL is that of its clients. */
@@ -42,7 +54,7 @@ public final class ReplicaProcess {
         List<String> command = new ArrayList<>(ReplicaGroup.java(heap, List.of()));
         command.addAll(List.of("org.apache.derby.drda.NetworkServerControl", "start"));
         command.addAll(List.of("-h", "127.0.0.1", "-p", Integer.toString(port), "-noSecurityManager"));
-        return new ReplicaProcess("the engine alone", directory, "", url, command);
+        return new ReplicaProcess("the engine alone", directory, "", "", url, command, null);
     }
 
     /** For people. */
@@ -58,6 +70,11 @@ public final class ReplicaProcess {
     /** Its service address. */
     public String service() {
         return service;
+    }
+
+    /** Where it lets the database's own clients in. */
+    String clients() {
+        return clients;
     }
 
     /** By which a program's JVM is this replica, in the stead of the process. */
@@ -87,7 +104,7 @@ public final class ReplicaProcess {
         clock.move(ahead);
     }
 
-    /** Starts it; its output goes to a file in its directory. */
+    /** Starts it, and its database's server before it; its output goes to a file in its directory. */
     public void start() {
         start(line());
     }
@@ -111,6 +128,9 @@ public final class ReplicaProcess {
         }
         try {
             Files.createDirectories(directory);
+            if (server != null) {
+                server.start();
+            }
             ProcessBuilder builder = new ProcessBuilder(line)
                     .redirectErrorStream(true)
                     .redirectOutput(ProcessBuilder.Redirect.appendTo(log().toFile()));
@@ -160,6 +180,20 @@ public final class ReplicaProcess {
         await(END_WAIT);
     }
 
+    /** Whether its database has a server, which can be killed, too. */
+    public boolean hasServer() {
+        return server != null;
+    }
+
+    /** As {@link #kill}, and its database's server with it. */
+    public void killWithServer() {
+        process().destroyForcibly();
+        if (server != null) {
+            server.kill();
+        }
+        await(END_WAIT);
+    }
+
     /** SIGSTOP: it keeps all connections and does nothing. */
     public void freeze() {
         signal("STOP");
@@ -202,12 +236,18 @@ public final class ReplicaProcess {
                 "--fsize=" + (bytes == Long.MAX_VALUE ? "unlimited" : bytes) + ":");
     }
 
-    /** Ends it, and whoever wants to start it again afterwards does not. For any thread, as that of the end of this program. */
+    /**
+     * Ends it and its database's server, and whoever wants to start it again afterwards does not. For any thread, as that of the end of
+     * this program.
+     */
     public void retire() {
         synchronized (this) {
             retired = true;
         }
         stop();
+        if (server != null) {
+            server.stop();
+        }
     }
 
     /** Ends it in order; kills it if that takes too long. */

@@ -32,6 +32,15 @@ public interface Applier extends AutoCloseable {
     void apply(WriteSet writeSet);
 
     /**
+     * Changes what {@link #apply} has only gathered: from now on the transaction holds the locks of all that it changes. Before that
+     * a local transaction may change the same, and not know of it.
+     *
+     * @throws DivergenceException as {@link #apply}
+     * @throws ReflectionException as {@link #apply}
+     */
+    default void execute() {}
+
+    /**
      * Has generators go on with the values given, within the current transaction: what was leased since the last schema change is found
      * in the catalogue by the next one, which may rename, restart or drop them.
      *

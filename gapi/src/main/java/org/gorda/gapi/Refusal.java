@@ -8,6 +8,11 @@ package org.gorda.gapi;
  */
 public record Refusal(Cause cause, String message) {
 
+    /** Of what the database can do, but cannot be replicated. */
+    public static Refusal unsupported(String message) {
+        return new Refusal(Cause.UNSUPPORTED, message);
+    }
+
     /** The causes with their SQLSTATE; the one table that maps what goes wrong to what an application sees. */
     public enum Cause {
         /** Another transaction won; the same transaction may succeed when tried again. */

@@ -57,4 +57,12 @@ public interface SuspendedCommit {
      * @return false if it was answered already
      */
     boolean leaveUnknown(Refusal refusal);
+
+    /** As {@link #leaveUnknown}, because this replica stops. */
+    default void leaveAtStop() {
+        leaveUnknown(new Refusal(
+                Refusal.Cause.UNKNOWN_OUTCOME,
+                "this replica is stopping; ask another one for the outcome of transaction "
+                        + transaction().id()));
+    }
 }

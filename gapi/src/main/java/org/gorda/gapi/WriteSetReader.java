@@ -197,6 +197,23 @@ public final class WriteSetReader {
         return new BigDecimal(new BigInteger(unscaled), (int) scale);
     }
 
+    /** What {@link WriteSetWriter#statement} was given. */
+    public record Statement(String user, String role, String currentSchema, String text, List<String> generatedNames) {}
+
+    /** Reads all of a {@link Kind#STATEMENT}. */
+    public Statement readStatement() {
+        return new Statement(readText(), readText(), readText(), readText(), readNames());
+    }
+
+    private List<String> readNames() {
+        int count = count();
+        List<String> names = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            names.add(readText());
+        }
+        return names;
+    }
+
     /** A text of any kind, of values or of statements and names. */
     public String readText() {
         if (inPieces) {

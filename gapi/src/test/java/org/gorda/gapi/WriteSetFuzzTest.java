@@ -116,15 +116,7 @@ class WriteSetFuzzTest {
                     }
                 }
                 case DELETE -> reader.readValue();
-                case STATEMENT -> {
-                    for (int i = 0; i < 4; i++) {
-                        reader.readText();
-                    }
-                    int count = reader.count();
-                    for (int i = 0; i < count; i++) {
-                        reader.readText();
-                    }
-                }
+                case STATEMENT -> reader.readStatement();
                 case END_OF_STATEMENT -> {}
                 case GENERATED -> {
                     reader.readBoolean();

@@ -10,13 +10,13 @@ import java.util.Locale;
  * @param atMillis when, since the load began
  * @param lengthMillis until it is undone
  * @param victims by number, from 0
- * @param severity 0 to 1: of {@link Kind#SLOW}, {@link Kind#DISK_FULL} and {@link Kind#CLOCK}
+ * @param severity 0 to 1: of {@link Kind#KILL}, {@link Kind#SLOW}, {@link Kind#DISK_FULL} and {@link Kind#CLOCK}
  */
 record Fault(Kind kind, long atMillis, long lengthMillis, List<Integer> victims, double severity) {
 
     /** What is done. */
     enum Kind {
-        /** SIGKILL; they are started again in the order in which they stand. */
+        /** SIGKILL, also of the databases' servers in half of the cases; they are started again in the order in which they stand. */
         KILL("kill"),
         /** SIGSTOP, then SIGCONT. */
         PAUSE("pause"),
@@ -69,6 +69,11 @@ record Fault(Kind kind, long atMillis, long lengthMillis, List<Integer> victims,
     /** How large files may become, with {@link Kind#DISK_FULL}: 4 KB to 4 MB. */
     long fileBytesMax() {
         return 1L << Math.round(SIZE_BITS_MIN + severity * (SIZE_BITS_MAX - SIZE_BITS_MIN));
+    }
+
+    /** Whether the databases' servers, where there are some, are killed with their replicas. */
+    boolean hitsServers() {
+        return kind == Kind.KILL && severity < 0.5;
     }
 
     /** How far clocks are moved, with {@link Kind#CLOCK}: a second to a day, forwards or backwards. */

@@ -110,10 +110,12 @@ final class FaultInjector {
     }
 
     private void begin(Fault fault) {
-        progress.accept("  fault     " + fault.describe());
+        boolean withServers = fault.hitsServers()
+                && fault.victims().stream().map(replicas::get).anyMatch(ReplicaProcess::hasServer);
+        progress.accept("  fault     " + fault.describe() + (withServers ? ", with its database's server" : ""));
         begun.put(fault, millis());
         switch (fault.kind()) {
-            case KILL -> fault.victims().forEach(this::kill);
+            case KILL -> fault.victims().forEach(victim -> kill(victim, fault.hitsServers()));
             case PAUSE -> fault.victims().forEach(victim -> ifAlive(victim, ReplicaProcess::freeze));
             case DISK_FULL ->
                 fault.victims().forEach(victim -> {
@@ -159,9 +161,13 @@ final class FaultInjector {
         }
     }
 
-    private void kill(int victim) {
+    private void kill(int victim, boolean withServer) {
         down.set(victim);
-        replicas.get(victim).kill();
+        if (withServer) {
+            replicas.get(victim).killWithServer();
+        } else {
+            replicas.get(victim).kill();
+        }
     }
 
     private void start(int victim) {

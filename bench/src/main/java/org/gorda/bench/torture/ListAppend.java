@@ -29,19 +29,21 @@ final class ListAppend implements Workload {
     private static final int HOT_LISTS = 3;
 
     private final Function<SplittableRandom, Isolation> isolation;
+    private final Promise promise;
     private final AtomicInteger lastValue = new AtomicInteger();
     private final AtomicInteger lastKey;
     private final int[] keys = new int[LISTS];
     private final int[] appends = new int[LISTS];
 
     /** @param isolation draws a transaction's level */
-    ListAppend(Function<SplittableRandom, Isolation> isolation) {
-        this(isolation, 0);
+    ListAppend(Function<SplittableRandom, Isolation> isolation, Promise promise) {
+        this(isolation, promise, 0);
     }
 
     /** @param lastKey of the lists that there may be already */
-    ListAppend(Function<SplittableRandom, Isolation> isolation, int lastKey) {
+    ListAppend(Function<SplittableRandom, Isolation> isolation, Promise promise, int lastKey) {
         this.isolation = isolation;
+        this.promise = promise;
         this.lastKey = new AtomicInteger(lastKey);
         for (int i = 0; i < LISTS; i++) {
             keys[i] = this.lastKey.incrementAndGet();
@@ -100,7 +102,7 @@ final class ListAppend implements Workload {
 
     @Override
     public void check(List<Recorded> history, Connection replica, Findings findings) throws SQLException {
-        new ListChecker(history, lists(replica), findings).check();
+        new ListChecker(history, lists(replica), promise, findings).check();
     }
 
     @Override

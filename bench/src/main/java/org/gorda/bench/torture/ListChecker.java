@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>each read gave the beginning of the list of the end, and what its own transaction had appended behind that;
  *   <li>no cycle of {@code ww} and {@code wr} (G1c), whatever the levels;
  *   <li>none with {@code rw} of rows that their readers keep as they have read them, no two of them next to each other: what
- *       snapshot isolation forbids (Fekete et al. 2005). That a row was not there only serializable transactions keep;
- *   <li>none with {@code rw} of serializable transactions at all.
+ *       snapshot isolation forbids (Fekete et al. 2005). Whether a row that was not there stays away is for the {@link Promise};
+ *   <li>none with {@code rw} of serializable transactions at all, to whomever the {@link Promise} says.
  * </ul>
  *
  * Of transactions at different levels each is held to its own, as mixed levels are (Adya 1999, 4.5). Confined to one thread.
@@ -37,6 +37,7 @@ final class ListChecker {
 
     private final List<Recorded> history;
     private final Map<Integer, int[]> lists;
+    private final Promise promise;
     private final Findings findings;
     private final Map<Integer, Integer> writers = new HashMap<>();
     private final Map<Integer, Integer> keys = new HashMap<>();
@@ -46,9 +47,10 @@ final class ListChecker {
     private final Digraph antiDependencies;
 
     /** @param lists as they are in the end, by key */
-    ListChecker(List<Recorded> history, Map<Integer, int[]> lists, Findings findings) {
+    ListChecker(List<Recorded> history, Map<Integer, int[]> lists, Promise promise, Findings findings) {
         this.history = history;
         this.lists = lists;
+        this.promise = promise;
         this.findings = findings;
         this.committed = new boolean[history.size()];
         this.dependencies = new Digraph(history.size());
@@ -196,7 +198,7 @@ final class ListChecker {
     /** Whether what a transaction has read of a list must not change until its end. */
     private boolean keeps(int number, int length) {
         Isolation isolation = isolation(number);
-        return isolation == Isolation.SERIALIZABLE || (isolation == Isolation.REPEATABLE_READ && length > 0);
+        return length > 0 ? isolation.keepsWhatItReads() : promise.keepsAbsence(isolation);
     }
 
     private void checkOrder() {
@@ -212,8 +214,8 @@ final class ListChecker {
                     snapshot.add(edge.from(), anti.to(), edge.name() + ", T" + anti.from() + ", " + anti.name());
                 }
             }
-            if (isolation(number) == Isolation.SERIALIZABLE) {
-                for (Edge anti : antiDependencies.from(number)) {
+            for (Edge anti : antiDependencies.from(number)) {
+                if (promise.ordersAfter(isolation(number), isolation(anti.to()))) {
                     serial.add(anti.from(), anti.to(), anti.name());
                 }
             }

@@ -6,7 +6,7 @@ enum Outcome {
     OK("ok"),
     /** It did not happen. */
     FAILED("fail"),
-    /** Nobody could tell: SQLSTATE 08007. */
+    /** Nobody could tell: SQLSTATE 08007, or a connection that was lost in a commit, which other drivers than ours leave at that. */
     UNKNOWN("info");
 
     private final String type;

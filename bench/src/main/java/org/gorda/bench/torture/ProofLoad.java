@@ -39,7 +39,10 @@ public final class ProofLoad implements org.gorda.bench.workload.Workload {
             List.of(ISOLATION),
             values -> new ProofLoad(
                     "LISTS",
-                    new ListAppend(level(values), ThreadLocalRandom.current().nextInt(1 << 30))));
+                    new ListAppend(
+                            level(values),
+                            Promise.LOCKS,
+                            ThreadLocalRandom.current().nextInt(1 << 30))));
 
     /** Money that goes from account to account. */
     public static final Kind BANK = new Kind(

@@ -5,15 +5,14 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
-import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
@@ -22,14 +21,15 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
+import org.gorda.bench.ServerEngine;
 import org.gorda.bench.Timeline;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.node.NodeClient;
-import org.gorda.replicator.node.NodeStatus;
 import org.gorda.replicator.node.ReplicaContent;
 import org.jspecify.annotations.Nullable;
 
@@ -45,6 +45,7 @@ import org.jspecify.annotations.Nullable;
  * @param durability by its name
  * @param faults which kinds, by name
  * @param isolation of all transactions but those whose check needs more; null for a mixture
+ * @param engine whose servers have the databases; null for Derby
  * @param directory where the replicas keep everything
  * @param report where histories and the page go
  */
@@ -57,6 +58,7 @@ public record Torture(
         String durability,
         Set<String> faults,
         @Nullable Isolation isolation,
+        @Nullable ServerEngine engine,
         Path directory,
         Path report) {
 
@@ -128,6 +130,20 @@ public record Torture(
                     + ": others may lose what they have acknowledged");
         }
         faults = Set.copyOf(faults);
+        if (!promise(engine, protocol).isSerializable() && isolation == Isolation.SERIALIZABLE) {
+            throw new BenchException("isolation is SERIALIZABLE, which " + protocol + " of "
+                    + Objects.requireNonNull(engine).name()
+                    + " does not have between replicas: use REPEATABLE_READ, or protocol primary-backup");
+        }
+    }
+
+    private static Promise promise(@Nullable ServerEngine engine, String protocol) {
+        if (engine == null) {
+            return Promise.LOCKS;
+        }
+        return protocol.equals(ReplicationProtocol.CERTIFICATION.key())
+                ? Promise.SNAPSHOTS_BETWEEN_REPLICAS
+                : Promise.SNAPSHOTS;
     }
 
     /** Runs it. */
@@ -137,7 +153,7 @@ public record Torture(
         settings.put("protocol", protocol);
         settings.put("durability", durability);
         settings.put("log-retain-bytes", LOG_RETAINED.get((int) Math.floorMod(seed, (long) LOG_RETAINED.size())));
-        try (ReplicaGroup group = ReplicaGroup.of(replicas, directory, settings);
+        try (ReplicaGroup group = ReplicaGroup.of(replicas, directory, settings, engine);
                 Links links = Links.between(group)) {
             // Who interrupts it finds no processes left behind.
             Thread end = new Thread(group::close, "end-of-torture");
@@ -160,8 +176,14 @@ public record Torture(
 
     private Result run(ReplicaGroup group, Links links, FaultPlan plan, Consumer<String> progress) {
         progress.accept(String.format(
-                "%d replicas of one Derby database, each its own process, in %s; %s, durability %s, seed %d, %d faults",
-                replicas, directory, protocol, durability, seed, plan.faults().size()));
+                "%d replicas of one %s database, each its own process, in %s; %s, durability %s, seed %d, %d faults",
+                replicas,
+                engine == null ? "Derby" : engine.name(),
+                directory,
+                protocol,
+                durability,
+                seed,
+                plan.faults().size()));
         if (faults.contains(Fault.Kind.CLOCK.family())) {
             group.replicas().forEach(ReplicaProcess::giveClock);
             group.replicas().forEach(replica -> replica.moveClock(Duration.ZERO));
@@ -186,12 +208,15 @@ public record Torture(
             this.group = group;
             this.progress = progress;
             this.injector = new FaultInjector(plan, group.replicas(), links, findings, progress);
-            Function<SplittableRandom, Isolation> level = Torture.this::level;
-            this.shares = List.of(
-                    new Clients.Share(new ListAppend(level), 50),
-                    new Clients.Share(new BankTransfers(level), 25),
-                    new Clients.Share(new SkewPairs(), 10),
-                    new Clients.Share(new UniqueNames(level), 15));
+            Promise promise = promise(engine, protocol);
+            Function<SplittableRandom, Isolation> level = random -> level(promise, random);
+            this.shares = Stream.of(
+                            new Clients.Share(new ListAppend(level, promise), 50),
+                            new Clients.Share(new BankTransfers(level), 25),
+                            new Clients.Share(new SkewPairs(), promise.isSerializable() ? 10 : 0),
+                            new Clients.Share(new UniqueNames(level), 15))
+                    .filter(share -> share.percent() > 0)
+                    .toList();
             this.load = new Clients(group.url(), clients, seed, shares, findings);
         }
 
@@ -329,9 +354,7 @@ public record Torture(
         /** What clients were told with what one replica holds, of those that have answered. */
         private void compareWith(String member) throws SQLException {
             ReplicaProcess replica = group.replicas().get(group.members().indexOf(member));
-            NodeStatus status = group.status(replica)
-                    .orElseThrow(() -> new BenchException(replica.name() + " does not answer any more"));
-            try (Connection connection = DriverManager.getConnection(status.clients())) {
+            try (Connection connection = group.connect(replica)) {
                 for (Clients.Share share : shares) {
                     Workload workload = share.workload();
                     List<Recorded> history = load.history(workload);
@@ -398,8 +421,8 @@ public record Torture(
         }
     }
 
-    private Isolation level(SplittableRandom random) {
-        List<Isolation> levels = Arrays.asList(Isolation.values());
+    private Isolation level(Promise promise, SplittableRandom random) {
+        List<Isolation> levels = promise.levels();
         return isolation == null ? levels.get(random.nextInt(levels.size())) : isolation;
     }
 

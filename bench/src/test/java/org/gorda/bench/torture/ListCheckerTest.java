@@ -45,8 +45,12 @@ class ListCheckerTest {
     }
 
     private Map<String, Long> found(Map<Integer, int[]> lists) {
+        return found(Promise.LOCKS, lists);
+    }
+
+    private Map<String, Long> found(Promise promise, Map<Integer, int[]> lists) {
         Findings findings = new Findings();
-        new ListChecker(history, lists, findings).check();
+        new ListChecker(history, lists, promise, findings).check();
         return findings.counts();
     }
 
@@ -216,6 +220,31 @@ class ListCheckerTest {
 
         ok(Isolation.SERIALIZABLE, read(1), read(2, 2));
         assertThat(found(Map.of(1, list(1), 2, list(2)))).containsKey(SNAPSHOT);
+    }
+
+    @Test
+    void ofASnapshotARowThatWasNotThereIsKeptToo() {
+        ok(Isolation.READ_COMMITTED, append(1, 1), append(2, 2));
+        ok(Isolation.REPEATABLE_READ, read(1), read(2, 2));
+
+        assertThat(found(Promise.SNAPSHOTS, Map.of(1, list(1), 2, list(2)))).containsOnly(Map.entry(SNAPSHOT, 1L));
+    }
+
+    @Test
+    void whereDatabasesTakeSnapshotsOnlySerializableTransactionsCountAmongThemselves() {
+        ok(Isolation.READ_COMMITTED, append(1, 1), append(2, 2));
+        ok(Isolation.SERIALIZABLE, read(1, 1), read(3, 5));
+        ok(Isolation.SERIALIZABLE, append(1, 3), read(2, 2));
+        ok(Isolation.READ_COMMITTED, append(2, 4), append(3, 5));
+        Map<Integer, int[]> lists = Map.of(1, list(1, 3), 2, list(2, 4), 3, list(5));
+
+        assertThat(found(Promise.LOCKS, lists)).containsOnly(Map.entry(SERIAL, 1L));
+        assertThat(found(Promise.SNAPSHOTS, lists)).isEmpty();
+
+        ok(Isolation.SERIALIZABLE, read(4), append(5, 7));
+        ok(Isolation.SERIALIZABLE, read(5), append(4, 6));
+        Map<Integer, int[]> skewed = Map.of(1, list(1, 3), 2, list(2, 4), 3, list(5), 4, list(6), 5, list(7));
+        assertThat(found(Promise.SNAPSHOTS, skewed)).containsOnly(Map.entry(SERIAL, 1L));
     }
 
     @Test

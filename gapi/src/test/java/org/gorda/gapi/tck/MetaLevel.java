@@ -43,6 +43,7 @@ public final class MetaLevel implements TransactionListener {
     private Consumer<SuspendedCommit> late = commit -> {};
     private Duration patience = Duration.ofSeconds(30);
     private Refusal refuseChanges;
+    private boolean isBackup;
     private boolean schemaChangesWin;
     private boolean wantsKeys = true;
     private Deque<Long> leased;
@@ -69,6 +70,17 @@ public final class MetaLevel implements TransactionListener {
     /** Refuses first changes from now on, or no longer if null. */
     public synchronized void refuseChanges(Refusal refusal) {
         refuseChanges = refusal;
+    }
+
+    /** From now on writes belong elsewhere. */
+    public synchronized void becomeBackup() {
+        isBackup = true;
+        refuseChanges(new Refusal(Refusal.Cause.BACKUP, "a backup takes no writes"));
+    }
+
+    @Override
+    public synchronized boolean takesWrites() {
+        return !isBackup;
     }
 
     /** From now on schema changes win against other transactions. */

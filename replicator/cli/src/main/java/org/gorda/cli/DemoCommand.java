@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import org.gorda.bench.Demo;
+import org.gorda.bench.ServerEngine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -45,13 +46,18 @@ final class DemoCommand implements Callable<Integer> {
     private String durability = "";
 
     @Mixin
+    private EngineOption engine = new EngineOption();
+
+    @Mixin
     private WorkDirectory directory = new WorkDirectory();
 
     @Override
     public Integer call() throws IOException {
+        ServerEngine chosen = engine.engine();
         Demo.Result result = directory.work(
                 output,
-                used -> new Demo(replicas, clients, duration, kill, protocol, durability, used).run(output::line),
+                used -> new Demo(replicas, clients, duration, kill, protocol, durability, chosen, used)
+                        .run(output::line),
                 Demo.Result::proved);
         output.result(result);
         return result.proved() ? 0 : 1;

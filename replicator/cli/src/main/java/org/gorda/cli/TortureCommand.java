@@ -12,6 +12,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
+import org.gorda.bench.ServerEngine;
 import org.gorda.bench.torture.Isolation;
 import org.gorda.bench.torture.Torture;
 import org.gorda.bench.workload.BenchException;
@@ -75,6 +76,9 @@ final class TortureCommand implements Callable<Integer> {
     private @Nullable Isolation isolation;
 
     @Mixin
+    private EngineOption engine = new EngineOption();
+
+    @Mixin
     private WorkDirectory directory = new WorkDirectory();
 
     @Option(
@@ -90,10 +94,21 @@ final class TortureCommand implements Callable<Integer> {
         if (Files.exists(to)) {
             throw new BenchException("--report " + to + " is there already: give a new directory");
         }
+        ServerEngine chosen = engine.engine();
         Torture.Result result = directory.work(
                 output,
                 used -> new Torture(
-                                duration, drawn, replicas, clients, protocol, durability, faults, isolation, used, to)
+                                duration,
+                                drawn,
+                                replicas,
+                                clients,
+                                protocol,
+                                durability,
+                                faults,
+                                isolation,
+                                chosen,
+                                used,
+                                to)
                         .run(output::line),
                 Torture.Result::ok);
         output.line(String.format(

@@ -17,7 +17,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** The command as its users see it: a process, its exit status, what it prints. */
 final class GordaTest {
@@ -30,9 +29,10 @@ final class GordaTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"primary-backup", "certification"})
-    void theDemoLosesNothingWhenItKillsThePrimary(String protocol) throws Exception {
-        GordaRun demo = gorda("demo", "--protocol", protocol, "--duration", "8s", "--kill", "primary", "--json");
+    @CsvSource({"derby, primary-backup", "derby, certification", "postgresql, primary-backup"})
+    void theDemoLosesNothingWhenItKillsThePrimary(String engine, String protocol) throws Exception {
+        GordaRun demo = gorda(
+                "demo", "--engine", engine, "--protocol", protocol, "--duration", "8s", "--kill", "primary", "--json");
         assertThat(demo.status()).as(demo.err()).isZero();
         JsonObject result = demo.lastLine();
         assertThat(result.get("protocol").getAsString()).isEqualTo(protocol);

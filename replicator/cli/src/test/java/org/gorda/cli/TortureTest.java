@@ -82,6 +82,33 @@ final class TortureTest {
                 .contains("uPlot");
     }
 
+    /** Seed 17 has four kills in its first 20 seconds, two of them with the servers. */
+    @Test
+    void postgresqlServersThatAreKilledWithTheirReplicasLoseNothing() throws Exception {
+        GordaRun run = torture("--engine", "postgresql", "--duration", "20s", "--seed", "17", "--faults", "kill")
+                .get();
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.lastLine().get("verdict").getAsString()).isEqualTo("OK");
+        assertThat(run.lastLine().get("committed").getAsLong()).isPositive();
+        assertThat(run.err())
+                .containsPattern("kill -9 replica .*, with its database's server")
+                .containsPattern("kill -9 replica .* s\n");
+        assertThat(report().resolve("skew.edn")).as("needs SERIALIZABLE").doesNotExist();
+    }
+
+    @Test
+    void whatAnEngineDoesNotHaveIsRefusedAtOnce() throws Exception {
+        for (String[] refused : new String[][] {
+            {"--engine=h2", "--seed=1", "engine is 'h2' but must be one of derby, postgresql"},
+            {"--engine=postgresql", "--isolation=serializable", "use REPEATABLE_READ, or protocol primary-backup"}
+        }) {
+            GordaRun run = GordaRun.in(directory, "torture", refused[0], refused[1]);
+            assertThat(run.status()).isEqualTo(1);
+            assertThat(run.err()).contains(refused[2]);
+        }
+    }
+
     /** Where clocks cannot be moved it says so before it starts anything. */
     @Test
     void clocksThatJumpHarmNothing() throws Exception {

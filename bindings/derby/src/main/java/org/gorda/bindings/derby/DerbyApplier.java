@@ -5,7 +5,6 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -239,15 +238,11 @@ final class DerbyApplier implements Applier {
     }
 
     private void execute(WriteSetReader in) throws SQLException, StandardException {
-        String user = in.readText();
-        String role = in.readText();
-        String schema = in.readText();
-        String text = in.readText();
-        int count = in.count();
-        List<String> names = new ArrayList<>(count);
-        for (int i = 0; i < count; i++) {
-            names.add(in.readText());
-        }
+        WriteSetReader.Statement change = in.readStatement();
+        String user = change.user();
+        String role = change.role();
+        String schema = change.currentSchema();
+        String text = change.text();
         insertPostponed();
         current = null;
         closeTables();
@@ -257,7 +252,7 @@ final class DerbyApplier implements Applier {
         try (Statement statement = connection.createStatement()) {
             context.actAs(user, role.isEmpty() ? null : role);
             context.setDefaultSchema(schema(schema, user));
-            context.giveNames(names);
+            context.giveNames(change.generatedNames());
             // The comment makes the text unlike any other, so that Derby compiles it and asks for the names.
             statement.execute("/* gorda " + System.nanoTime() + " */ " + text);
         } catch (SQLException e) {

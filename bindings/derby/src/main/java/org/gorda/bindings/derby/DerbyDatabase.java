@@ -361,20 +361,9 @@ final class DerbyDatabase implements ReflectedDatabase {
         suspended.remove(commit);
     }
 
-    /**
-     * Makes sure that nothing is committed a second time.
-     *
-     * @throws IllegalArgumentException if the database holds the position already
-     */
+    /** As {@link StoredPosition#checkNew}. */
     void checkNew(StoredPosition position) {
-        StoredPosition held = committed;
-        if (held != null
-                && held.groupHigh() == position.groupHigh()
-                && held.groupLow() == position.groupLow()
-                && held.index() >= position.index()) {
-            throw new IllegalArgumentException("position " + position + " was applied to " + configuration.location()
-                    + " already, which holds everything up to " + held + ": go on behind that");
-        }
+        position.checkNew(committed, configuration.location());
     }
 
     void committed(StoredPosition position) {
@@ -578,12 +567,7 @@ final class DerbyDatabase implements ReflectedDatabase {
     @Override
     public synchronized void close() {
         Refusal closing = new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one");
-        for (LocalCommit commit : suspended) {
-            commit.leaveUnknown(new Refusal(
-                    Refusal.Cause.UNKNOWN_OUTCOME,
-                    "this replica is stopping; ask another one for the outcome of transaction "
-                            + commit.transaction().id()));
-        }
+        suspended.forEach(SuspendedCommit::leaveAtStop);
         abortAll(closing);
         try {
             NetworkServerControl running = server;

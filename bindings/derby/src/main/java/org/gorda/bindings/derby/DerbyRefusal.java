@@ -35,7 +35,7 @@ final class DerbyRefusal extends StandardException {
 
     /** An unsupported feature, refused at the statement that needs it. */
     static DerbyRefusal unsupported(String message) {
-        return new DerbyRefusal(new Refusal(Refusal.Cause.UNSUPPORTED, message));
+        return new DerbyRefusal(Refusal.unsupported(message));
     }
 
     @Override

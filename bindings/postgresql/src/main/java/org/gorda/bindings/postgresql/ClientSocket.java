@@ -6,9 +6,11 @@ import java.io.OutputStream;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
-import org.jspecify.annotations.Nullable;
 
-/** A client in this JVM: what it writes and reads goes through the door in its own threads. Thread-safe as a socket is. */
+/**
+ * A client in this JVM: what it writes and reads goes through the door in its own threads. Of a socket it is what PostgreSQL's driver uses. Thread-safe as a
+ * socket is.
+ */
 final class ClientSocket extends Socket {
 
     private final Door door;
@@ -95,11 +97,6 @@ final class ClientSocket extends Socket {
     }
 
     @Override
-    public void connect(SocketAddress endpoint) {
-        connected = true;
-    }
-
-    @Override
     public void connect(SocketAddress endpoint, int timeout) {
         connected = true;
     }
@@ -112,12 +109,6 @@ final class ClientSocket extends Socket {
     @Override
     public boolean isClosed() {
         return closed;
-    }
-
-    @Override
-    public @Nullable SocketAddress getRemoteSocketAddress() {
-        ClientSession session = door.session();
-        return session == null ? null : session.interceptor().socket().getRemoteSocketAddress();
     }
 
     @Override
@@ -173,15 +164,6 @@ final class ClientSocket extends Socket {
     public synchronized int getReceiveBufferSize() {
         return 8192;
     }
-
-    @Override
-    public void setSoLinger(boolean on, int linger) {}
-
-    @Override
-    public void shutdownInput() {}
-
-    @Override
-    public void shutdownOutput() {}
 
     @Override
     public synchronized void close() {

@@ -1,7 +1,6 @@
 package org.gorda.bindings.postgresql;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import org.gorda.bindings.postgresql.wire.ClientMessage;
 import org.gorda.bindings.postgresql.wire.ClientMessages;
 import org.gorda.bindings.postgresql.wire.Greeting;
@@ -39,11 +38,7 @@ final class Door {
     }
 
     void give(byte[] bytes, int offset, int length) throws IOException {
-        try {
-            messages.accept(bytes, offset, length, this::message);
-        } catch (UncheckedIOException e) {
-            throw new IOException(e.getCause());
-        }
+        messages.accept(bytes, offset, length, this::message);
     }
 
     void flush() throws IOException {
@@ -53,16 +48,12 @@ final class Door {
         }
     }
 
-    private void message(ClientMessage message) {
-        try {
-            ClientSession begun = session;
-            if (begun == null) {
-                first(message);
-            } else {
-                begun.interceptor().accept(message);
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
+    private void message(ClientMessage message) throws IOException {
+        ClientSession begun = session;
+        if (begun == null) {
+            first(message);
+        } else {
+            begun.interceptor().accept(message);
         }
     }
 

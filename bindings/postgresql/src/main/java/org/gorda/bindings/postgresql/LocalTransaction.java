@@ -1,72 +1,31 @@
 package org.gorda.bindings.postgresql;
 
+import java.util.concurrent.TimeUnit;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
+import org.gorda.gapi.OpenTransaction;
 import org.gorda.gapi.Refusal;
-import org.gorda.gapi.TransactionContext;
-import org.gorda.gapi.TransactionId;
 import org.jspecify.annotations.Nullable;
 
 /** A client's transaction, from its first statement on; the meta level knows it from its first change on. Thread-safe. */
-final class LocalTransaction implements TransactionContext {
+final class LocalTransaction extends OpenTransaction<ClientSession> {
 
-    private final ClientSession session;
-    private volatile long begunAt;
-    private volatile @Nullable TransactionId id;
-    private volatile @Nullable Object attachment;
+    /** Who was refused so long ago and still holds locks is cut off. */
+    private static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     // ------------------------------------------------------------------------------ confined to the client's thread
     private boolean hasExecuted;
     private boolean mayHaveChanged;
     private boolean hasChangedSession;
 
-    // -------------------------------------------------------------------------------------- guarded by the session
+    // ------------------------------------------------------------------------------------------------ guarded by this
     private @Nullable Refusal refusal;
     private @Nullable LocalCommit commit;
     private long refusedNanos;
     private boolean told;
-    private boolean undone;
+    private boolean over;
 
     LocalTransaction(ClientSession session, long begunAt) {
-        this.session = session;
-        this.begunAt = begunAt;
-    }
-
-    @Override
-    public ClientSession connection() {
-        return session;
-    }
-
-    @Override
-    public TransactionId id() {
-        TransactionId given = id;
-        if (given == null) {
-            throw new IllegalStateException("a transaction that has changed nothing has no identity");
-        }
-        return given;
-    }
-
-    /** It is about to make its first change. */
-    void begin(TransactionId given) {
-        id = given;
-    }
-
-    boolean hasBegun() {
-        return id != null;
-    }
-
-    /** The first change was refused. */
-    void didNotBegin() {
-        id = null;
-    }
-
-    @Override
-    public long begunAt() {
-        return begunAt;
-    }
-
-    /** Nothing that it has read was read before. */
-    void beginsAt(long visible) {
-        begunAt = visible;
+        super(session, begunAt);
     }
 
     /** Whether something was executed in it. */
@@ -89,37 +48,37 @@ final class LocalTransaction implements TransactionContext {
         return hasChangedSession;
     }
 
-    @Override
-    public @Nullable Object attachment() {
-        return attachment;
+    /** Whether its client may still do something in it: it neither waits for the answer to its commit nor is over. */
+    synchronized boolean isRunning() {
+        return commit == null && !over;
     }
 
-    @Override
-    public void attach(@Nullable Object newAttachment) {
-        attachment = newAttachment;
+    /**
+     * It is to be rolled back, if it is running.
+     *
+     * @return whether it was not refused before
+     */
+    synchronized boolean refuse(Refusal why) {
+        if (refusal != null || !isRunning()) {
+            return false;
+        }
+        refusal = why;
+        refusedNanos = System.nanoTime();
+        return true;
     }
 
     /** Why it is rolled back, or is about to be; null if it is not. */
-    @Nullable
-    Refusal refusal() {
+    synchronized @Nullable Refusal refusal() {
         return refusal;
     }
 
-    /** It is to be rolled back, if it was not refused before. */
-    void refuse(Refusal why) {
-        if (refusal == null) {
-            refusal = why;
-            refusedNanos = System.nanoTime();
-        }
-    }
-
-    long refusedNanos() {
-        return refusedNanos;
+    /** Why it is to be rolled back, if that was not done yet. */
+    synchronized @Nullable Refusal pendingRefusal() {
+        return over ? null : refusal;
     }
 
     /** The refusal that its client was not told of, who is told now. */
-    @Nullable
-    Refusal takeRefusal() {
+    synchronized @Nullable Refusal takeRefusal() {
         if (told) {
             return null;
         }
@@ -127,27 +86,40 @@ final class LocalTransaction implements TransactionContext {
         return refusal;
     }
 
-    /** It is rolled back, before its client has ended it. */
-    void undone() {
-        undone = true;
+    /** Whether it should have been rolled back long ago. */
+    synchronized boolean isLate() {
+        return refusal != null && isRunning() && System.nanoTime() - refusedNanos > GRACE_NANOS;
     }
 
-    boolean isUndone() {
-        return undone;
+    /**
+     * The client has asked for the commit, which waits for its answer, unless it is refused before.
+     *
+     * @return why it is refused
+     */
+    synchronized @Nullable Refusal suspend(LocalCommit suspended) {
+        if (refusal == null) {
+            commit = suspended;
+        }
+        return refusal;
     }
 
-    /** The client has asked for the commit, which waits for its answer. */
-    void commit(LocalCommit suspended) {
-        commit = suspended;
-    }
-
-    @Nullable
-    LocalCommit commit() {
+    synchronized @Nullable LocalCommit commit() {
         return commit;
+    }
+
+    /**
+     * It has ended, or is rolled back before its client has ended it: who aborts it from now on has nothing to tell.
+     *
+     * @return whether the meta level is to be told
+     */
+    synchronized boolean end() {
+        boolean isFirst = !over;
+        over = true;
+        return isFirst && hasBegun();
     }
 
     @Override
     public void abort(Refusal why) {
-        session.abort(this, why);
+        connection().abort(this, why);
     }
 }

@@ -94,21 +94,6 @@ public final class PostgresBinding implements DatabaseBinding {
     }
 
     /**
-     * Prepares a database to be replicated, as its opening would.
-     *
-     * @throws ReflectionException if that is not possible
-     */
-    public void install(DatabaseConfiguration configuration) {
-        Server server = Server.of(configuration);
-        try (Connection connection = server.connect("")) {
-            connection.setAutoCommit(false);
-            Installation.install(connection, java.util.UUID.randomUUID().toString());
-        } catch (SQLException e) {
-            throw new ReflectionException("nothing can be installed in " + server + ": " + e.getMessage(), e);
-        }
-    }
-
-    /**
      * Removes all that was installed, after which the database can be changed by anybody and is no replica's any more.
      *
      * @throws ReflectionException if that is not possible

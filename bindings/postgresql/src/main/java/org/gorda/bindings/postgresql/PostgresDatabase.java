@@ -18,6 +18,8 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
+import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -56,6 +58,7 @@ final class PostgresDatabase implements ReflectedDatabase {
     private final String token = UUID.randomUUID().toString();
     private final String description;
     private final Sessions sessions;
+    private final SerialTurn serialTurn;
     private final Map<String, CapturedTable> described = new ConcurrentHashMap<>();
     private final Map<String, String> generated = new ConcurrentHashMap<>();
 
@@ -81,6 +84,7 @@ final class PostgresDatabase implements ReflectedDatabase {
         this.configuration = configuration;
         this.listener = listener;
         this.server = server;
+        this.serialTurn = new SerialTurn(server);
         this.internal = server.connect("");
         try {
             internal.setAutoCommit(false);
@@ -89,15 +93,13 @@ final class PostgresDatabase implements ReflectedDatabase {
             Installation.install(internal, token);
             describe(session);
             for (List<@Nullable String> row :
-                    session.query("SELECT seqrelid, pg_sequence_last_value(seqrelid) FROM pg_sequence"
-                            + " WHERE pg_sequence_last_value(seqrelid) IS NOT NULL")) {
+                    session.query("SELECT * FROM (SELECT c.oid, CASE WHEN c.relpersistence = 'p' THEN"
+                            + " pg_sequence_last_value(c.oid) END AS last FROM pg_class c WHERE c.relkind = 'S') s"
+                            + " WHERE last IS NOT NULL")) {
                 generated.put(Objects.requireNonNull(row.get(0)), Objects.requireNonNull(row.get(1)));
             }
             this.committed = PostgresSnapshot.position(session);
-            turns.set(Long.parseLong(
-                    Objects.requireNonNull(session.query("SELECT coalesce(max(turn), 0) FROM gorda.position")
-                            .get(0)
-                            .get(0))));
+            turns.set(session.number("SELECT coalesce(max(turn), 0) FROM gorda.position"));
             internal.commit();
             this.description = "PostgreSQL " + internal.getMetaData().getDatabaseProductVersion();
             WriteSetWriter.clearSpools(configuration.spoolDirectory());
@@ -136,13 +138,33 @@ final class PostgresDatabase implements ReflectedDatabase {
         return listener;
     }
 
+    SerialTurn serialTurn() {
+        return serialTurn;
+    }
+
     Duration readGrace() {
         return configuration.readGrace();
     }
 
-    /** Which sessions must have as the setting {@code gorda.token}, or the server refuses what they change. */
-    String token() {
-        return token;
+    /**
+     * Has the server tell what a transaction has changed, and check all that is deferred; it refuses to commit what was not told. Constraints are
+     * checked by a statement of its own, or clients would see in errors who has it done.
+     */
+    List<OwnStatement> tell() {
+        return List.of(
+                listen(),
+                OwnStatement.kept("SET CONSTRAINTS ALL IMMEDIATE"),
+                OwnStatement.kept("SELECT gorda.told_at_last()"));
+    }
+
+    /** Has the server tell within a transaction what it has changed so far. */
+    OwnStatement tellSoFar() {
+        return OwnStatement.kept("SELECT gorda.tell_so_far($1)", token);
+    }
+
+    /** From now on the server accepts what it refuses within other statements, until {@code gorda.told()}. */
+    OwnStatement listen() {
+        return OwnStatement.kept("SELECT gorda.listen($1)", token);
     }
 
     WriteSetWriter newWriter() {
@@ -215,34 +237,48 @@ final class PostgresDatabase implements ReflectedDatabase {
         return found;
     }
 
+    /** Its name, and the names of its columns in parentheses. */
+    static String withColumns(TableShape table) {
+        return table.columns().stream()
+                .map(column -> TableShape.quoted(column.name()))
+                .collect(Collectors.joining(", ", table + " (", ")"));
+    }
+
     static String literal(String text) {
         return "'" + text.replace("'", "''") + "'";
     }
 
-    /** The statement that stores a position; in the transaction that brings the database there, just before its commit. */
+    /** Stores a position; in the transaction that brings the database there, just before its commit. */
+    OwnStatement storing(StoredPosition position) {
+        return OwnStatement.kept(
+                "INSERT INTO gorda.position VALUES ($1, $2, $3, $4, $5, $6)",
+                values(turns.incrementAndGet(), position, token).toArray(String[]::new));
+    }
+
+    /** The same for a session of our own. */
     String positionInsert(StoredPosition position) {
         return positionInsert(turns.incrementAndGet(), position, token);
     }
 
     static String positionInsert(long turn, StoredPosition position, String token) {
-        return "INSERT INTO gorda.position VALUES (" + turn + ", " + position.index() + ", " + position.term() + ", "
-                + position.groupHigh() + ", " + position.groupLow() + ", " + literal(token) + ")";
+        return values(turn, position, token).stream()
+                .map(PostgresDatabase::literal)
+                .collect(Collectors.joining(", ", "INSERT INTO gorda.position VALUES (", ")"));
     }
 
-    /**
-     * Makes sure that nothing is committed a second time.
-     *
-     * @throws IllegalArgumentException if the database holds the position already
-     */
+    private static List<String> values(long turn, StoredPosition position, String token) {
+        return List.of(
+                Long.toString(turn),
+                Long.toString(position.index()),
+                Long.toString(position.term()),
+                Long.toString(position.groupHigh()),
+                Long.toString(position.groupLow()),
+                token);
+    }
+
+    /** As {@link StoredPosition#checkNew}. */
     void checkNew(StoredPosition position) {
-        StoredPosition held = committed;
-        if (held != null
-                && held.groupHigh() == position.groupHigh()
-                && held.groupLow() == position.groupLow()
-                && held.index() >= position.index()) {
-            throw new IllegalArgumentException("position " + position + " was applied to " + server
-                    + " already, which holds everything up to " + held + ": go on behind that");
-        }
+        position.checkNew(committed, server.toString());
     }
 
     /** The database holds everything up to a position now. */
@@ -373,12 +409,7 @@ final class PostgresDatabase implements ReflectedDatabase {
 
     @Override
     public synchronized void close() {
-        for (SuspendedCommit commit : suspended()) {
-            commit.leaveUnknown(new Refusal(
-                    Refusal.Cause.UNKNOWN_OUTCOME,
-                    "this replica is stopping; ask another one for the outcome of transaction "
-                            + commit.transaction().id()));
-        }
+        suspended().forEach(SuspendedCommit::leaveAtStop);
         stopped.set(true); // what clients meet from now on is no failure
         abortAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
         sessions.close();
@@ -392,6 +423,7 @@ final class PostgresDatabase implements ReflectedDatabase {
             LOG.warn("the database {} was not closed in order", server, e);
         }
         try {
+            serialTurn.close();
             internal.close();
         } catch (SQLException e) {
             LOG.debug("the connection was gone already", e);

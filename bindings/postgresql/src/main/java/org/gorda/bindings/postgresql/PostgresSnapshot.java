@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
-import java.util.stream.Collectors;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.TableShape;
@@ -90,10 +89,7 @@ final class PostgresSnapshot {
         List<String> tables = new ArrayList<>();
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         for (TableShape table : PostgresDatabase.tables(session)) {
-            String named = table
-                    + table.columns().stream()
-                            .map(column -> TableShape.quoted(column.name()))
-                            .collect(Collectors.joining(", ", " (", ")"));
+            String named = PostgresDatabase.withColumns(table);
             try (OutputStream out = Files.newOutputStream(directory.resolve(String.valueOf(tables.size())))) {
                 copy.copyOut("COPY " + named + " TO STDOUT", out);
             }

@@ -19,12 +19,18 @@ final class RowCapture {
     /** The table's description, by its digest in hexadecimal digits; behind it the kind of change and the row before, after, or both. */
     private static final int DIGEST_LENGTH = 32;
 
-    /** How the notice of generators begins, behind which is a row for each: its identity, schema, name, last value. */
+    /** Behind all rows, if there are any, those of generators: identity, schema, name, last value. */
     private static final char GENERATORS = 'G';
+
+    /** Behind a part's number. */
+    private static final char NUMBER_END = '|';
 
     private final PostgresDatabase database;
     private final KeyHasher hasher = new KeyHasher();
     private final Map<String, String> generated = new HashMap<>();
+
+    /** How many parts were told, of which the last one is still to come. */
+    private int parts;
 
     private final RowImages images = new RowImages();
     private final KeyHasher rowHasher = new KeyHasher();
@@ -33,22 +39,45 @@ final class RowCapture {
         this.database = database;
     }
 
+    /** Called before each change, of which the meta level need not have known. */
+    interface Begin {
+        /** Whether the write set is to have certification keys. */
+        boolean run();
+    }
+
     /**
-     * Adds the change of a row, or what was taken from generators.
+     * Adds changes of rows, and what was taken from generators.
      *
-     * @param notice the message of a notice GW001
-     * @param keys whether the write set is to have certification keys
-     * @throws RefusedException if the change cannot be replicated
+     * @param part of what the server tells
+     * @param takesWrites whether values of generators may have been taken here; else they come from others, and nobody need be told
+     * @throws RefusedException if a change cannot be replicated
      */
-    void row(WriteSetWriter writer, String notice, boolean keys) {
-        if (notice.charAt(0) == GENERATORS) {
-            generators(writer, notice);
-            return;
+    void part(WriteSetWriter writer, String part, boolean takesWrites, Begin begin) {
+        int start = part.indexOf(NUMBER_END) + 1;
+        if (Integer.parseInt(part, 0, start - 1, 10) != parts) {
+            throw new RefusedException(
+                    new Refusal(
+                            Refusal.Cause.UNSUPPORTED,
+                            "the transaction cannot be replicated: a deferred trigger has taken back, by EXCEPTION, changes that were told of already"));
         }
-        CapturedTable table = database.table(notice.substring(0, DIGEST_LENGTH));
-        RowText rows = new RowText(notice, DIGEST_LENGTH + 1);
+        parts++;
+        RowText text = new RowText(part, start);
+        while (text.hasMore()) {
+            if (!text.isNext(GENERATORS)) {
+                row(writer, text, begin.run());
+            } else if (takesWrites) {
+                generators(writer, text, begin);
+            } else {
+                return;
+            }
+        }
+    }
+
+    private void row(WriteSetWriter writer, RowText rows, boolean keys) {
+        CapturedTable table = database.table(rows.take(DIGEST_LENGTH));
+        String kind = rows.take(1);
         List<@Nullable String> first = table.values(rows.row());
-        switch (notice.charAt(DIGEST_LENGTH)) {
+        switch (kind.charAt(0)) {
             case 'I' -> {
                 checkOrder(table, null, first);
                 insert(writer, table, first, keys);
@@ -62,7 +91,7 @@ final class RowCapture {
                 checkOrder(table, first, null);
                 delete(writer, table, first, keys);
             }
-            default -> throw new IllegalArgumentException("unknown kind of change " + notice.charAt(DIGEST_LENGTH));
+            default -> throw new IllegalArgumentException("unknown kind of change " + kind);
         }
     }
 
@@ -91,11 +120,9 @@ final class RowCapture {
             noted &= (left == RowImages.UNKNOWN && before == null) || images.put(row, RowImages.of(after));
         }
         if (!asLeft) {
-            throw new RefusedException(new Refusal(
-                    Refusal.Cause.UNSUPPORTED,
-                    "changes of " + shape
-                            + " cannot be replicated in the order in which they were made: a function or trigger has changed rows that the statement"
-                            + " that called it changes, too"));
+            throw new RefusedException(Refusal.unsupported("changes of " + shape
+                    + " cannot be replicated in the order in which they were made: a function or trigger has changed rows that the statement"
+                    + " that called it changes, too"));
         }
         if (!noted) {
             throw new RefusedException(new Refusal(
@@ -111,18 +138,21 @@ final class RowCapture {
         return rowHasher.value();
     }
 
-    /** All changes made so far were told. */
-    void flushed() {
+    /** All changes made so far were told, or are taken back. */
+    void begin() {
         images.clear();
+        parts = 0;
     }
 
     /** Those that have not given anything since others were told of them. */
-    private void generators(WriteSetWriter out, String notice) {
-        for (RowText rows = new RowText(notice, 1); rows.hasMore(); ) {
+    private void generators(WriteSetWriter out, RowText rows, Begin begin) {
+        rows.take(1);
+        while (rows.hasMore()) {
             List<@Nullable String> row = rows.row();
             String identity = Objects.requireNonNull(row.get(0));
             String last = Objects.requireNonNull(row.get(3));
             if (!last.equals(database.generated().get(identity))) {
+                begin.run();
                 generated.put(identity, last);
                 String schema = Objects.requireNonNull(row.get(1));
                 out.generated(false, schema, Objects.requireNonNull(row.get(2)), Long.parseLong(last));
@@ -132,7 +162,7 @@ final class RowCapture {
 
     /** The transaction whose changes were added last has ended. */
     void ended(boolean committed) {
-        images.clear();
+        begin();
         if (committed) {
             database.generated().putAll(generated);
         }
@@ -204,8 +234,7 @@ final class RowCapture {
     private static void requireKey(TableShape table) {
         if (table.key().isEmpty()) {
             throw new RefusedException(
-                    new Refusal(
-                            Refusal.Cause.UNSUPPORTED,
+                    Refusal.unsupported(
                             "a row of " + table
                                     + " cannot be changed: the table has no primary key of columns that are not computed, by which replicas find a row; add one"));
         }

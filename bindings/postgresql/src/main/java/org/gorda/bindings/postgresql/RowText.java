@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Reads rows as the server writes them in texts, {@code (1,"a ""b""",)}, one behind the other. Confined to one thread. */
+/** Reads rows as the server writes them in texts, {@code (1,"a ""b""",)}, one behind the other, and what is between them. Confined to one thread. */
 final class RowText {
 
     private final String text;
@@ -14,6 +14,20 @@ final class RowText {
     RowText(String text, int from) {
         this.text = text;
         this.next = from;
+    }
+
+    boolean isNext(char c) {
+        return at() == c;
+    }
+
+    /** Characters before a row. */
+    String take(int length) {
+        int start = next;
+        if (text.length() - start < length) {
+            throw new IllegalArgumentException("a row's text ends at " + text.length() + " before it");
+        }
+        next += length;
+        return text.substring(start, next);
     }
 
     boolean hasMore() {

@@ -28,7 +28,7 @@ record Server(String host, int port, String database, Properties login) {
 
     /** Texts of values are read and written alike everywhere, and names are written with their schema. */
     private static final String OPTIONS =
-            "-c search_path=pg_catalog -c datestyle=ISO,YMD -c intervalstyle=postgres -c timezone=UTC -c bytea_output=hex"
+            "-c search_path=pg_catalog,pg_temp -c datestyle=ISO,YMD -c intervalstyle=postgres -c timezone=UTC -c bytea_output=hex"
                     + " -c extra_float_digits=1 -c lc_monetary=C -c statement_timeout=0 -c lock_timeout=0"
                     + " -c idle_in_transaction_session_timeout=0 -c row_security=off -c synchronous_commit=local";
 

@@ -166,7 +166,7 @@ final class Sessions implements AutoCloseable {
     }
 
     private static RefusedException refused(String message) {
-        return new RefusedException(new Refusal(Refusal.Cause.UNSUPPORTED, message));
+        return new RefusedException(Refusal.unsupported(message));
     }
 
     /** Cancels what a client's session executes, if the request knows its secret. */

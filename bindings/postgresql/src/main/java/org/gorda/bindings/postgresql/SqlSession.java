@@ -6,6 +6,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** A session with the server, for statements of our own. Confined to one thread at a time. */
@@ -13,6 +14,11 @@ interface SqlSession {
 
     /** Executes one statement; its rows as texts. */
     List<List<@Nullable String>> query(String sql) throws SQLException;
+
+    /** Executes a query of one number. */
+    default long number(String sql) throws SQLException {
+        return Long.parseLong(Objects.requireNonNull(query(sql).get(0).get(0)));
+    }
 
     /** By JDBC. */
     static SqlSession of(Connection connection) {

@@ -12,6 +12,7 @@ import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.temporal.ChronoField;
 import java.util.HexFormat;
+import java.util.Locale;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.gorda.gapi.KeyHasher;
@@ -161,7 +162,7 @@ final class Values {
     private static String date(LocalDate date, String time) {
         boolean beforeChrist = date.getYear() <= 0;
         int year = beforeChrist ? 1 - date.getYear() : date.getYear();
-        return String.format("%04d-%02d-%02d", year, date.getMonthValue(), date.getDayOfMonth())
+        return String.format(Locale.ROOT, "%04d-%02d-%02d", year, date.getMonthValue(), date.getDayOfMonth())
                 + time
                 + (beforeChrist ? " BC" : "");
     }

@@ -18,28 +18,103 @@ grant insert on gorda.position to public;
 create table if not exists gorda.flush (flushes bigint not null);
 insert into gorda.flush select 0 where not exists (select from gorda.flush);
 
--- Texts do not depend on the settings of the client whose rows they are.
-create or replace function gorda.capture() returns trigger language plpgsql
-    set search_path = pg_catalog set datestyle = 'ISO, YMD' set intervalstyle = 'postgres' set timezone = 'UTC'
-    set bytea_output = 'hex' set extra_float_digits = 1 set lc_monetary = 'C' as $$
+-- By which SERIALIZABLE transactions are asked whether they can be committed; always empty.
+create table if not exists gorda.serial (nothing int not null);
+grant insert on gorda.serial to public;
+grant select on gorda.flush to public;
+
+-- The changes that triggers tell of are gathered in a setting, because what a subtransaction has told goes with it; they leave it in
+-- parts that are numbered, so that it is noticed if one was taken back that has left already. Functions that triggers call, or that call
+-- them, have all names with their schemas: a search_path of their own would cost, or be that of others' triggers.
+create or replace function gorda.listen(token text) returns void language plpgsql as $$
 begin
-    if encode(sha256(convert_to(coalesce(current_setting('gorda.token', true), ''), 'UTF8')), 'hex') <> '${digest}' then
-        raise exception using errcode = 'GW002', message = format(
-            'the database is replicated: %I.%I can only be changed by connections of its replica', tg_table_schema, tg_table_name);
+    if pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(coalesce(token, ''), 'UTF8')), 'hex') operator(pg_catalog.<>) '${digest}' then
+        raise exception using errcode = 'GW002', message = 'another replica process has opened the database since: connect again';
     end if;
-    if tg_op = 'INSERT' then
-        raise info using errcode = 'GW001', message = tg_argv[0] || 'I' || new::text;
-    elsif tg_op = 'UPDATE' then
-        raise info using errcode = 'GW001', message = tg_argv[0] || 'U' || old::text || new::text;
-    else
-        raise info using errcode = 'GW001', message = tg_argv[0] || 'D' || old::text;
-    end if;
-    return null;
+    token := pg_catalog.set_config('gorda.told', '0|', true);
+end $$;
+
+-- The last part.
+create or replace function gorda.told() returns text language plpgsql as $$
+declare
+    told text := pg_catalog.current_setting('gorda.told', true);
+    nothing text := pg_catalog.set_config('gorda.told', '', true);
+begin
+    return told;
 end $$;
 
 -- Whether the session's statement is known to its replica.
-create or replace function gorda.is_known() returns boolean language sql stable set search_path = pg_catalog as $$
-    select encode(sha256(convert_to(coalesce(current_setting('gorda.token', true), ''), 'UTF8')), 'hex') = '${digest}' $$;
+create or replace function gorda.is_known() returns boolean language plpgsql stable as $$
+begin
+    return coalesce(pg_catalog.current_setting('gorda.told', true), '') operator(pg_catalog.<>) '';
+end $$;
+
+-- Rows as texts that do not depend on the settings of the client whose rows they are.
+create or replace function gorda.texts(before record, after record) returns text language plpgsql
+    set search_path = pg_catalog, pg_temp set datestyle = 'ISO, YMD' set intervalstyle = 'postgres' set timezone = 'UTC'
+    set bytea_output = 'hex' set extra_float_digits = 1 set lc_monetary = 'C' as $$
+begin
+    return concat(before::text, after::text);
+end $$;
+
+-- Has a second argument if texts of the table's rows may depend on settings.
+create or replace function gorda.capture() returns trigger language plpgsql as $$
+declare
+    told text := pg_catalog.current_setting('gorda.told', true);
+begin
+    if told operator(pg_catalog.=) '' is not false then
+        raise exception using errcode = 'GW002', message = pg_catalog.format(
+            'the database is replicated: %I.%I can only be changed by connections of its replica', tg_table_schema, tg_table_name);
+    end if;
+    if tg_nargs operator(pg_catalog.=) 1 then
+        told := pg_catalog.concat(told, tg_argv[0], pg_catalog.left(tg_op, 1), old::text, new::text);
+    else
+        told := pg_catalog.concat(told, tg_argv[0], pg_catalog.left(tg_op, 1), gorda.texts(old, new));
+    end if;
+    if pg_catalog.octet_length(told) operator(pg_catalog.>) 8000 then
+        raise info using errcode = 'GW001', message = told;
+        told := pg_catalog.concat(pg_catalog.split_part(told, '|', 1)::pg_catalog.int4 operator(pg_catalog.+) 1, '|');
+    end if;
+    told := pg_catalog.set_config('gorda.told', told, true);
+    return null;
+end $$;
+
+-- The last part before a commit, with what generators have given. From here on the client's limits do not count: what is ordered must be
+-- committed. A transaction that has become READ ONLY could not store its position.
+create or replace function gorda.told_at_last() returns text language plpgsql as $$
+declare
+    limits text := pg_catalog.concat(pg_catalog.set_config('statement_timeout', '0', true), pg_catalog.set_config('lock_timeout', '0', true),
+        pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true));
+begin
+    if pg_catalog.current_setting('transaction_timeout', true) is not null then
+        limits := pg_catalog.set_config('transaction_timeout', '0', true);
+    end if;
+    if pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool then
+        if pg_catalog.current_setting('gorda.told') operator(pg_catalog.<>) '0|' then
+            raise exception using errcode = '25006', message = 'the transaction has changed rows and is read-only now';
+        end if;
+        return gorda.told();
+    end if;
+    if exists (select from pg_catalog.pg_sequence) then
+        return pg_catalog.concat(gorda.told(), gorda.generated());
+    end if;
+    return gorda.told();
+end $$;
+
+-- Within a transaction: tells of what has changed so far, and of what follows when it is asked again.
+create or replace function gorda.tell_so_far(token text) returns text language plpgsql as $$
+declare
+    names text := (select pg_catalog.string_agg(distinct pg_catalog.format('%I.gorda_capture', n.nspname), ', ')
+        from pg_catalog.pg_constraint c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.connamespace
+        where c.conname operator(pg_catalog.=) 'gorda_capture');
+begin
+    perform gorda.listen(token);
+    if names is not null then
+        execute pg_catalog.format('set constraints %s immediate', names);
+        execute pg_catalog.format('set constraints %s deferred', names);
+    end if;
+    return gorda.told();
+end $$;
 
 create or replace function gorda.refuse() returns trigger language plpgsql as $$
 begin
@@ -95,44 +170,45 @@ where c.relkind = 'r' and c.relpersistence = 'p'
 
 grant select on gorda.described to public;
 
--- Tells how far all generators have come, but for those that are of one session only.
-create or replace procedure gorda.generated() language plpgsql security definer set search_path = pg_catalog as $$
-declare
-    all_of_them text;
+-- How far all generators have come, but for those that are of one session only.
+create or replace function gorda.generated() returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-    select string_agg(row(c.oid, n.nspname, c.relname, s.last)::text, '') into all_of_them
-    from (select seqrelid, case when pg_relation_filenode(seqrelid) is not null then pg_sequence_last_value(seqrelid) end as last
-            from pg_sequence) s
+    return (select 'G' || string_agg(row(c.oid, n.nspname, c.relname, s.last)::text, '')
+    from (select seqrelid, case when d.relpersistence = 'p' and pg_relation_filenode(seqrelid) is not null
+                then pg_sequence_last_value(seqrelid) end as last
+            from pg_sequence join pg_class d on d.oid = seqrelid) s
         join pg_class c on c.oid = s.seqrelid join pg_namespace n on n.oid = c.relnamespace
-    where s.last is not null and c.relpersistence = 'p';
-    if all_of_them is not null then
-        raise info using errcode = 'GW001', message = 'G' || all_of_them;
-    end if;
+    where s.last is not null and c.relpersistence = 'p');
 exception
     when internal_error then -- one was dropped in this moment
         raise exception using errcode = '40001', message = 'a sequence was dropped: run the transaction again';
 end $$;
 
--- Gives each table the triggers that it needs as it is now. The first argument of its capture is the digest of its description.
+-- Gives each table the triggers that it needs as it is now. The first argument of its capture is the digest of its description, the
+-- second is there if a column may be of a type whose texts depend on settings.
 create or replace function gorda.adopt() returns void language plpgsql security definer
-    set search_path = pg_catalog set session_replication_role = replica set client_min_messages = warning as $$
+    set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
 declare
     t record;
 begin
     for t in select relid, md5(description) as digest, not exists (select from pg_index i where i.indrelid = relid and i.indisprimary and i.indimmediate) as keyless,
             (select x.relname from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = relid and i.indisprimary) as key,
+            exists (select from pg_attribute a left join pg_type y on y.oid = a.atttypid where a.attrelid = relid and a.attnum > 0
+                and not (a.attisdropped or y.typtype = 'e' or y.typnamespace = 'pg_catalog'::regnamespace and y.typname in ('bool',
+                'int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'uuid', 'json', 'jsonb'))) as dependent,
             (select encode(g.tgargs, 'escape') from pg_trigger g where g.tgrelid = relid and g.tgname = 'gorda_capture') as args,
             exists (select from pg_trigger g where g.tgrelid = relid and g.tgname = 'gorda_keyless') as refused
         from gorda.described
     loop
-        if t.args is distinct from t.digest || '\000' then
+        if t.args is distinct from concat(t.digest || '\000', (case when t.dependent then 'dependent\000' end)) then
             if t.args is null then
                 execute format('create trigger gorda_truncate before truncate on %s execute function gorda.truncates()', t.relid::regclass);
             else
                 execute format('drop trigger gorda_capture on %s', t.relid::regclass);
             end if;
             execute format('create constraint trigger gorda_capture after insert or update or delete on %s '
-                'deferrable initially deferred for each row execute function gorda.capture(%L)', t.relid::regclass, t.digest);
+                'deferrable initially deferred for each row execute function gorda.capture(%L%s)', t.relid::regclass, t.digest,
+                case when t.dependent then ', ''dependent''' else '' end);
         end if;
         if t.keyless and not t.refused then
             execute format('create trigger gorda_keyless before update or delete on %s execute function gorda.refuse(%L)',
@@ -151,10 +227,10 @@ begin
     end loop;
 end $$;
 
--- A change of the schema from within a function is not seen by who would have to replicate it.
+-- A change of the schema from within a function is not seen by who would have to replicate it. REINDEX changes none.
 create or replace function gorda.changes_schema() returns event_trigger language plpgsql as $$
 begin
-    if not gorda.is_known() and exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
+    if tg_tag <> 'REINDEX' and not gorda.is_known() and exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
         raise exception using errcode = '0A000', message = tg_tag
             || ' within another statement cannot be replicated: execute it by itself';
     end if;

@@ -41,6 +41,7 @@ class PostgresReplicasTest {
 
     private static final int SIZE = 3;
     private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final String DOCTORS = "SELECT doctors FROM duty WHERE side = ";
 
     @TempDir
     Path directory;
@@ -185,6 +186,48 @@ class PostgresReplicasTest {
         assertIdentical();
     }
 
+    /** Whatever its session is set to. */
+    @Test
+    void aSchemaChangeMeansTheSameEverywhere() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE moments (id INTEGER PRIMARY KEY, at TIMESTAMP)",
+                "INSERT INTO moments VALUES (1, '2024-01-01 00:00')");
+        execute(
+                primary,
+                "SET timezone TO 'Asia/Tokyo'",
+                "SET datestyle TO 'ISO, DMY'",
+                "ALTER TABLE moments ALTER at TYPE TIMESTAMPTZ",
+                "ALTER TABLE moments ADD since DATE DEFAULT '31/12/2024'",
+                "SET check_function_bodies TO off",
+                "CREATE FUNCTION early() RETURNS BIGINT LANGUAGE sql AS 'SELECT count(*) FROM later'",
+                "SET standard_conforming_strings TO off",
+                "COMMENT ON TABLE moments IS '\\'; DROP TABLE moments; --'",
+                "SELECT set_config('search_path', 'public;RESET/**/SESSION/**/AUTHORIZATION;DROP/**/TABLE/**/public.moments;--', false)",
+                "CREATE TABLE public.unharmed (id INTEGER PRIMARY KEY)");
+        assertIdentical();
+        for (int i = 0; i < SIZE; i++) {
+            try (Connection connection = connect(i)) {
+                assertThat(number(connection, "SELECT extract(epoch FROM at) FROM moments"))
+                        .as("midnight in Tokyo")
+                        .isEqualTo(1704034800);
+                assertThat(number(connection, "SELECT count(*) FROM unharmed")).isZero();
+            }
+        }
+        try (Connection connection = connect(primary)) {
+            for (String refused : List.of(
+                    "ALTER TABLE moments ADD now TIMESTAMPTZ DEFAULT now()",
+                    "ALTER TABLE moments ENABLE REPLICA TRIGGER ALL",
+                    "ALTER TABLE moments ENABLE ALWAYS TRIGGER USER")) {
+                assertThatThrownBy(() -> connection.createStatement().execute(refused))
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("0A000"));
+            }
+        }
+    }
+
     private String database(int i) {
         String location = TestServer.configuration(directory, "replica" + i).location();
         return location.substring(location.lastIndexOf('/') + 1);
@@ -242,6 +285,44 @@ class PostgresReplicasTest {
         }
     }
 
+    /** One comes later that has read what it writes: then the server would have it fail, ordered or not. */
+    @Test
+    void aSerializableTransactionThatCouldFailOnceItIsOrderedIsRefusedBefore() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE duty (side TEXT PRIMARY KEY, doctors INTEGER)",
+                "INSERT INTO duty VALUES ('left', 1), ('right', 1)");
+        try (Connection first = serializable(primary);
+                Connection second = serializable(primary);
+                Connection later = serializable(primary)) {
+            assertThat(number(first, DOCTORS + "'left'")).isEqualTo(1);
+            assertThat(number(later, DOCTORS + "'left'")).isEqualTo(1);
+            second.createStatement().execute("UPDATE duty SET doctors = 2 WHERE side = 'left'");
+            second.commit();
+            first.createStatement().execute("UPDATE duty SET doctors = 2 WHERE side = 'right'");
+            assertThatThrownBy(first::commit)
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("read/write dependencies")
+                    .extracting(e -> ((SQLException) e).getSQLState())
+                    .isEqualTo("40001");
+            assertThat(number(later, DOCTORS + "'right'")).isEqualTo(1);
+            later.commit();
+
+            assertThat(number(first, DOCTORS + "'left'")).isEqualTo(2);
+            first.createStatement().execute("UPDATE duty SET doctors = 3 WHERE side = 'right'");
+            first.commit();
+        }
+        assertIdentical();
+    }
+
+    private Connection serializable(int i) throws SQLException {
+        Connection connection = connect(i);
+        connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+        connection.setAutoCommit(false);
+        return connection;
+    }
+
     @Test
     void whatWasAcknowledgedIsThereAfterThePrimaryIsGoneAndWhoComesBackReceivesIt() throws Exception {
         int first = primary();
@@ -274,7 +355,8 @@ class PostgresReplicasTest {
         }
         start(first);
         replica(first).awaitPrimary(PATIENCE);
-        Thread.sleep(500);
+        int online = acknowledged.size();
+        Awaitility.await("all go on with it").atMost(PATIENCE).until(() -> acknowledged.size() > online + 100);
         ended.set(true);
         for (Thread thread : writers) {
             thread.join(PATIENCE.toMillis());

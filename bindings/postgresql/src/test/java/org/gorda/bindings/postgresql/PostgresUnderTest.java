@@ -287,7 +287,7 @@ final class PostgresUnderTest implements TckBinding {
         return List.of(
                 "SET session_replication_role TO replica",
                 "SELECT set_config('session_replication_role', 'replica', false)",
-                "SET gorda.token TO 'x'",
+                "SET gorda.told TO 'x'",
                 "PREPARE TRANSACTION 'x'",
                 "COMMIT PREPARED 'x'",
                 "SELECT lo_create(0)",

@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLWarning;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.RefusedException;
@@ -56,7 +58,7 @@ class RowsTest {
 
     /** A session as the interceptor opens it. */
     private static Connection session(PostgresDatabase database) throws SQLException {
-        Connection connection = database.server().connect(" -c search_path=public -c gorda.token=" + database.token());
+        Connection connection = database.server().connect(" -c search_path=public -c gorda.told=0|");
         connection.setAutoCommit(false);
         return connection;
     }
@@ -93,13 +95,24 @@ class RowsTest {
 
     private void capture(Statement statement, WriteSetWriter writer) throws SQLException {
         RowCapture capture = new RowCapture(origin);
-        for (String sql : List.of("SET CONSTRAINTS ALL IMMEDIATE", "CALL gorda.generated()")) {
-            statement.execute(sql);
+        String last = "";
+        for (OwnStatement tell : origin.tell()) {
+            String sql = tell.sql();
+            for (String parameter : tell.parameters()) {
+                sql = sql.replace("$1", PostgresDatabase.literal(parameter));
+            }
+            boolean isQuery = statement.execute(sql);
             for (SQLWarning next = statement.getWarnings(); next != null; next = next.getNextWarning()) {
                 assertThat(next.getSQLState()).isEqualTo("GW001");
-                capture.row(writer, next.getMessage(), true);
+                capture.part(writer, next.getMessage(), true, () -> true);
+            }
+            if (isQuery) {
+                ResultSet rows = statement.getResultSet();
+                rows.next();
+                last = rows.getString(1);
             }
         }
+        capture.part(writer, last, true, () -> true);
     }
 
     private void replicate(String... statements) throws SQLException {
@@ -120,6 +133,24 @@ class RowsTest {
         }
         rows.sort(null);
         return rows;
+    }
+
+    /** Who is certified as younger than it could have changed the same otherwise, and not know of it. */
+    @Test
+    void whatIsExecutedHasItsLocksBeforeItIsCommitted() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY, name text UNIQUE)");
+        applier.apply(execute("INSERT INTO t VALUES (1, 'wanted')"));
+        applier.execute();
+        try (Connection other = session(replica);
+                Statement statement = other.createStatement()) {
+            statement.execute("SET LOCAL lock_timeout TO 1");
+            assertThatThrownBy(() -> statement.execute("INSERT INTO t VALUES (2, 'wanted')"))
+                    .isInstanceOf(SQLException.class)
+                    .extracting(e -> ((SQLException) e).getSQLState())
+                    .isEqualTo("55P03");
+        }
+        applier.commit(new StoredPosition(1, 2, 3, index), false);
+        assertThat(rows(replica)).isEqualTo(rows(origin));
     }
 
     @Test
@@ -215,7 +246,7 @@ class RowsTest {
         define("CREATE TABLE t (id integer PRIMARY KEY)");
         try (Connection connection = session(origin);
                 Statement statement = connection.createStatement()) {
-            statement.execute("SET gorda.token TO ''"); // as it is but for the commit
+            statement.execute("SET gorda.told TO ''"); // as it is but for the commit
             connection.commit();
             for (String sql : List.of("DROP TABLE t", "TRUNCATE t")) {
                 assertThatThrownBy(() -> statement.execute("DO 'BEGIN " + sql + "; END'"))
@@ -352,14 +383,20 @@ class RowsTest {
         }
         Connection before = session(origin);
         try (Statement statement = before.createStatement()) {
+            String insert = origin.positionInsert(new StoredPosition(1, 2, 3, 4));
+            statement.execute("PREPARE kept AS " + insert);
+            before.commit();
             statement.execute("INSERT INTO t VALUES (1)");
             statement.execute("SET CONSTRAINTS ALL IMMEDIATE");
-            String insert = origin.positionInsert(new StoredPosition(1, 2, 3, 4));
+            statement.execute("SAVEPOINT s");
             origin.close();
             origin = open("origin");
-            assertThatThrownBy(() -> statement.execute(insert))
-                    .as("a commit that was under way when the replica was opened anew")
-                    .hasMessageContaining("opened");
+            for (String late : List.of(insert, "EXECUTE kept")) {
+                assertThatThrownBy(() -> statement.execute(late))
+                        .as("a commit that was under way when the replica was opened anew")
+                        .hasMessageContaining("opened");
+                statement.execute("ROLLBACK TO s");
+            }
         }
         before.close();
     }

@@ -43,6 +43,8 @@ import org.postgresql.PGConnection;
 @Timeout(120)
 class SessionsTest {
 
+    private static final String SLEEPING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+
     private final ExecutorService clients = Executors.newCachedThreadPool();
     private final MetaLevel meta = new MetaLevel();
     private ReflectedDatabase database;
@@ -132,6 +134,14 @@ class SessionsTest {
                         e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo(state));
     }
 
+    private static long count(String sql) {
+        try (Connection connection = TestServer.connect("postgres")) {
+            return Long.parseLong(rows(connection, sql).get(0));
+        } catch (SQLException e) {
+            throw new AssertionError(e);
+        }
+    }
+
     private static void await(String what, BooleanSupplier condition) {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (!condition.getAsBoolean()) {
@@ -187,6 +197,21 @@ class SessionsTest {
                 assertThat(rows("SELECT a FROM t")).containsExactly("7", "7");
             }
         }
+    }
+
+    @Test
+    void aNoticeOfAClientsOwnIsNotTakenForARow() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = begin("preferQueryMode", mode);
+                    Statement statement = connection.createStatement()) {
+                execute(connection, "DELETE FROM t", "INSERT INTO t VALUES (1, 1)");
+                statement.execute("DO $$ begin raise info using errcode = 'GW001', message = 'not a row'; end $$");
+                assertThat(statement.getWarnings().getMessage()).contains("not a row");
+                connection.commit();
+                assertThat(meta.takeWriteSets()).as(mode).hasSize(1);
+            }
+        }
+        assertThat(rows("SELECT a FROM t")).containsExactly("1");
     }
 
     @Test
@@ -446,6 +471,18 @@ class SessionsTest {
         }
     }
 
+    /** Or a pool of connections would stay with it. */
+    @Test
+    void whoHasConnectedToAPrimaryIsSentAwayWhenItIsOneNoMore() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(connection, "INSERT INTO t VALUES (1, 1)");
+            meta.becomeBackup();
+            assertThat(rows(connection, "SELECT id FROM t")).containsExactly("1");
+            assertState("57P01", () -> execute(connection, "INSERT INTO t VALUES (2, 2)"));
+            assertThat(connection.isClosed()).isTrue();
+        }
+    }
+
     @Test
     void unknownOutcomeEndsTheSession() throws SQLException {
         meta.answer(commit -> commit.leaveUnknown(new Refusal(Refusal.Cause.UNKNOWN_OUTCOME, "ask for it")));
@@ -536,7 +573,7 @@ class SessionsTest {
                     });
                     started.await();
                     await("it has begun", () -> meta.begun() > begun);
-                    Thread.sleep(100);
+                    await("the server executes it", () -> count(SLEEPING) > 0);
                     meta.lastBegun().abort(conflict("stopped"));
                     assertThatThrownBy(() -> client.get(20, TimeUnit.SECONDS)).hasStackTraceContaining("stopped");
                     if (!auto) {
@@ -629,6 +666,86 @@ class SessionsTest {
             execute(connection, "DROP TABLE child, t");
             assertThat(changes(meta.takeWriteSets())).containsExactly("STATEMENT");
         }
+    }
+
+    @Test
+    void readOnlyTransactionsAreNotInTheWayOfGenerators() throws SQLException {
+        try (Connection connection = begin();
+                Connection reader = connect()) {
+            execute(connection, "CREATE TABLE numbered (id serial PRIMARY KEY)");
+            connection.commit();
+            execute(connection, "INSERT INTO numbered DEFAULT VALUES");
+            connection.rollback();
+            meta.takeWriteSets();
+            reader.setAutoCommit(false);
+            reader.setReadOnly(true);
+            assertThat(rows(reader, "SELECT to_char(timestamp '2020-01-01', 'YYYY')"))
+                    .containsExactly("2020");
+            reader.commit();
+            assertThat(meta.takeWriteSets()).isEmpty();
+            execute(connection, "INSERT INTO numbered DEFAULT VALUES", "SET TRANSACTION READ ONLY");
+            assertState("25006", connection::commit);
+            execute(connection, "INSERT INTO numbered DEFAULT VALUES");
+            connection.commit();
+            assertThat(meta.takeWriteSets()).hasSize(1);
+        }
+    }
+
+    @Test
+    void whoTakesNoWritesReadsByFunctionsAllTheSame() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(connection, "CREATE TABLE numbered (id serial PRIMARY KEY)");
+            try (Connection open = begin()) {
+                execute(open, "INSERT INTO numbered DEFAULT VALUES");
+                open.rollback();
+            }
+            meta.becomeBackup();
+            assertThat(rows(connection, "SELECT to_char(timestamp '2020-01-01', 'YYYY')"))
+                    .containsExactly("2020");
+            assertState("25006", () -> rows(connect(), "SELECT nextval('numbered_id_seq')"));
+        }
+    }
+
+    @Test
+    void nobodyBecomesSuperuserByWhatTheReplicaKeeps() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "CREATE TABLE numbered (id serial PRIMARY KEY)",
+                    "DROP ROLE IF EXISTS plain",
+                    "CREATE ROLE plain LOGIN");
+        }
+        try (Connection connection = connect("user", "plain")) {
+            execute(
+                    connection,
+                    "CREATE FUNCTION pg_temp.evil() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN"
+                            + " ALTER ROLE plain SUPERUSER; RETURN true; END $$",
+                    "CREATE TEMP VIEW pg_index AS SELECT i.* FROM pg_catalog.pg_index i WHERE pg_temp.evil()",
+                    "CREATE TEMP VIEW pg_sequence AS SELECT i.* FROM pg_catalog.pg_sequence i WHERE pg_temp.evil()");
+            rows(connection, "SELECT 1 FROM gorda.generated()");
+            rows(connection, "SELECT 1 FROM gorda.adopt()");
+            assertThat(rows(connection, "SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = 'plain'"))
+                    .containsExactly("f");
+        }
+    }
+
+    @Test
+    void whatADeferredTriggerTakesBackIsNotTold() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "CREATE TABLE tried (id integer PRIMARY KEY, v text)",
+                    "CREATE FUNCTION try() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                            + " BEGIN INSERT INTO tried VALUES (new.id, repeat('x', new.a)); RAISE EXCEPTION 'no';"
+                            + " EXCEPTION WHEN raise_exception THEN NULL; END; RETURN NULL; END $$",
+                    "CREATE CONSTRAINT TRIGGER early AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION try()");
+            meta.takeWriteSets();
+            execute(connection, "INSERT INTO t VALUES (91, 7)");
+            assertThat(changes(meta.takeWriteSets())).containsExactly("INSERT");
+            assertState("0A000", () -> execute(connection, "INSERT INTO t VALUES (92, 9000)"));
+            execute(connection, "DROP TRIGGER early ON t", "INSERT INTO t VALUES (93, 9000)");
+        }
+        assertThat(rows("SELECT id FROM t WHERE id > 90")).containsExactly("91", "93");
     }
 
     @Test

@@ -64,7 +64,12 @@ final class TestServer {
 
     /** A session that has nothing to do with us. */
     static Connection connect(String database) throws SQLException {
-        return DriverManager.getConnection("jdbc:postgresql:" + ADDRESS + "/" + database + "?user=postgres");
+        return DriverManager.getConnection(url(database));
+    }
+
+    /** As the driver takes it, without us. */
+    static String url(String database) {
+        return "jdbc:postgresql:" + ADDRESS + "/" + database + "?user=postgres";
     }
 
     static void execute(String sql) throws SQLException {

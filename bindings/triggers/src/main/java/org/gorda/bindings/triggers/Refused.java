@@ -22,6 +22,6 @@ public final class Refused {
 
     /** An unsupported feature, refused at the statement that needs it. */
     public static SQLException unsupported(String message) {
-        return of(new Refusal(Refusal.Cause.UNSUPPORTED, message));
+        return of(Refusal.unsupported(message));
     }
 }

@@ -173,20 +173,9 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         }
     }
 
-    /**
-     * Makes sure that nothing is committed a second time.
-     *
-     * @throws IllegalArgumentException if the database holds the position already
-     */
+    /** As {@link StoredPosition#checkNew}. */
     void checkNew(StoredPosition position) {
-        StoredPosition held = committed;
-        if (held != null
-                && held.groupHigh() == position.groupHigh()
-                && held.groupLow() == position.groupLow()
-                && held.index() >= position.index()) {
-            throw new IllegalArgumentException("position " + position + " was applied to " + configuration.location()
-                    + " already, which holds everything up to " + held + ": go on behind that");
-        }
+        position.checkNew(committed, configuration.location());
     }
 
     /** Commits a connection's transaction together with its position: a row of its own, so that no two write the same. */
@@ -367,12 +356,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
 
     @Override
     public synchronized void close() {
-        for (LocalCommit commit : suspended) {
-            commit.leaveUnknown(new Refusal(
-                    Refusal.Cause.UNKNOWN_OUTCOME,
-                    "this replica is stopping; ask another one for the outcome of transaction "
-                            + commit.transaction().id()));
-        }
+        suspended.forEach(SuspendedCommit::leaveAtStop);
         stopped.set(true); // what clients meet from now on is no failure
         abortAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
         WriteSetApplier open = applier;

@@ -162,22 +162,21 @@ final class WriteSetApplier implements Applier {
     }
 
     private void statement(WriteSetReader in) {
-        String user = in.readText();
-        in.readText();
-        String schema = in.readText();
-        String sql = in.readText();
-        for (int names = in.count(); names > 0; names--) {
-            in.readText();
-        }
+        WriteSetReader.Statement change = in.readStatement();
+        String sql = change.text();
         if (rowsChanged) {
             throw new ReflectionException(
                     "a change of the schema must not share its transaction with changes of rows: " + sql);
         }
         try {
             schemaChanged = true;
-            SQLException failed = database.changeSchema(connection, null, schema, sql);
+            SQLException failed = database.changeSchema(connection, null, change.currentSchema(), sql);
             if (failed != null) {
-                LOG.info("{} of user {} has failed, as it does on all replicas: {}", sql, user, failed.getMessage());
+                LOG.info(
+                        "{} of user {} has failed, as it does on all replicas: {}",
+                        sql,
+                        change.user(),
+                        failed.getMessage());
             }
         } catch (SQLException e) {
             throw new ReflectionException("the schema change cannot be made here: " + sql, e);

@@ -76,14 +76,7 @@ final class ConflictText {
                         return RowKey.of(shape, key);
                     }
                 }
-                case STATEMENT -> {
-                    for (int i = 0; i < 4; i++) {
-                        in.readText();
-                    }
-                    for (int left = in.count(); left > 0; left--) {
-                        in.readText();
-                    }
-                }
+                case STATEMENT -> in.readStatement();
                 case GENERATED -> {
                     in.readBoolean();
                     in.readText();

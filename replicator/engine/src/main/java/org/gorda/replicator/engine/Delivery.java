@@ -213,8 +213,9 @@ final class Delivery implements Effects {
             return;
         }
         Position end = segment().end();
-        standing.executed(end.index());
         Probes.Probe probe = Probes.begin(engine.running());
+        segment().execute();
+        standing.executed(end.index()); // not before: who changes the same is compared only with what comes later
         segment().commit(storedAt(end));
         Probes.end(probe, Stage.INSTALL);
         Probes.count(probe, Stage.INSTALL);

@@ -103,6 +103,7 @@ final class Segment {
             try {
                 applier.rollback();
                 changes.forEach(this::applyOnce);
+                applier.execute();
                 return;
             } catch (DivergenceException e) {
                 throw e;
@@ -111,6 +112,23 @@ final class Segment {
             }
         }
         throw last;
+    }
+
+    /**
+     * Has the database execute all of it, if it has not yet.
+     *
+     * @throws DivergenceException as {@link #apply}
+     * @throws ReflectionException as {@link #apply}
+     */
+    void execute() {
+        try {
+            applier.execute();
+        } catch (DivergenceException e) {
+            throw e;
+        } catch (ReflectionException e) {
+            LOG.warn("{}: changes could not be applied at once: {}", self, e.getMessage());
+            applyAgain(e);
+        }
     }
 
     /** Commits all of it at the place of its last change, and is empty. */

@@ -86,7 +86,7 @@ public record NodeConfiguration(
             requireLoopback("services", services.get(members.indexOf(self)));
             requireLoopback("clients", clients);
         }
-        if (database.startsWith("//") && !settings.containsKey(Setting.DIRECTORY)) {
+        if (isOfServer(database) && !settings.containsKey(Setting.DIRECTORY)) {
             throw new ReplicaException(
                     "directory is not set: say where this replica keeps its log and checkpoints, because " + database
                             + " is a server's database, which has no path");
@@ -152,6 +152,10 @@ public record NodeConfiguration(
 
     /** Whether the database is one of a server of its own, {@code //host:port/name}, and no path. */
     boolean isOfServer() {
+        return isOfServer(database);
+    }
+
+    private static boolean isOfServer(String database) {
         return database.startsWith("//");
     }
 

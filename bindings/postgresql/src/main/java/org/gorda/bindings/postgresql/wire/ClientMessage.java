@@ -5,6 +5,9 @@ import java.nio.charset.StandardCharsets;
 /** A message of a client, as it came. Immutable. */
 public final class ClientMessage {
 
+    /** Where the content begins, behind the type and the length. */
+    private static final int CONTENT = 5;
+
     private final char type;
     private final byte[] bytes;
 
@@ -29,25 +32,20 @@ public final class ClientMessage {
 
     /** The text that begins at that place of its content. */
     String text(int at) {
-        int start = 5 + at;
-        int end = start;
-        while (end < bytes.length && bytes[end] != 0) {
-            end++;
-        }
-        return new String(bytes, start, end - start, StandardCharsets.UTF_8);
+        return new String(bytes, CONTENT + at, textEnd(at) - 1 - at, StandardCharsets.UTF_8);
     }
 
-    /** Where the text ends that begins there. */
+    /** Where the next one begins behind the text that begins there. */
     int textEnd(int at) {
-        int end = 5 + at;
+        int end = CONTENT + at;
         while (end < bytes.length && bytes[end] != 0) {
             end++;
         }
-        return end + 1 - 5;
+        return end + 1 - CONTENT;
     }
 
     /** A byte of its content. */
     char at(int i) {
-        return 5 + i < bytes.length ? (char) bytes[5 + i] : 0;
+        return CONTENT + i < bytes.length ? (char) bytes[CONTENT + i] : 0;
     }
 }

@@ -1,8 +1,8 @@
 package org.gorda.bindings.postgresql.wire;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
-import java.util.function.Consumer;
 
 /** Cuts what a client sends into messages. What is allocated is at most twice what has arrived. Confined to one thread. */
 public final class ClientMessages {
@@ -14,6 +14,11 @@ public final class ClientMessages {
     private int filled;
     private boolean isStarted;
 
+    /** Who takes the messages. */
+    public interface Target {
+        void take(ClientMessage message) throws IOException;
+    }
+
     /** From now on messages have types. */
     public void started() {
         isStarted = true;
@@ -22,9 +27,9 @@ public final class ClientMessages {
     /**
      * Takes bytes and gives the messages that are whole by them.
      *
-     * @throws IOException if they are not of the protocol
+     * @throws IOException if they are not of the protocol, or as the target does
      */
-    public void accept(byte[] source, int offset, int length, Consumer<ClientMessage> target) throws IOException {
+    public void accept(byte[] source, int offset, int length, Target target) throws IOException {
         int at = offset;
         int end = offset + length;
         while (at < end) {
@@ -41,7 +46,7 @@ public final class ClientMessages {
                 if (buffer.length > 64 << 10) {
                     buffer = new byte[1024];
                 }
-                target.accept(new ClientMessage(isStarted ? (char) whole[0] : 0, whole));
+                target.take(new ClientMessage(isStarted ? (char) whole[0] : 0, whole));
             }
         }
     }
@@ -52,10 +57,7 @@ public final class ClientMessages {
         if (filled < lengthAt + 4) {
             return lengthAt + 4 - filled;
         }
-        int length = ((buffer[lengthAt] & 0xff) << 24)
-                | ((buffer[lengthAt + 1] & 0xff) << 16)
-                | ((buffer[lengthAt + 2] & 0xff) << 8)
-                | (buffer[lengthAt + 3] & 0xff);
+        int length = ByteBuffer.wrap(buffer).getInt(lengthAt);
         if (length < 4 || length > (isStarted ? MESSAGE_BYTES_MAX : STARTUP_BYTES_MAX)) {
             throw new IOException("a client sent a message of " + length + " bytes");
         }

@@ -1,5 +1,6 @@
 package org.gorda.bindings.postgresql.wire;
 
+import java.io.IOException;
 import org.gorda.gapi.Refusal;
 import org.jspecify.annotations.Nullable;
 
@@ -12,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param name of a prepared statement that it parses or closes
  * @param refusal what the client is told when it fails, as it must
  * @param holdsCompletion whether the client is not to be told of the last statement's end yet
- * @param then what to do when it was answered, instead of telling the client that the server is ready
+ * @param then what to do when the server is ready behind it
  */
 record Expected(
         Part part,
@@ -21,7 +22,7 @@ record Expected(
         String name,
         @Nullable Refusal refusal,
         boolean holdsCompletion,
-        @Nullable Step then) {
+        Step then) {
 
     enum Part {
         PARSE,
@@ -32,7 +33,7 @@ record Expected(
         SYNC,
         QUERY;
 
-        /** Whether the server goes on here after an error. */
+        /** Whether the server is ready behind it, and goes on here after an error. */
         boolean endsErrors() {
             return this == SYNC || this == QUERY;
         }
@@ -40,27 +41,34 @@ record Expected(
 
     /** What comes next. */
     interface Step {
-        void run() throws java.io.IOException;
+        Step NOTHING = () -> {};
+
+        void run() throws IOException;
     }
 
     static Expected own(Part part, Exchange exchange, String name) {
-        return new Expected(part, exchange, null, name, null, false, null);
+        return new Expected(part, exchange, null, name, null, false, Step.NOTHING);
     }
 
     static Expected of(Part part) {
-        return new Expected(part, null, null, "", null, false, null);
+        return named(part, "", null);
     }
 
     static Expected named(Part part, String name, @Nullable SqlStatement statement) {
-        return new Expected(part, null, statement, name, null, false, null);
+        return new Expected(part, null, statement, name, null, false, Step.NOTHING);
     }
 
     static Expected failing(Refusal refusal) {
-        return new Expected(Part.EXECUTE, null, null, "", refusal, false, null);
+        return new Expected(Part.EXECUTE, null, null, "", refusal, false, Step.NOTHING);
     }
 
-    /** A synchronisation of ours, or the client's with something to do before it is told. */
-    static Expected sync(@Nullable Step then) {
+    /** A synchronisation, ours or the client's. */
+    static Expected sync(Step then) {
         return new Expected(Part.SYNC, null, null, "", null, false, then);
+    }
+
+    /** A query of the client, of one statement if that is given. */
+    static Expected query(@Nullable SqlStatement statement, boolean holdsCompletion, Step then) {
+        return new Expected(Part.QUERY, null, statement, "", null, holdsCompletion, then);
     }
 }

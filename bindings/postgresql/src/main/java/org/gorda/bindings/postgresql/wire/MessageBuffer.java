@@ -2,8 +2,10 @@ package org.gorda.bindings.postgresql.wire;
 
 import java.io.IOException;
 import java.io.OutputStream;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 
 /** Messages of the protocol, one behind the other, as they are built or wait to be read. Confined to one thread at a time. */
 final class MessageBuffer {
@@ -68,16 +70,13 @@ final class MessageBuffer {
 
     private MessageBuffer number(int value) {
         room(4);
-        setNumber(size, value);
+        ByteBuffer.wrap(bytes).putInt(size, value);
         size += 4;
         return this;
     }
 
-    private void setNumber(int at, int value) {
-        bytes[at] = (byte) (value >>> 24);
-        bytes[at + 1] = (byte) (value >>> 16);
-        bytes[at + 2] = (byte) (value >>> 8);
-        bytes[at + 3] = (byte) value;
+    private MessageBuffer count(int value) {
+        return single(value >>> 8).single(value);
     }
 
     private MessageBuffer single(int value) {
@@ -92,7 +91,7 @@ final class MessageBuffer {
     }
 
     private MessageBuffer end(int start) {
-        setNumber(start + 1, size - start - 1);
+        ByteBuffer.wrap(bytes).putInt(start + 1, size - start - 1);
         return this;
     }
 
@@ -103,16 +102,15 @@ final class MessageBuffer {
         return type('P').text(name).text(sql).single(0).single(0).end(start);
     }
 
-    /** Without parameters, all results as texts. */
-    MessageBuffer bind(String portal, String statement) {
+    /** All parameters and results as texts. */
+    MessageBuffer bind(String portal, String statement, List<String> parameters) {
         int start = size;
-        return type('B')
-                .text(portal)
-                .text(statement)
-                .number(0)
-                .single(0)
-                .single(0)
-                .end(start);
+        type('B').text(portal).text(statement).count(0).count(parameters.size());
+        for (String parameter : parameters) {
+            byte[] value = parameter.getBytes(StandardCharsets.UTF_8);
+            number(value.length).put(value);
+        }
+        return count(0).end(start);
     }
 
     MessageBuffer execute(String portal) {

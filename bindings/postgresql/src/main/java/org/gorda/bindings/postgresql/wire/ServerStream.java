@@ -7,8 +7,11 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -109,10 +112,7 @@ final class ServerStream implements Closeable {
     }
 
     private int number(int at) {
-        return ((buffer[at] & 0xff) << 24)
-                | ((buffer[at + 1] & 0xff) << 16)
-                | ((buffer[at + 2] & 0xff) << 8)
-                | (buffer[at + 3] & 0xff);
+        return ByteBuffer.wrap(buffer).getInt(at);
     }
 
     char type() {
@@ -166,9 +166,9 @@ final class ServerStream implements Closeable {
     }
 
     /** The values of a row, which are texts. */
-    java.util.List<@Nullable String> row() {
-        int count = ((buffer[message + 5] & 0xff) << 8) | (buffer[message + 6] & 0xff);
-        java.util.List<@Nullable String> row = new java.util.ArrayList<>(count);
+    List<@Nullable String> row() {
+        int count = ByteBuffer.wrap(buffer).getShort(message + 5);
+        List<@Nullable String> row = new ArrayList<>(count);
         int at = message + 7;
         for (int i = 0; i < count; i++) {
             int length = number(at);

@@ -2,6 +2,7 @@ package org.gorda.bindings.postgresql.wire;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import org.gorda.bindings.postgresql.wire.SqlLexer.Token;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
@@ -15,104 +16,26 @@ final class SqlGrammar {
     private static final Set<String> CHANGES = Set.of("INSERT", "UPDATE", "DELETE", "MERGE");
 
     /** What may stand before a parenthesis and changes nothing: key words, aggregates and everyday functions of the server's own. */
-    private static final Set<String> HARMLESS = Set.of(
-            "IN",
-            "EXISTS",
-            "ANY",
-            "ALL",
-            "SOME",
-            "VALUES",
-            "AND",
-            "OR",
-            "NOT",
-            "AS",
-            "FROM",
-            "JOIN",
-            "ON",
-            "USING",
-            "WHERE",
-            "SELECT",
-            "BY",
-            "OVER",
-            "UNION",
-            "EXCEPT",
-            "INTERSECT",
-            "WITH",
-            "MATERIALIZED",
-            "DISTINCT",
-            "CASE",
-            "WHEN",
-            "THEN",
-            "ELSE",
-            "LATERAL",
-            "HAVING",
-            "LIMIT",
-            "OFFSET",
-            "FILTER",
-            "EXPLAIN",
-            "COPY",
-            "CAST",
-            "COALESCE",
-            "NULLIF",
-            "GREATEST",
-            "LEAST",
-            "COUNT",
-            "SUM",
-            "MIN",
-            "MAX",
-            "AVG",
-            "ROW",
-            "ARRAY",
-            "EXTRACT",
-            "SUBSTRING",
-            "LENGTH",
-            "LOWER",
-            "UPPER",
-            "TRIM",
-            "ABS",
-            "ROUND",
-            "NOW",
-            "VARCHAR",
-            "CHAR",
-            "NUMERIC",
-            "DECIMAL",
-            "ROWS",
-            "BETWEEN",
-            "LIKE",
-            "INTERVAL",
-            "TIMESTAMP",
-            "TIME",
-            "RANGE",
-            "PARTITION");
+    private static final Set<String> HARMLESS = words("""
+            IN EXISTS ANY ALL SOME VALUES AND OR NOT AS FROM JOIN ON USING WHERE SELECT BY OVER UNION EXCEPT
+            INTERSECT WITH MATERIALIZED DISTINCT CASE WHEN THEN ELSE LATERAL HAVING LIMIT OFFSET FILTER EXPLAIN
+            COPY CAST COALESCE NULLIF GREATEST LEAST COUNT SUM MIN MAX AVG ROW ARRAY EXTRACT SUBSTRING LENGTH
+            LOWER UPPER TRIM ABS ROUND NOW VARCHAR CHAR NUMERIC DECIMAL ROWS BETWEEN LIKE INTERVAL TIMESTAMP
+            TIME RANGE PARTITION""");
 
-    private static final Set<String> LARGE_OBJECTS = Set.of(
-            "LO_CREATE",
-            "LO_CREAT",
-            "LO_IMPORT",
-            "LO_UNLINK",
-            "LO_PUT",
-            "LOWRITE",
-            "LO_FROM_BYTEA",
-            "LO_TRUNCATE",
-            "LO_TRUNCATE64",
-            "LO_OPEN");
+    private static final Set<String> LARGE_OBJECTS = words("""
+            LO_CREATE LO_CREAT LO_IMPORT LO_UNLINK LO_PUT LOWRITE LO_FROM_BYTEA LO_TRUNCATE LO_TRUNCATE64
+            LO_OPEN""");
+
+    /** Functions that take values, which only a replica may that takes writes. */
+    private static final Set<String> GENERATING = Set.of("NEXTVAL", "SETVAL");
 
     private static final Set<String> RELATIONS = Set.of("TABLE", "VIEW", "SEQUENCE", "INDEX");
 
     /** What is computed without parentheses, and otherwise at each place and time. */
-    private static final Set<String> MOMENTS = Set.of(
-            "CURRENT_DATE",
-            "CURRENT_TIME",
-            "CURRENT_TIMESTAMP",
-            "LOCALTIME",
-            "LOCALTIMESTAMP",
-            "CURRENT_USER",
-            "CURRENT_ROLE",
-            "CURRENT_CATALOG",
-            "CURRENT_SCHEMA",
-            "SESSION_USER",
-            "USER",
-            "SYSTEM_USER");
+    private static final Set<String> MOMENTS = words("""
+            CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_ROLE
+            CURRENT_CATALOG CURRENT_SCHEMA SESSION_USER USER SYSTEM_USER NOW""");
 
     /** Settings by which changes would escape. */
     private static final Set<String> SETTINGS = Set.of("SESSION_REPLICATION_ROLE", "GORDA");
@@ -123,6 +46,10 @@ final class SqlGrammar {
     private SqlGrammar(String text, List<Token> tokens) {
         this.text = text;
         this.tokens = tokens;
+    }
+
+    private static Set<String> words(String text) {
+        return Set.of(text.split("\\s+"));
     }
 
     static SqlStatement statement(String text, List<Token> tokens) {
@@ -172,9 +99,7 @@ final class SqlGrammar {
         if (calls(LARGE_OBJECTS)) {
             return refused("a large object", "use a column of type bytea");
         }
-        if (tokens.stream().anyMatch(token -> token.is("SET_CONFIG"))
-                && (text.toLowerCase(java.util.Locale.ROOT).contains("session_replication_role")
-                        || text.toLowerCase(java.util.Locale.ROOT).contains("gorda."))) {
+        if (tokens.stream().anyMatch(token -> token.is("SET_CONFIG")) && namesSetting()) {
             return settingRefused();
         }
         Token first = tokens.get(0);
@@ -199,12 +124,17 @@ final class SqlGrammar {
             case "SET", "RESET" -> set();
             case "CREATE" -> create();
             case "ALTER" -> alter();
-            case "DROP" -> drop();
+            case "DROP" -> onServer(1);
             case "COMMENT", "GRANT", "REVOKE", "TRUNCATE", "SECURITY", "REASSIGN", "REFRESH" -> schema();
             case "IMPORT" ->
                 refused("a foreign table", "create it on each replica, outside of the replicated database");
             default -> of(Kind.PASS);
         };
+    }
+
+    private boolean namesSetting() {
+        String lower = text.toLowerCase(Locale.ROOT);
+        return lower.contains("session_replication_role") || lower.contains("gorda.");
     }
 
     private SqlStatement settingRefused() {
@@ -228,7 +158,7 @@ final class SqlGrammar {
                         : refused("SELECT INTO", "create the table, then insert into it");
             }
         }
-        return of(hasAnywhere(CHANGES) && !onlyLocks() ? Kind.WRITE : callsUnknown() ? Kind.CALL : Kind.READ);
+        return rows(hasAnywhere(CHANGES) && !onlyLocks());
     }
 
     /** Whether its only changing word is that of FOR UPDATE. */
@@ -244,10 +174,7 @@ final class SqlGrammar {
         return true;
     }
 
-    private boolean callsUnknown() {
-        return callsUnknown(0);
-    }
-
+    /** Whether a function is called behind that place that may change something. */
     private boolean callsUnknown(int from) {
         for (int i = from + 1; i < tokens.size(); i++) {
             Token before = tokens.get(i - 1);
@@ -271,7 +198,11 @@ final class SqlGrammar {
                 break;
             }
         }
-        return of(hasAnywhere(CHANGES) ? Kind.WRITE : callsUnknown() ? Kind.CALL : Kind.READ);
+        return rows(hasAnywhere(CHANGES));
+    }
+
+    private SqlStatement rows(boolean changes) {
+        return of(changes || calls(GENERATING) ? Kind.WRITE : callsUnknown(0) ? Kind.CALL : Kind.READ);
     }
 
     private SqlStatement end(String first) {
@@ -288,8 +219,7 @@ final class SqlGrammar {
     }
 
     private SqlStatement named(Kind kind) {
-        Token last = tokens.get(tokens.size() - 1);
-        return new SqlStatement(kind, text, last.name());
+        return new SqlStatement(kind, text, tokens.get(tokens.size() - 1).name());
     }
 
     private SqlStatement set() {
@@ -320,7 +250,7 @@ final class SqlGrammar {
     }
 
     private SqlStatement alter() {
-        if (has("DISABLE", "TRIGGER")) {
+        if (has("DISABLE", "TRIGGER") || has("ENABLE", "REPLICA") || has("ENABLE", "ALWAYS")) {
             return refused("changes that no trigger sees", "leave the triggers enabled");
         }
         if (has("UNLOGGED")) {
@@ -337,10 +267,6 @@ final class SqlGrammar {
             }
         }
         return is(1, "SYSTEM") ? of(Kind.PASS) : onServer(1);
-    }
-
-    private SqlStatement drop() {
-        return onServer(1);
     }
 
     /** Databases are the server's, and not in this one. */

@@ -1,5 +1,8 @@
 package org.gorda.bindings.postgresql.wire;
 
+import java.util.Locale;
+import org.gorda.gapi.Refusal;
+
 /**
  * One SQL statement, as far as an interceptor must know it. Immutable.
  *
@@ -8,6 +11,8 @@ package org.gorda.bindings.postgresql.wire;
  *     changes, a line for each, if they may be temporary; of a {@link Kind#REFUSED} statement why it is refused; else empty
  */
 public record SqlStatement(Kind kind, String text, String name) {
+
+    private static final String DECLARE = "DECLARE";
 
     /** What a statement means for the transaction that it is in. */
     public enum Kind {
@@ -45,9 +50,32 @@ public record SqlStatement(Kind kind, String text, String name) {
         }
     }
 
+    /** Whether it is executed in a transaction block, in one of ours if the client has none. The server refuses a cursor that is not held without the client's. */
+    boolean needsBlock() {
+        boolean isForBlock = isCursor() && !text.toUpperCase(Locale.ROOT).contains("HOLD");
+        return !isForBlock && (kind.mayChange() || kind == Kind.SCHEMA || kind == Kind.CONSTRAINTS);
+    }
+
+    private boolean isCursor() {
+        return text.regionMatches(true, 0, DECLARE, 0, DECLARE.length());
+    }
+
+    /** Whether it may change the session's settings, or keep something beyond its transaction. */
+    public boolean mayChangeSession() {
+        return kind == Kind.BEGIN
+                || kind == Kind.PASS
+                || isCursor()
+                || (kind == Kind.CALL && text.toUpperCase(Locale.ROOT).contains("SET_CONFIG"));
+    }
+
     /** Whether it ends a transaction and begins the next one. */
     boolean chains() {
         return (kind == Kind.COMMIT || kind == Kind.ROLLBACK) && name.equals("CHAIN");
+    }
+
+    /** Why it is refused, if it is {@link Kind#REFUSED}. */
+    Refusal refusal() {
+        return Refusal.unsupported(name);
     }
 
     static SqlStatement refused(String text, String why) {

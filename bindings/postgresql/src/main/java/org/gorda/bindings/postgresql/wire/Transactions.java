@@ -28,13 +28,13 @@ public interface Transactions {
     void executed(SqlStatement statement);
 
     /**
-     * The server tells of a changed row.
+     * The server tells of changes, before it tells of the last ones.
      *
      * @throws RefusedException if the transaction is to be rolled back for it
      */
-    void row(String message);
+    void told(String part);
 
-    /** As {@link #row}, which has thrown. */
+    /** As {@link #told}, which has thrown. */
     void refuse(Refusal refusal);
 
     /** Whether the open transaction may have changed rows or the schema. */
@@ -54,11 +54,12 @@ public interface Transactions {
      * Commits: all that it has changed was told.
      *
      * @param sql the statement that does it
+     * @param last of what the server tells of changes
      * @return why it is refused and was rolled back; null if it is committed
      * @throws SQLException the server's own refusal; it was rolled back
      */
     @Nullable
-    Refusal commit(String sql) throws SQLException;
+    Refusal commit(String sql, String last) throws SQLException;
 
     /** The open transaction has ended. */
     void ended(boolean committed);

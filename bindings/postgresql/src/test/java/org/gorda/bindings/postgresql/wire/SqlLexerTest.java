@@ -130,7 +130,7 @@ class SqlLexerTest {
                 "REFUSED | commit prepared 'x'",
                 "REFUSED | rollback prepared 'x'",
                 "REFUSED | set session session_replication_role to replica",
-                "REFUSED | set gorda.token to 'x'",
+                "REFUSED | set gorda.told to 'x'",
                 "REFUSED | select set_config('session_replication_role', 'replica', false)",
                 "REFUSED | alter role x set session_replication_role to replica",
                 "REFUSED | alter table t disable trigger all",

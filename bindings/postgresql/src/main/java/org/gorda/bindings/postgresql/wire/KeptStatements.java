@@ -1,14 +1,13 @@
 package org.gorda.bindings.postgresql.wire;
 
 import java.util.HashMap;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** How statements of ours are executed on a client's connection, besides the client's: those that come again and again stay prepared. Thread-safe. */
-final class OwnStatements {
+/** Which statements of ours stay prepared on a client's connection, besides the client's. Thread-safe, but for {@link #name}: confined to who sends. */
+final class KeptStatements {
 
     /** Of the portal, and of the statement that is executed once. */
     static final String NAME = "gorda";
@@ -16,14 +15,9 @@ final class OwnStatements {
     private final Map<String, String> names = new HashMap<>();
     private final Set<String> prepared = ConcurrentHashMap.newKeySet();
 
-    /** @param repeated what comes again and again */
-    OwnStatements(List<String> repeated) {
-        repeated.forEach(sql -> names.put(sql, NAME + "_" + names.size()));
-    }
-
     /** How it is named. */
-    String name(String sql) {
-        return names.getOrDefault(sql, NAME);
+    String name(OwnStatement statement) {
+        return statement.isKept() ? names.computeIfAbsent(statement.sql(), sql -> NAME + "_" + names.size()) : NAME;
     }
 
     boolean isPrepared(String name) {

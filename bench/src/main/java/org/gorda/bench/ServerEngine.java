@@ -1,0 +1,32 @@
+package org.gorda.bench;
+
+import java.nio.file.Path;
+import java.util.List;
+
+/** A database whose engine is not in the replica's process, but in a server of its own for each replica. Immutable. */
+public interface ServerEngine {
+
+    /** For people. */
+    String name();
+
+    /** By which replicas are told to use it. */
+    String key();
+
+    /** As whom replicas and clients log in, without a password. */
+    String user();
+
+    /**
+     * Describes the server of a replica; nothing is started yet.
+     *
+     * @param directory of the replica, where the server keeps everything, too
+     * @param database its name
+     */
+    DatabaseServer server(Path directory, String database);
+
+    /**
+     * By which clients reach a replica that takes writes, whichever it is, with the engine's own driver.
+     *
+     * @param addresses where each replica lets clients in
+     */
+    String url(List<String> addresses, String database);
+}

@@ -1,0 +1,318 @@
+package org.gorda.bindings.postgresql;
+
+import java.sql.SQLException;
+import java.util.Objects;
+import org.gorda.bindings.postgresql.wire.OwnStatement;
+import org.gorda.bindings.postgresql.wire.ServerError;
+import org.gorda.bindings.postgresql.wire.SqlStatement;
+import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
+import org.gorda.bindings.postgresql.wire.Transactions;
+import org.gorda.gapi.KeyHasher;
+import org.gorda.gapi.KeyMode;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.TransactionId;
+import org.gorda.gapi.TransactionListener;
+import org.gorda.gapi.WriteSetWriter;
+import org.jspecify.annotations.Nullable;
+
+/** The transactions of a client's session, from the first statement of each to its commit, which waits for the meta level. Confined to the client's thread. */
+final class ClientTransactions implements Transactions {
+
+    /** Ends what {@link PostgresDatabase#listen} has begun. */
+    private static final OwnStatement TOLD = OwnStatement.kept("SELECT gorda.told()");
+
+    private final ClientSession session;
+    private final Sessions sessions;
+    private final TransactionListener listener;
+    private final WriteSetWriter out;
+    private final RowCapture capture;
+    private final Savepoints savepoints;
+    private final SchemaChange schema;
+    private long lastNumber;
+    private boolean keys;
+
+    /** Whether the client was told so when it connected. */
+    private volatile boolean tookWrites;
+
+    ClientTransactions(ClientSession session, Sessions sessions) {
+        this.session = session;
+        this.sessions = sessions;
+        this.listener = sessions.listener();
+        this.out = sessions.database().newWriter();
+        this.capture = new RowCapture(sessions.database());
+        this.savepoints = new Savepoints(out);
+        this.schema = new SchemaChange(session, sessions.database(), out);
+    }
+
+    private LocalTransaction open() {
+        return Objects.requireNonNull(session.transaction(), "there is no transaction");
+    }
+
+    // ----------------------------------------------------------------------------------------------------- statements
+
+    @Override
+    public boolean takesWrites() {
+        tookWrites = listener.takesWrites();
+        return tookWrites;
+    }
+
+    @Override
+    public void opening() {
+        session.transaction(new LocalTransaction(session, listener.visible()));
+    }
+
+    @Override
+    public void executing(SqlStatement statement) {
+        schema.endWatch(); // of a change that has failed
+        Kind kind = statement.kind();
+        if (statement.mayChangeSession()) {
+            session.noteSettings(statement.text());
+        }
+        if (kind != Kind.BEGIN && kind != Kind.PASS && sessions.wantsReads()) {
+            listener.reading(session);
+        }
+        LocalTransaction running = session.transaction();
+        if (running != null && kind != Kind.BEGIN) {
+            checkNotRefused(running);
+            if (kind == Kind.WRITE || kind == Kind.COPY_IN) {
+                begin(running);
+                checkNotRefused(running);
+            }
+            running.executes(kind);
+        }
+    }
+
+    /** A request to cancel may have come before there was anything to cancel. */
+    private static void checkNotRefused(LocalTransaction running) {
+        Refusal refusal = running.pendingRefusal();
+        if (refusal != null) {
+            throw new RefusedException(refusal);
+        }
+    }
+
+    private void begin(LocalTransaction running) {
+        if (running.hasBegun()) {
+            return;
+        }
+        if (listener.isPacing()) {
+            listener.pace();
+        }
+        running.begin(new TransactionId(session.session(), lastNumber + 1));
+        try {
+            listener.begin(running);
+            lastNumber++;
+            keys = listener.wantsKeys(); // if that changes from now on, the listener refuses the transaction
+        } catch (RefusedException e) {
+            running.didNotBegin();
+            boolean isDeposed = tookWrites && !listener.takesWrites();
+            throw isDeposed && e.refusal().cause() == Refusal.Cause.BACKUP ? deposed(e.refusal()) : e;
+        }
+    }
+
+    /** Who has asked for a primary looks for another one only if the connection ends, as it does where PostgreSQL becomes a standby. */
+    private static RefusedException deposed(Refusal refusal) {
+        return new RefusedException(new Refusal(
+                Refusal.Cause.STOPPED, "this replica was the primary when you connected: " + refusal.message()));
+    }
+
+    @Override
+    public void told(String part) {
+        LocalTransaction running = open();
+        if (running.refusal() == null) {
+            capture.part(out, part, listener.takesWrites(), () -> {
+                begin(running); // it may be by a function that nobody expected to change something
+                return keys;
+            });
+        }
+    }
+
+    /** Has the server tell of changes, of which nothing is left to be told then. */
+    private void ask(OwnStatement last) throws SQLException {
+        told(Objects.requireNonNull(session.query(last).get(0).get(0)));
+        capture.begin();
+    }
+
+    @Override
+    public void refuse(Refusal refusal) {
+        open().refuse(refusal);
+    }
+
+    @Override
+    public void executed(SqlStatement statement) {
+        boolean changed = out.changesSchema();
+        if (savepoints.executed(statement)) {
+            capture.begin();
+        }
+        if (changed && !out.changesSchema()) {
+            listener.schemaUnchanged(open());
+        }
+    }
+
+    @Override
+    public void changing(SqlStatement statement) throws SQLException {
+        LocalTransaction running = open();
+        // To ask for the relations takes the snapshot of the transaction, if it has one.
+        boolean first = !running.hasExecuted() && (statement.name().isEmpty() || !session.hasSnapshots());
+        boolean isReplicated = schema.isReplicated(statement);
+        running.executes(statement.kind());
+        if (isReplicated) {
+            begin(running);
+            listener.changesSchema(running, first);
+            if (first) {
+                running.beginsAt(listener.visible());
+            }
+            if (listener.wins(running)) {
+                schema.win(listener.makeWay(null));
+            }
+        }
+        if (!first) {
+            ask(sessions.database().tellSoFar());
+        }
+        schema.before(statement);
+    }
+
+    @Override
+    public void changed(SqlStatement statement) throws SQLException {
+        schema.after(statement);
+        ask(TOLD);
+        if (statement.kind() == Kind.CONSTRAINTS) {
+            ask(sessions.database().tellSoFar());
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------------- their
+    // ends
+
+    @Override
+    public boolean mayHaveChanged() {
+        LocalTransaction running = session.transaction();
+        return running != null && running.mayHaveChanged();
+    }
+
+    @Override
+    public @Nullable Refusal takeRefusal() {
+        LocalTransaction running = session.transaction();
+        return running == null ? null : running.takeRefusal();
+    }
+
+    @Override
+    public boolean isRefused() {
+        LocalTransaction running = session.transaction();
+        return running != null && running.pendingRefusal() != null;
+    }
+
+    @Override
+    public void undone() {
+        session.undone(open());
+    }
+
+    @Override
+    public void ended(boolean committed) {
+        LocalTransaction ending = session.transaction();
+        session.transaction(null);
+        boolean tells = ending != null && ending.end();
+        schema.endWatch();
+        out.clear();
+        capture.ended(committed);
+        savepoints.clear();
+        if (tells) {
+            listener.ended(Objects.requireNonNull(ending), committed);
+        }
+    }
+
+    @Override
+    public @Nullable Refusal commit(String sql, String last) throws SQLException {
+        LocalTransaction ending = open();
+        Refusal refusal = ending.refusal();
+        if (refusal == null) {
+            SerialTurn turn = null;
+            try {
+                told(last);
+                turn = takeTurn(ending);
+                refusal = ending.refusal(); // if there was one before, nothing may have been told
+                if (refusal == null && out.isEmpty()) {
+                    commitUnchanged(sql);
+                    return null;
+                }
+                refusal = refusal == null ? suspend(ending, sql) : refusal;
+            } catch (RefusedException e) {
+                refusal = e.refusal();
+            } finally {
+                if (turn != null) {
+                    turn.end();
+                }
+            }
+        }
+        if (refusal != null && !session.interceptor().isIdle()) {
+            if (ending.commit() == null) {
+                undone(); // who has refused it cancels nothing from now on, which would be of the next one
+            }
+            session.undo();
+        }
+        LocalCommit suspended = ending.commit();
+        if (suspended != null && suspended.isUndone() && ending.hasChangedSession()) {
+            session.interceptor().close(); // what the session was set to is not so any more
+        }
+        ended(refusal == null);
+        return refusal;
+    }
+
+    private void commitUnchanged(String sql) throws SQLException {
+        try {
+            session.query(OwnStatement.kept(sql));
+        } catch (SQLException e) {
+            ended(false);
+            throw e;
+        }
+        ended(true);
+    }
+
+    /**
+     * What may have written something as a SERIALIZABLE transaction waits for the turn, also if it has taken that back: it is in the way of
+     * others' all the same.
+     *
+     * @return null if it needs none
+     */
+    private @Nullable SerialTurn takeTurn(LocalTransaction ending) throws SQLException {
+        if (!session.isSerializable() || !ending.hasBegun()) {
+            return null;
+        }
+        SerialTurn turn = sessions.database().serialTurn();
+        boolean taken = false;
+        boolean safe = false;
+        try {
+            if (!"serializable"
+                    .equals(session.query("SHOW transaction_isolation").get(0).get(0))) {
+                return null;
+            }
+            turn.take();
+            taken = true;
+            if (!out.isEmpty()) {
+                turn.requireSafe(session);
+            }
+            safe = true;
+            return turn;
+        } catch (ServerError e) {
+            Refusal refusal = ending.refusal();
+            throw new RefusedException(
+                    refusal == null
+                            ? new Refusal(Refusal.Cause.CONFLICT, Objects.requireNonNull(e.getMessage()))
+                            : refusal);
+        } finally {
+            if (taken && !safe) {
+                turn.end();
+            }
+        }
+    }
+
+    private @Nullable Refusal suspend(LocalTransaction ending, String sql) throws SQLException {
+        if (keys) {
+            out.keysOfTables();
+            out.key(out.changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
+        }
+        LocalCommit commit = new LocalCommit(ending, sessions, out.finish(), sql);
+        Refusal refusal = ending.suspend(commit);
+        return refusal == null ? commit.awaitAnswer() : refusal;
+    }
+}

@@ -1,0 +1,102 @@
+package org.gorda.bindings.postgresql;
+
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.gorda.bindings.postgresql.wire.SqlStatement;
+import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.WriteSetWriter;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is done before and after a statement of a client that changes the schema, or when constraints are checked, when the rows before it are told. Confined to
+ * the client's thread.
+ */
+final class SchemaChange {
+
+    private final ClientSession session;
+    private final PostgresDatabase database;
+    private final WriteSetWriter out;
+    private String settings = "";
+    private String user = "";
+    private String role = "";
+    private boolean isTemporary;
+
+    /** While the schema is changed by a transaction that wins. */
+    private @Nullable LockWatch watch;
+
+    SchemaChange(ClientSession session, PostgresDatabase database, WriteSetWriter out) {
+        this.session = session;
+        this.database = database;
+        this.out = out;
+    }
+
+    /** Whether a statement changes what others have, too: not only temporary relations, which are the session's own. */
+    boolean isReplicated(SqlStatement statement) throws SQLException {
+        boolean isSchema = statement.kind() == Kind.SCHEMA;
+        isTemporary = isSchema && areTemporary(statement.name());
+        return isSchema && !isTemporary;
+    }
+
+    private boolean areTemporary(String relations) throws SQLException {
+        if (relations.isEmpty()) {
+            return false;
+        }
+        List<String> named = new ArrayList<>();
+        relations.lines().forEach(name -> named.add("(" + PostgresDatabase.literal(name) + ")"));
+        List<@Nullable String> counts = session.query(
+                        "SELECT count(*) FILTER (WHERE c.relpersistence = 't'), count(*) FROM (VALUES "
+                                + String.join(", ", named)
+                                + ") n (name) JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(n.name)")
+                .get(0);
+        if ("0".equals(counts.get(0))) {
+            return false;
+        }
+        if (!Objects.equals(counts.get(0), counts.get(1))) {
+            throw new RefusedException(Refusal.unsupported(
+                    "a statement on temporary relations and others cannot be replicated: have one for each"));
+        }
+        return true;
+    }
+
+    /** Others must make way from now on, until it has ended. */
+    void win(Refusal why) throws SQLException {
+        LockWatch begun = new LockWatch(database, session.process());
+        watch = begun;
+        begun.begin(why);
+    }
+
+    /** It has ended, well or not: others need not make way any more. */
+    void endWatch() {
+        LockWatch ending = watch;
+        watch = null;
+        if (ending != null) {
+            ending.close();
+        }
+    }
+
+    /** Gets all ready for a statement. */
+    void before(SqlStatement statement) throws SQLException {
+        if (statement.kind() == Kind.SCHEMA) {
+            List<@Nullable String> context =
+                    session.query("SELECT session_user, current_user").get(0);
+            user = Objects.requireNonNull(context.get(0));
+            String current = Objects.requireNonNull(context.get(1));
+            role = current.equals(user) ? "" : current;
+            settings = SessionSettings.of(session);
+        }
+        session.query(database.listen());
+    }
+
+    /** The statement has ended well; the session is listened to still. */
+    void after(SqlStatement statement) throws SQLException {
+        endWatch();
+        if (statement.kind() == Kind.SCHEMA && !isTemporary) {
+            out.statement(user, role, settings, statement.text(), List.of());
+            database.captureNewTables(session);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+package org.gorda.bindings.postgresql.wire;
+
+/**
+ * The transaction block that a session is in: whose it is, from the moment when what opens it is sent, and how the server has told that it stands. Written
+ * by who handles the client's messages or takes the server's, one behind the other; read by all.
+ */
+final class Block {
+
+    private static final char IDLE = 'I';
+    private static final char OPEN = 'T';
+    private static final char FAILED = 'E';
+
+    private enum Owner {
+        /** There is no block. */
+        NONE,
+        /** Opened for a statement that the client would have executed without one, and closed behind it. */
+        OURS,
+        /** Opened by the client, who ends it. */
+        CLIENT
+    }
+
+    private volatile Owner owner = Owner.NONE;
+    private volatile char status = IDLE;
+
+    /** The client's BEGIN makes ours its own, of which the server warns. */
+    private volatile boolean isAdopted;
+
+    boolean isOpen() {
+        return owner != Owner.NONE;
+    }
+
+    boolean isOurs() {
+        return owner == Owner.OURS;
+    }
+
+    void openOurs() {
+        owner = Owner.OURS;
+    }
+
+    /** The client opens one, or makes ours its own. */
+    void openClients() {
+        owner = Owner.CLIENT;
+    }
+
+    /** The client's BEGIN is about to be sent. */
+    void begin() {
+        isAdopted = isOurs();
+    }
+
+    /** Whether the client's BEGIN met our block. */
+    boolean isAdopted() {
+        return isAdopted;
+    }
+
+    /** All that was sent is answered: what the server is in is the client's. */
+    void settle() {
+        isAdopted = false;
+        owner = isIdle() ? Owner.NONE : Owner.CLIENT;
+    }
+
+    /** As the server has told last. */
+    char status() {
+        return status;
+    }
+
+    void told(char newStatus) {
+        status = newStatus;
+    }
+
+    boolean isIdle() {
+        return status == IDLE;
+    }
+
+    boolean hasFailed() {
+        return status == FAILED;
+    }
+
+    /** Whether the server is in the client's block, or ours, which has not failed. */
+    boolean isRunning() {
+        return isOpen() && status == OPEN;
+    }
+
+    /** The server's transaction was made to fail by somebody who does not read its answers. */
+    void fail() {
+        status = FAILED;
+    }
+
+    /** The server's session is over. */
+    void leave() {
+        status = IDLE;
+    }
+}

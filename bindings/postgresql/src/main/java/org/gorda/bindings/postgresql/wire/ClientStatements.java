@@ -1,0 +1,102 @@
+package org.gorda.bindings.postgresql.wire;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
+
+/**
+ * What the statements of a client's session are: by its settings, as far as the server has told of them, and by what the client has prepared, which the
+ * server has taken or may take yet. Thread-safe.
+ */
+final class ClientStatements {
+
+    /** What may be anything. */
+    private static final SqlStatement UNKNOWN = new SqlStatement(Kind.CALL, "", "");
+
+    private static final Set<String> ENCODINGS = Set.of("UTF8", "SQL_ASCII");
+
+    private final Map<String, SqlStatement> taken = new HashMap<>();
+    private final Map<String, SqlStatement> pending = new HashMap<>();
+    private final Map<String, SqlStatement> portals = new HashMap<>();
+    private boolean standardStrings = true;
+    private String encoding = "UTF8";
+
+    /** The server tells of a setting. */
+    synchronized void setting(String name, String value) {
+        if (name.equals("standard_conforming_strings")) {
+            standardStrings = value.equals("on");
+        } else if (name.equals("client_encoding")) {
+            encoding = value;
+        }
+    }
+
+    /** What a text consists of. */
+    synchronized List<SqlStatement> of(String text) {
+        return SqlLexer.statements(text, standardStrings).stream()
+                .map(this::check)
+                .toList();
+    }
+
+    private SqlStatement check(SqlStatement statement) {
+        if (statement.kind() == Kind.CALL && !statement.name().isEmpty()) {
+            SqlStatement executed = find(statement.name());
+            if (!executed.kind().isPlain()) {
+                return SqlStatement.refused(
+                        statement.text(),
+                        "EXECUTE of what is no query cannot be replicated: execute it by the protocol");
+            }
+        }
+        if (!ENCODINGS.contains(encoding) && statement.kind() != Kind.PASS && statement.kind() != Kind.ROLLBACK) {
+            return SqlStatement.refused(
+                    statement.text(),
+                    "client_encoding " + encoding + " is not understood by the replica: set it to UTF8");
+        }
+        return statement;
+    }
+
+    /** The client has one prepared. */
+    synchronized SqlStatement parse(String name, String text) {
+        SqlStatement statement = of(text).stream().findFirst().orElse(UNKNOWN);
+        if (statement.kind() != Kind.REFUSED) {
+            pending.put(name, statement);
+        }
+        return statement;
+    }
+
+    /** The server has taken it. */
+    synchronized void parsed(String name, SqlStatement statement) {
+        taken.put(name, statement);
+    }
+
+    synchronized void closed(String name) {
+        taken.remove(name);
+    }
+
+    /** All that was sent is answered. */
+    synchronized void settle() {
+        pending.clear();
+    }
+
+    private SqlStatement find(String name) {
+        SqlStatement found = pending.get(name);
+        return found == null ? taken.getOrDefault(name, UNKNOWN) : found;
+    }
+
+    /** The client binds a portal to a prepared statement. */
+    synchronized SqlStatement bind(String portal, String name) {
+        SqlStatement statement = find(name);
+        portals.put(portal, statement);
+        return statement;
+    }
+
+    synchronized SqlStatement bound(String portal) {
+        return portals.getOrDefault(portal, UNKNOWN);
+    }
+
+    /** They end with their transaction. */
+    synchronized void dropPortals() {
+        portals.clear();
+    }
+}

@@ -1,0 +1,139 @@
+package org.gorda.bindings.postgresql.wire;
+
+import java.io.IOException;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import org.gorda.bindings.postgresql.wire.Expected.Part;
+import org.gorda.gapi.Refusal;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the server is sent, and the answers that it owes for that, which are noted before. Who sends is one at a time, and so is who takes answers; they may
+ * be two.
+ */
+final class Requests {
+
+    /** The server's limit for names; what a failing message is called appears in its log. */
+    private static final int FAILING_MAX = 60;
+
+    private final ServerStream server;
+    private final KeptStatements kept = new KeptStatements();
+    private final Deque<Expected> expected = new ConcurrentLinkedDeque<>();
+
+    Requests(ServerStream server) {
+        this.server = server;
+    }
+
+    // ------------------------------------------------------------------------------------------------------- sending
+
+    /** Sends a message that is not answered. */
+    void send(ClientMessage message) throws IOException {
+        server.write(message.bytes());
+    }
+
+    void send(ClientMessage message, Expected answer) throws IOException {
+        expected.add(answer);
+        server.write(message.bytes());
+    }
+
+    void query(String sql, Expected answer) throws IOException {
+        expected.add(answer);
+        server.write(new MessageBuffer().query(sql));
+    }
+
+    /** Has the server answer all, and then be ready. */
+    void sync(Expected.Step then) throws IOException {
+        expected.add(Expected.sync(then));
+        server.write(new MessageBuffer().sync());
+        server.flush();
+    }
+
+    /**
+     * Has the client's next message fail with a refusal, where it would have been executed. The server's transaction fails with it, and it
+     * passes over what follows, up to Sync.
+     */
+    void fail(Refusal refusal) throws IOException {
+        expected.add(Expected.failing(refusal));
+        fail("refused: " + refusal.message());
+    }
+
+    /** Has the server's transaction fail. */
+    void fail(Exchange exchange, String why) throws IOException {
+        expected.add(Expected.own(Part.EXECUTE, exchange, ""));
+        fail(why);
+    }
+
+    /** There is no portal of that name. */
+    private void fail(String why) throws IOException {
+        String name = why.replace('\0', ' ').substring(0, Math.min(FAILING_MAX, why.length()));
+        server.write(new MessageBuffer().execute(name));
+    }
+
+    /** Has statements of ours executed, up to one that fails. */
+    void own(Exchange exchange, List<OwnStatement> statements) throws IOException {
+        MessageBuffer messages = new MessageBuffer();
+        for (OwnStatement statement : statements) {
+            String name = kept.name(statement);
+            messages.close('P', KeptStatements.NAME);
+            expected.add(Expected.own(Part.CLOSE, exchange, ""));
+            if (!kept.isPrepared(name)) {
+                messages.close('S', name).parse(name, statement.sql());
+                expected.add(Expected.own(Part.CLOSE, exchange, ""));
+                expected.add(Expected.own(Part.PARSE, exchange, name));
+            }
+            messages.bind(KeptStatements.NAME, name, statement.parameters()).execute(KeptStatements.NAME);
+            expected.add(Expected.own(Part.BIND, exchange, ""));
+            expected.add(Expected.own(Part.EXECUTE, exchange, ""));
+        }
+        server.write(messages);
+    }
+
+    /** Frees the locks and leaves the client's transaction failed, as the client will be told. */
+    void undo(Exchange exchange) throws IOException {
+        own(exchange, List.of(Exchanges.ROLLBACK, Exchanges.BEGIN));
+        fail(exchange, "refused, see its client");
+    }
+
+    void flush() throws IOException {
+        server.flush();
+    }
+
+    // ------------------------------------------------------------------------------------------------------- answers
+
+    /** The answer that is owed first. */
+    @Nullable
+    Expected head() {
+        return expected.peek();
+    }
+
+    /** Takes the answer that is owed first, and comes. */
+    Expected pop() throws IOException {
+        Expected head = expected.poll();
+        if (head == null) {
+            throw new IOException("the server answers '" + server.type() + "', which nobody has asked for");
+        }
+        return head;
+    }
+
+    /** After an error the server passes over what was sent, up to where it is ready again. */
+    void passOver() {
+        for (Expected head = expected.peek(); head != null && !head.part().endsErrors(); head = expected.peek()) {
+            expected.remove();
+        }
+    }
+
+    /** The server has prepared a statement of ours. */
+    void prepared(Expected answered) {
+        kept.prepared(answered.name());
+    }
+
+    /** Statements of ours may not be prepared any more. */
+    void forgetPrepared() {
+        kept.forget();
+    }
+
+    boolean areAnswered() {
+        return expected.isEmpty();
+    }
+}

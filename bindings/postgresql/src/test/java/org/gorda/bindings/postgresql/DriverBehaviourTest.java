@@ -1,0 +1,178 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.fail;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.List;
+import java.util.Properties;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.tck.MetaLevel;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * What an application sees of PostgreSQL's driver is the same without us, through the door in this JVM and through the relay: each behaviour is run on all
+ * three, and all that was seen is compared, line by line. What is different on purpose says so in its place.
+ */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class DriverBehaviourTest {
+
+    private static final String FRESH = """
+            DROP SCHEMA public CASCADE;
+            CREATE SCHEMA public;
+            CREATE TABLE t (id int PRIMARY KEY, a int, s text);
+            INSERT INTO t VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, NULL)""";
+
+    /** How many lines of a difference are shown, and how much of each. */
+    private static final int CONTEXT = 4;
+
+    private static final int LINE_MAX = 500;
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private final MetaLevel meta = new MetaLevel();
+    private ReflectedDatabase database;
+    private List<Place> places;
+
+    /** Where a behaviour is run, and by what connection it is made fresh. */
+    private record Place(String name, String database, boolean isReplica, Connector connector, Connection maintenance)
+            implements Observer.Target {
+
+        @Override
+        public Connection connect(String settings) throws SQLException {
+            return connector.connect(settings);
+        }
+
+        @Override
+        public Connection outside() throws SQLException {
+            return TestServer.connect(database);
+        }
+    }
+
+    private interface Connector {
+        Connection connect(String settings) throws SQLException;
+    }
+
+    @BeforeAll
+    void open(@TempDir Path directory) throws SQLException {
+        TestServer.dropOthers(directory);
+        String plain = name(TestServer.configuration(directory, "plain").location());
+        TestServer.execute("CREATE DATABASE " + plain);
+        var configuration = TestServer.configuration(directory, "ours");
+        String ours = name(configuration.location());
+        TestServer.execute("CREATE DATABASE " + ours);
+        database = new PostgresBinding().open(configuration, meta);
+        String relay = database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        Connection maintenance = database.connect(new Properties());
+        places = List.of(
+                new Place(
+                        "without us",
+                        plain,
+                        false,
+                        settings -> DriverManager.getConnection(TestServer.url(plain) + "&" + settings),
+                        TestServer.connect(plain)),
+                new Place("in this JVM", ours, true, settings -> database.connect(properties(settings)), maintenance),
+                new Place(
+                        "through the relay",
+                        ours,
+                        true,
+                        settings -> DriverManager.getConnection(relay + "?user=postgres&" + settings),
+                        maintenance));
+    }
+
+    @AfterAll
+    void close() throws SQLException {
+        for (Place place : places) {
+            place.maintenance().close();
+        }
+        database.close();
+        assertThat(meta.ended()).as("each that began has ended").isEqualTo(meta.begun());
+    }
+
+    private static String name(String location) {
+        return location.substring(location.lastIndexOf('/') + 1);
+    }
+
+    private static Properties properties(String settings) {
+        Properties properties = new Properties();
+        Stream.of(settings.split("&", -1))
+                .filter(setting -> !setting.isEmpty())
+                .map(setting -> setting.split("=", 2))
+                .forEach(setting -> properties.setProperty(
+                        setting[0], java.net.URLDecoder.decode(setting[1], java.nio.charset.StandardCharsets.UTF_8)));
+        return properties;
+    }
+
+    @TestFactory
+    Stream<DynamicTest> behaviours() {
+        return Stream.of(
+                        TypeBehaviours.all(),
+                        StatementBehaviours.all(),
+                        TransactionBehaviours.all(),
+                        CursorBehaviours.all(),
+                        CopyBehaviours.all(),
+                        SessionBehaviours.all(),
+                        ErrorBehaviours.all(),
+                        MetadataBehaviours.all(),
+                        RefusedBehaviours.all())
+                .flatMap(List::stream)
+                .flatMap(behaviour -> behaviour.modes().stream()
+                        .map(mode -> DynamicTest.dynamicTest(
+                                behaviour.name() + (mode.isEmpty() ? "" : " [" + mode + "]"),
+                                () -> assertTimeoutPreemptively(PATIENCE, () -> compare(behaviour, mode)))));
+    }
+
+    private void compare(Behaviour behaviour, String mode) throws Exception {
+        List<String> expected = seen(behaviour, mode, places.get(0));
+        for (Place place : places.subList(1, places.size())) {
+            List<String> seen = seen(behaviour, mode, place);
+            int same = 0;
+            while (same < Math.min(expected.size(), seen.size())
+                    && expected.get(same).equals(seen.get(same))) {
+                same++;
+            }
+            if (same < Math.max(expected.size(), seen.size())) {
+                fail("%s, line %d%nbehind       %s%nwithout us   %s%n%s  %s"
+                        .formatted(
+                                place.name(),
+                                same,
+                                excerpt(expected, Math.max(0, same - CONTEXT), same),
+                                excerpt(expected, same, same + CONTEXT),
+                                place.name(),
+                                excerpt(seen, same, same + CONTEXT)));
+            }
+        }
+    }
+
+    private static String excerpt(List<String> lines, int from, int to) {
+        return lines.subList(from, Math.min(lines.size(), to)).stream()
+                .map(line -> line.substring(0, Math.min(LINE_MAX, line.length())))
+                .collect(Collectors.joining(String.format("%n             ")));
+    }
+
+    private static List<String> seen(Behaviour behaviour, String mode, Place place) throws Exception {
+        try (Statement statement = place.maintenance().createStatement()) {
+            statement.execute(FRESH);
+        }
+        try (Observer client = new Observer(place, mode)) {
+            behaviour.body().run(client);
+            client.aftermath();
+            return client.seen();
+        }
+    }
+}

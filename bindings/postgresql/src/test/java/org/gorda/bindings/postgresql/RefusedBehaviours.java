@@ -1,0 +1,103 @@
+package org.gorda.bindings.postgresql;
+
+import java.util.List;
+
+/** What we refuse on purpose, as docs/postgresql.md says, and that the session goes on as ever. */
+final class RefusedBehaviours {
+
+    private RefusedBehaviours() {}
+
+    static List<Behaviour> all() {
+        return List.of(
+                refused(
+                        "large objects by SQL",
+                        "a large object cannot be replicated: use a column of type bytea",
+                        "SELECT lo_create(0)"),
+                refused(
+                        "large objects by the driver",
+                        "a call of a function by its number cannot be replicated, nor can large objects: use SELECT",
+                        client -> client.postgres().getLargeObjectAPI().createLO()),
+                refused(
+                                "COPY FROM STDIN by the extended protocol",
+                                "COPY FROM STDIN is executed by the simple protocol only: as a Query",
+                                "COPY t FROM STDIN")
+                        .in(Behaviour.EXTENDED),
+                refused("two-phase commits", "a two-phase commit cannot be replicated: use COMMIT", client -> {
+                    client.execute("INSERT INTO t VALUES (4)");
+                    client.execute("PREPARE TRANSACTION 'x'");
+                }),
+                refused(
+                        "CREATE TABLE AS",
+                        "CREATE TABLE AS cannot be replicated: create the table, then insert into it",
+                        "CREATE TABLE copied AS SELECT * FROM t"),
+                refused(
+                        "SELECT INTO",
+                        "SELECT INTO cannot be replicated: create the table, then insert into it",
+                        "SELECT * INTO copied FROM t"),
+                refused(
+                        "unlogged tables",
+                        "an unlogged table cannot be replicated: leave out UNLOGGED",
+                        "CREATE UNLOGGED TABLE u (id int PRIMARY KEY)"),
+                refused(
+                        "CONCURRENTLY",
+                        "CONCURRENTLY cannot be replicated: leave it out; the change then locks the table while it is made",
+                        "CREATE INDEX CONCURRENTLY i ON t (a)"),
+                refused(
+                        "session_replication_role",
+                        "a change of that setting cannot be replicated: leave it, it is for the replica's own sessions",
+                        "SET session_replication_role TO replica"),
+                refused(
+                        "settings of ours",
+                        "a change of that setting cannot be replicated: leave it, it is for the replica's own sessions",
+                        "SELECT set_config('gorda.token', 'x', false)"),
+                refused(
+                        "triggers switched off",
+                        "changes that no trigger sees cannot be replicated: leave the triggers enabled",
+                        "ALTER TABLE t DISABLE TRIGGER ALL"),
+                refused(
+                        "columns that each replica would compute",
+                        "a column whose first values each replica would compute for itself cannot be replicated: add it without a default, then set that, and update the rows",
+                        "ALTER TABLE t ADD r float8 DEFAULT random()"),
+                refused(
+                        "schema changes within a function",
+                        "CREATE TABLE within another statement cannot be replicated: execute it by itself",
+                        "DO 'begin create table made (id int); end'"),
+                refused(
+                        "TRUNCATE within a function",
+                        "TRUNCATE of public.t within another statement cannot be replicated: use DELETE there",
+                        "DO 'begin truncate t; end'"),
+                refused(
+                        "tables without a primary key, updated",
+                        "UPDATE of public.k cannot be replicated: the table has no primary key, by which replicas find a row; add one",
+                        client -> {
+                            client.execute("CREATE TABLE k (a int)");
+                            client.execute("INSERT INTO k VALUES (1)");
+                            client.execute("UPDATE k SET a = 2");
+                        }),
+                Behaviour.of("refused in autocommit mode: COMMIT within a procedure", client -> {
+                    client.run(
+                            "CREATE PROCEDURE commits(i int) LANGUAGE plpgsql AS $$ begin insert into t values (i); commit; end $$");
+                    String state;
+                    try {
+                        client.execute("CALL commits(4)");
+                        state = "committed";
+                    } catch (java.sql.SQLException e) {
+                        state = e.getSQLState();
+                    }
+                    client.differs("CALL", state, "committed", "2D000");
+                    client.run("DELETE FROM t WHERE id = 4 AND false", "INSERT INTO t VALUES (5)");
+                    client.attempt("fresh", c -> c.execute("DELETE FROM t WHERE id = 4"));
+                }));
+    }
+
+    private static Behaviour refused(String what, String message, String sql) {
+        return refused(what, message, client -> client.execute(sql));
+    }
+
+    private static Behaviour refused(String what, String message, Behaviour.Body body) {
+        return Behaviour.of("refused: " + what, client -> {
+            client.refused(message, body);
+            client.run("INSERT INTO t VALUES (5)");
+        });
+    }
+}
