@@ -81,7 +81,7 @@ class PostgresReplicasTest {
                 .self(members[i])
                 .members(members)
                 .protocol(ReplicationProtocol.PRIMARY_BACKUP)
-                .electionTimeout(Duration.ofMillis(500))
+                .electionTimeout(Duration.ofSeconds(2))
                 .start();
     }
 

@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.Arrays;
@@ -17,6 +18,11 @@ import org.gorda.jgcs.MemberId;
 
 /** Replicas with embedded Derby in this JVM. Confined to the test's thread. */
 final class Cluster implements AutoCloseable {
+
+    /** So long that a busy machine changes no leader in the middle of a test that is about something else. */
+    private static final Duration ELECTION_TIMEOUT = Duration.ofSeconds(2);
+
+    private static final int TRIES = 5;
 
     private final Path directory;
     private final String[] members;
@@ -53,7 +59,7 @@ final class Cluster implements AutoCloseable {
                 .group("test")
                 .self(members[i])
                 .members(members)
-                .electionTimeout(Duration.ofMillis(500));
+                .electionTimeout(ELECTION_TIMEOUT);
         own.accept(builder);
         replicas[i] = builder.start();
     }
@@ -100,8 +106,21 @@ final class Cluster implements AutoCloseable {
         return replicas[i].connect(new Properties());
     }
 
-    /** Executes in one transaction at the primary. */
+    /** Executes in one transaction at the primary, again after another member became it: then nothing happened. */
     void execute(String... statements) throws SQLException {
+        for (int tries = 1; ; tries++) {
+            try {
+                executeOnce(statements);
+                return;
+            } catch (SQLTransactionRollbackException e) {
+                if (tries == TRIES) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private void executeOnce(String... statements) throws SQLException {
         try (Connection connection = connect(primary());
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);

@@ -69,7 +69,7 @@ final class NodeGroup implements AutoCloseable {
         values.put("members", all(0));
         values.put("services", all(1));
         values.put("clients", "127.0.0.1:" + port(2, i));
-        values.putIfAbsent("election-timeout", "500ms");
+        values.putIfAbsent("election-timeout", "2s");
         nodes[i] = Node.start(NodeConfiguration.of(values));
     }
 
