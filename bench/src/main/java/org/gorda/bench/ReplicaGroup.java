@@ -101,7 +101,7 @@ public final class ReplicaGroup implements AutoCloseable {
      */
     public static ReplicaGroup of(
             int size, Path directory, Map<String, String> settings, String heap, List<String> options) {
-        return of(size, new Common(directory, settings, heap, options, null));
+        return of(size, directory, settings, heap, options, null);
     }
 
     /**
@@ -111,7 +111,18 @@ public final class ReplicaGroup implements AutoCloseable {
      */
     public static ReplicaGroup of(
             int size, Path directory, Map<String, String> settings, @Nullable ServerEngine engine) {
-        return of(size, new Common(directory, settings, "768m", QUICK, engine));
+        return of(size, directory, settings, "768m", QUICK, engine);
+    }
+
+    /** As {@link #of(int, Path, Map, String, List)} and {@link #of(int, Path, Map, ServerEngine)}. */
+    public static ReplicaGroup of(
+            int size,
+            Path directory,
+            Map<String, String> settings,
+            String heap,
+            List<String> options,
+            @Nullable ServerEngine engine) {
+        return of(size, new Common(directory, settings, heap, options, engine));
     }
 
     private static ReplicaGroup of(int size, Common common) {

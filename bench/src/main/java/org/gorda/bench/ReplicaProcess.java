@@ -165,13 +165,14 @@ public final class ReplicaProcess {
         return process().pid();
     }
 
-    /** What its process has used of the processors' time since it was started. */
+    /** What its process, and its database's server, have used of the processors' time since they were started. */
     public Duration cpu() {
-        return process()
+        Duration own = process()
                 .info()
                 .totalCpuDuration()
                 .orElseThrow(() ->
                         new BenchException("this system does not tell how much processor time " + name + " has used"));
+        return server == null ? own : own.plus(server.cpu());
     }
 
     /** SIGKILL. */

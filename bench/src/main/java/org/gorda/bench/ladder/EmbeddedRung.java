@@ -42,7 +42,7 @@ final class EmbeddedRung implements Rung {
 
     /** @param directory where it keeps what it keeps; if it is in memory, something must be there all the same */
     static EmbeddedRung of(String name, Ladder.Load load, Path directory, boolean inMemory) {
-        boolean replicated = !name.equals(Ladder.VANILLA) && !name.equals("loopback");
+        boolean replicated = !name.equals(Ladder.VANILLA) && !name.equals(Ladder.LOOPBACK);
         return new EmbeddedRung(
                 name, replicated ? REPLICAS : 1, name.equals("certification"), load, directory, inMemory);
     }

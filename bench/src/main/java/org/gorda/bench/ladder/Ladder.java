@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.ToDoubleFunction;
 import org.gorda.bench.CommitCost;
+import org.gorda.bench.ServerEngine;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
 import org.jspecify.annotations.Nullable;
@@ -23,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  * all of them; a rung's ratio is the median of those to the engine's turn of the same round.
  *
  * @param load of all of them
+ * @param engine with a server for each replica; null for Derby, which has none
  * @param storage where the databases are
  * @param via how clients use them
  * @param rungs by name, those above the engine alone
@@ -35,6 +37,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record Ladder(
         Load load,
+        @Nullable ServerEngine engine,
         Storage storage,
         Via via,
         List<String> rungs,
@@ -48,7 +51,14 @@ public record Ladder(
     /** The engine alone, with its default durable commit. */
     static final String VANILLA = "vanilla";
 
-    private static final List<String> RUNGS = List.of("loopback", "primary-backup", "certification", "asynchronous");
+    /** All changes captured, and nothing done with them. */
+    static final String LOOPBACK = "loopback";
+
+    /** The engine's own synchronous replication to two standbys, of which one must have a commit. */
+    static final String STREAMING = "streaming";
+
+    private static final List<String> RUNGS =
+            List.of(LOOPBACK, "primary-backup", "certification", "asynchronous", STREAMING);
 
     /** Where databases are. */
     public enum Storage {
@@ -161,9 +171,12 @@ public record Ladder(
     }
 
     /** Those that are measured unless others are asked for. */
-    public static List<String> rungs(Via via) {
+    public static List<String> rungs(@Nullable ServerEngine engine, Via via) {
+        if (engine != null) {
+            return List.of(LOOPBACK, STREAMING, "primary-backup", "certification");
+        }
         return via == Via.EMBEDDED
-                ? List.of("loopback", "primary-backup", "certification")
+                ? List.of(LOOPBACK, "primary-backup", "certification")
                 : List.of("primary-backup", "certification");
     }
 
@@ -182,10 +195,16 @@ public record Ladder(
         if (retry < 0 || retry > (via == Via.NETWORK ? 1_000 : 0)) {
             throw new BenchException("retry is " + retry + " but must be 0 to 1000, and 0 if clients are embedded");
         }
+        if (engine != null && via == Via.EMBEDDED) {
+            throw new BenchException("via is embedded but must be network: " + engine.name() + " is a server");
+        }
+        boolean derbyServer = engine == null && via == Via.NETWORK;
         for (String rung : rungs) {
-            if (!RUNGS.contains(rung) || (via == Via.NETWORK && rung.equals("loopback"))) {
+            if (!RUNGS.contains(rung)
+                    || (derbyServer && rung.equals(LOOPBACK))
+                    || (engine == null && rung.equals(STREAMING))) {
                 throw new BenchException("rungs has '" + rung + "' but must be of " + String.join(", ", RUNGS)
-                        + "; loopback is embedded only");
+                        + "; loopback over Derby is embedded only, and Derby has no streaming");
             }
         }
         load.bank(); // checks the values
@@ -205,7 +224,7 @@ public record Ladder(
             names.addAll(rungs);
             for (String name : names) {
                 Rung rung = via == Via.NETWORK
-                        ? NetworkRung.of(name, load, directory, retry)
+                        ? NetworkRung.of(name, load, engine, directory, retry)
                         : EmbeddedRung.of(name, load, directory, storage == Storage.MEMORY);
                 synchronized (all) {
                     all.add(rung);

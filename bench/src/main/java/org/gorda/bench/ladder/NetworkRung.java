@@ -12,16 +12,18 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import org.gorda.bench.DatabaseServer;
 import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
+import org.gorda.bench.ServerEngine;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
 import org.gorda.jgcs.LoopbackPorts;
 import org.jspecify.annotations.Nullable;
 
-/** Clients in this JVM, and servers: the engine's own, or three replicas' processes. */
+/** Clients in this JVM, and servers: the engine's own, or three replicas' processes, each with a server of its own if the engine has any. */
 final class NetworkRung implements Rung {
 
     private static final int REPLICAS = 3;
@@ -35,30 +37,54 @@ final class NetworkRung implements Rung {
     private final String name;
     private final TpcB bank;
     private final String url;
-    private final List<ReplicaProcess> servers;
+    private final List<ReplicaProcess> processes;
+    private final @Nullable DatabaseServer server;
     private final @Nullable ReplicaGroup group;
 
     private NetworkRung(
-            String name, TpcB bank, String url, List<ReplicaProcess> servers, @Nullable ReplicaGroup group) {
+            String name,
+            TpcB bank,
+            String url,
+            List<ReplicaProcess> processes,
+            @Nullable DatabaseServer server,
+            @Nullable ReplicaGroup group) {
         this.name = name;
         this.bank = bank;
         this.url = url;
-        this.servers = servers;
+        this.processes = processes;
+        this.server = server;
         this.group = group;
     }
 
-    /** @param retry how often the driver of replicas runs a refused transaction again */
-    static NetworkRung of(String name, Ladder.Load load, Path directory, int retry) {
+    /**
+     * Describes it; nothing is started yet.
+     *
+     * @param engine null for Derby
+     * @param retry how often the driver of replicas runs a refused transaction again
+     */
+    static NetworkRung of(String name, Ladder.Load load, @Nullable ServerEngine engine, Path directory, int retry) {
         TpcB bank = load.bank();
-        if (name.equals(Ladder.VANILLA)) {
-            ReplicaProcess alone = ReplicaProcess.engineAlone(
-                    directory.resolve(name), LoopbackPorts.free(1).get(0), HEAP);
-            return new NetworkRung(name, bank, alone.embeddedUrl(), List.of(alone), null);
+        Path own = directory.resolve(name);
+        if (engine != null) {
+            int standbys = name.equals(Ladder.STREAMING) ? REPLICAS - 1 : 0;
+            DatabaseServer alone = engine.alone(own, "bank", standbys);
+            if (name.equals(Ladder.VANILLA) || name.equals(Ladder.STREAMING)) {
+                return new NetworkRung(name, bank, engine.url(alone), List.of(), alone, null);
+            }
+            if (name.equals(Ladder.LOOPBACK)) {
+                String url = "jdbc:gorda:" + engine.key() + ":" + alone.database() + ";protocol=" + name + ";directory="
+                        + own.resolve("gorda") + ";user=" + engine.user();
+                return new NetworkRung(name, bank, url, List.of(), alone, null);
+            }
         }
-        ReplicaGroup group =
-                ReplicaGroup.of(REPLICAS, directory.resolve(name), Map.of("protocol", name), HEAP, List.of());
+        if (name.equals(Ladder.VANILLA)) {
+            ReplicaProcess alone =
+                    ReplicaProcess.engineAlone(own, LoopbackPorts.free(1).get(0), HEAP);
+            return new NetworkRung(name, bank, alone.embeddedUrl(), List.of(alone), null, null);
+        }
+        ReplicaGroup group = ReplicaGroup.of(REPLICAS, own, Map.of("protocol", name), HEAP, List.of(), engine);
         String url = group.url() + (retry > 0 ? ";retry=" + retry : "");
-        return new NetworkRung(name, bank, url, group.replicas(), group);
+        return new NetworkRung(name, bank, url, group.replicas(), null, group);
     }
 
     @Override
@@ -68,7 +94,10 @@ final class NetworkRung implements Rung {
 
     @Override
     public void load(Consumer<String> progress) {
-        servers.forEach(ReplicaProcess::start);
+        if (server != null) {
+            server.start();
+        }
+        processes.forEach(ReplicaProcess::start);
         if (group == null) {
             awaitConnection();
         } else {
@@ -88,7 +117,7 @@ final class NetworkRung implements Rung {
     private void awaitConnection() {
         long end = System.nanoTime() + WAIT.toNanos();
         while (true) {
-            servers.forEach(ReplicaProcess::requireAlive);
+            processes.forEach(ReplicaProcess::requireAlive);
             try {
                 DriverManager.getConnection(url).close();
                 return;
@@ -110,7 +139,7 @@ final class NetworkRung implements Rung {
                 .seed(seed)
                 .warmUp(CONNECTED)
                 .duration(time)
-                .processorClock(() -> servers.stream().map(ReplicaProcess::cpu).reduce(Duration.ZERO, Duration::plus))
+                .processorClock(this::cpu)
                 .run();
         report.requireConsistent();
         return new Turn(
@@ -121,13 +150,27 @@ final class NetworkRung implements Rung {
                 report.cost());
     }
 
+    /** The replica in this JVM, while its server runs. */
+    private void shutDown() {
+        try {
+            DriverManager.getConnection(url + ";shutdown=true").close();
+        } catch (SQLException e) {
+            // as engines do, a shutdown is told by an exception
+        }
+    }
+
+    private Duration cpu() {
+        Duration all = processes.stream().map(ReplicaProcess::cpu).reduce(Duration.ZERO, Duration::plus);
+        return server == null ? all : all.plus(server.cpu());
+    }
+
     /** Of each replica, after they have compared themselves. */
     @Override
     public List<TpcB.Sums> sums() {
         List<TpcB.Sums> sums = new ArrayList<>();
         if (group != null && !group.verify(WAIT).identical()) {
             throw new BenchException("the replicas of " + name + " DO NOT HOLD THE SAME: see "
-                    + servers.get(0).directory().getParent());
+                    + processes.get(0).directory().getParent());
         }
         try (Connection connection = DriverManager.getConnection(url)) {
             connection.setAutoCommit(false);
@@ -141,6 +184,12 @@ final class NetworkRung implements Rung {
 
     @Override
     public void close() {
-        servers.parallelStream().forEach(ReplicaProcess::retire);
+        if (name.equals(Ladder.LOOPBACK)) {
+            shutDown();
+        }
+        processes.parallelStream().forEach(ReplicaProcess::retire);
+        if (server != null) {
+            server.stop();
+        }
     }
 }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.gorda.bench.ApplyRate;
+import org.gorda.bench.ServerEngine;
 import org.gorda.bench.catalogue.Workloads;
 import org.gorda.bench.ladder.Ladder;
 import org.jspecify.annotations.Nullable;
@@ -98,22 +99,25 @@ final class BenchCommand {
         @Mixin
         private Output output = new Output();
 
+        @Mixin
+        private EngineOption engine = new EngineOption();
+
         @Option(names = "--storage", description = "${COMPLETION-CANDIDATES}.", defaultValue = "DISK")
         private Ladder.Storage storage = Ladder.Storage.DISK;
 
         @Option(
                 names = "--via",
                 description =
-                        "Clients are embedded in the databases' processes, or use them over the network: ${COMPLETION-CANDIDATES}.",
-                defaultValue = "EMBEDDED")
-        private Ladder.Via via = Ladder.Via.EMBEDDED;
+                        "Clients are embedded in the databases' processes, or use them over the network: ${COMPLETION-CANDIDATES};"
+                                + " EMBEDDED if not given, but NETWORK with PostgreSQL.")
+        private Ladder.@Nullable Via via;
 
         @Option(
                 names = "--rungs",
                 split = ",",
                 description =
-                        "Which, besides vanilla: loopback (embedded only), primary-backup, certification, asynchronous; all but the last"
-                                + " if not given.")
+                        "Which, besides vanilla: loopback (with Derby embedded only), primary-backup, certification, asynchronous, streaming"
+                                + " (PostgreSQL's own synchronous replication to two standbys); all but asynchronous if not given.")
         private @Nullable List<String> rungs;
 
         @Option(names = "--clients", split = ",", description = "How many at once.", defaultValue = "1,4,8,16")
@@ -145,19 +149,22 @@ final class BenchCommand {
             if (storage == Ladder.Storage.MEMORY) {
                 directory.inMemory();
             }
+            ServerEngine server = engine.engine();
+            Ladder.Via used = via == null ? (server == null ? Ladder.Via.EMBEDDED : Ladder.Via.NETWORK) : via;
             Ladder.Results results = directory.work(
                     output,
-                    used -> new Ladder(
+                    own -> new Ladder(
                                     new Ladder.Load(scale, accounts, reads),
+                                    server,
                                     storage,
-                                    via,
-                                    rungs == null ? Ladder.rungs(via) : rungs,
+                                    used,
+                                    rungs == null ? Ladder.rungs(server, used) : rungs,
                                     clients,
                                     retry,
                                     turns.warmUp(),
                                     turns.each(),
                                     turns.pairs(),
-                                    used)
+                                    own)
                             .run(output::line),
                     Ladder.Results::identical);
             output.line(results.toText());
@@ -213,6 +220,7 @@ final class BenchCommand {
                 output.line("reads       " + via);
                 Ladder.Results results = new Ladder(
                                 new Ladder.Load(1, accounts, ALL),
+                                null,
                                 Ladder.Storage.DISK,
                                 via,
                                 List.of("primary-backup"),

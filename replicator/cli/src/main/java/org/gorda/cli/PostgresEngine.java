@@ -38,6 +38,16 @@ final class PostgresEngine implements ServerEngine {
     }
 
     @Override
+    public DatabaseServer alone(Path directory, String database, int standbys) {
+        return new PostgresAlone(directory, database, standbys);
+    }
+
+    @Override
+    public String url(DatabaseServer server) {
+        return "jdbc:postgresql:" + server.database() + "?user=" + USER;
+    }
+
+    @Override
     public String url(List<String> addresses, String database) {
         return "jdbc:postgresql://" + String.join(",", addresses) + "/" + database + "?user=" + USER + FAILOVER;
     }

@@ -3,6 +3,7 @@ package org.gorda.cli;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -17,6 +18,12 @@ final class PostgresServer implements DatabaseServer {
 
     /** One that was killed has its log to work off. */
     private static final Duration START_WAIT = Duration.ofMinutes(2);
+
+    /** Linux tells times to programs in hundredths of a second, whatever its own clock does. */
+    private static final long MS_PER_TICK = 10;
+
+    /** Behind the name of the program, the first field being the state. */
+    private static final int UTIME = 11;
 
     private final Path directory;
     private final String database;
@@ -44,11 +51,12 @@ final class PostgresServer implements DatabaseServer {
             var log = ProcessBuilder.Redirect.appendTo(
                     directory.resolve("server.log").toFile());
             running = EmbeddedPostgres.builder()
-                    .setDataDirectory(directory.resolve("data"))
+                    .setDataDirectory(data())
                     .setCleanDataDirectory(false)
                     .setRegisterShutdownHook(false) // the replica ends first
                     .setPort(port)
-                    .setServerConfig("synchronous_commit", "on") // as PostgreSQL has it
+                    .setServerConfig("fsync", "on") // as PostgreSQL has it, and what follows
+                    .setServerConfig("synchronous_commit", "on")
                     .setOutputRedirector(log)
                     .setErrorRedirector(log)
                     .setPGStartupWait(START_WAIT)
@@ -66,11 +74,10 @@ final class PostgresServer implements DatabaseServer {
             return;
         }
         try {
-            long pid = Long.parseLong(
-                    Files.readAllLines(directory.resolve("data/postmaster.pid")).get(0));
-            ProcessHandle server = ProcessHandle.of(pid)
-                    .orElseThrow(() -> new BenchException("the server in " + directory + " has ended by itself"));
-            new ProcessBuilder("kill", "-STOP", Long.toString(pid)).start().waitFor();
+            ProcessHandle server = postmaster();
+            new ProcessBuilder("kill", "-STOP", Long.toString(server.pid()))
+                    .start()
+                    .waitFor();
             List<ProcessHandle> all = new ArrayList<>(server.descendants().toList());
             all.add(server);
             all.forEach(ProcessHandle::destroyForcibly);
@@ -82,6 +89,56 @@ final class PostgresServer implements DatabaseServer {
             throw new BenchException("interrupted", e);
         }
         stop();
+    }
+
+    private ProcessHandle postmaster() throws IOException {
+        long pid = Long.parseLong(
+                Files.readAllLines(data().resolve("postmaster.pid")).get(0));
+        return ProcessHandle.of(pid)
+                .orElseThrow(() -> new BenchException("the server in " + directory + " has ended by itself"));
+    }
+
+    /** The directory in which PostgreSQL keeps everything. */
+    Path data() {
+        return directory.resolve("data");
+    }
+
+    /** Where it listens for clients, on the loopback network. */
+    int port() {
+        return port;
+    }
+
+    /** Of Linux: the postmaster's own time and that of those it has seen end, and what those who live have used. */
+    @Override
+    public Duration cpu() {
+        try {
+            ProcessHandle server = postmaster();
+            long ticks = ticks(server.pid(), true);
+            for (ProcessHandle each : server.descendants().toList()) {
+                ticks += ticks(each.pid(), false);
+            }
+            return Duration.ofMillis(ticks * MS_PER_TICK);
+        } catch (IOException e) {
+            throw new BenchException(
+                    "this system does not tell how much processor time the server in " + directory + " has used: " + e,
+                    e);
+        }
+    }
+
+    /** See {@code proc(5)}: utime, stime, cutime, cstime; 0 for one that has just ended. */
+    private static long ticks(long pid, boolean withEnded) throws IOException {
+        String stat;
+        try {
+            stat = Files.readString(Path.of("/proc", Long.toString(pid), "stat"));
+        } catch (NoSuchFileException e) {
+            return 0;
+        }
+        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1);
+        long ticks = 0;
+        for (int i = 0; i < (withEnded ? 4 : 2); i++) {
+            ticks += Long.parseLong(fields[UTIME + i]);
+        }
+        return ticks;
     }
 
     @Override

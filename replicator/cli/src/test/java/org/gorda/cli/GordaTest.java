@@ -340,6 +340,27 @@ final class GordaTest {
     }
 
     @Test
+    void theLadderOfAServerHasItsOwnReplicationBesideOurs() throws Exception {
+        GordaRun ladder = gorda(
+                ("bench ladder --engine postgresql --clients 3 --scale 2 --accounts 1000 --warmup 1s --turn 1s --pairs 1 --json")
+                        .split(" "));
+        assertThat(ladder.status()).as(ladder.err()).isZero();
+        List<JsonObject> rungs = ladder.lastLine().getAsJsonArray("rungs").asList().stream()
+                .map(JsonElement::getAsJsonObject)
+                .toList();
+        assertThat(rungs)
+                .extracting(rung -> rung.get("rung").getAsString())
+                .containsExactly("vanilla", "loopback", "streaming", "primary-backup", "certification");
+        assertThat(rungs).allSatisfy(rung -> {
+            assertThat(rung.get("throughput_per_minute").getAsDouble()).isPositive();
+            assertThat(rung.get("cpu_micros").getAsDouble()).isPositive();
+        });
+        assertThat(ladder.err())
+                .contains("all replicas identical, balances equal the history")
+                .doesNotContain("Exception");
+    }
+
+    @Test
     void theProxysReadsAreComparedInTheProcessAndOverTheNetwork() throws Exception {
         GordaRun proxy =
                 gorda("bench proxy --clients 2 --accounts 1000 --warmup 1s --turn 1s --pairs 1 --json".split(" "));
@@ -512,7 +533,9 @@ final class GordaTest {
                 "bench ladder --retry 3 | 1 | retry is 3 but must be 0 to 1000, and 0 if clients are embedded",
                 "bench ladder --reads 101 | 1 | reads is 101 but must be 0 to 100",
                 "bench proxy --accounts 5 | 1 | accounts is 5 but must be 1000 to 100000",
-                "bench ladder --via network --rungs loopback | 1 | loopback is embedded only",
+                "bench ladder --via network --rungs loopback | 1 | loopback over Derby is embedded only",
+                "bench ladder --rungs streaming | 1 | Derby has no streaming",
+                "bench ladder --engine postgresql --via embedded | 1 | via is embedded but must be network: PostgreSQL is a server",
                 "bench gcs --sizes 0 | 1 | size is 0 but must be 16 to 1000000",
                 "bench gcs --sizes 100,1000001 | 1 | size is 1000001 but must be 16 to 1000000",
                 "bench gcs --sizes , | 1 | no size is given",
