@@ -9,12 +9,18 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
+import org.gorda.bench.DatabaseServer;
 import org.gorda.bench.Latencies;
+import org.gorda.bench.ServerEngine;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
 import org.gorda.jgcs.LoopbackPorts;
+import org.jspecify.annotations.Nullable;
 
-/** Clients in the processes that have the database: one process, or a replica in each of three. */
+/**
+ * Clients in the processes that have the database: one process, or a replica in each of three. An engine that is a server runs beside
+ * each, and what GORDA does about it is in the process.
+ */
 final class EmbeddedRung implements Rung {
 
     private static final int REPLICAS = 3;
@@ -26,25 +32,41 @@ final class EmbeddedRung implements Rung {
     private final int replicas;
     private final boolean everywhere;
     private final Ladder.Load load;
+    private final @Nullable ServerEngine engine;
     private final Path directory;
     private final boolean inMemory;
     private final List<EmbeddedProcess> processes = new ArrayList<>();
+    private final List<DatabaseServer> servers = new ArrayList<>();
 
     private EmbeddedRung(
-            String name, int replicas, boolean everywhere, Ladder.Load load, Path directory, boolean inMemory) {
+            String name,
+            int replicas,
+            boolean everywhere,
+            Ladder.Load load,
+            @Nullable ServerEngine engine,
+            Path directory,
+            boolean inMemory) {
         this.name = name;
         this.replicas = replicas;
         this.everywhere = everywhere;
         this.load = load;
+        this.engine = engine;
         this.directory = directory.toAbsolutePath().resolve(name);
         this.inMemory = inMemory;
     }
 
-    /** @param directory where it keeps what it keeps; if it is in memory, something must be there all the same */
-    static EmbeddedRung of(String name, Ladder.Load load, Path directory, boolean inMemory) {
-        boolean replicated = !name.equals(Ladder.VANILLA) && !name.equals(Ladder.LOOPBACK);
+    /**
+     * Describes it; nothing is started yet.
+     *
+     * @param engine null for Derby
+     * @param directory where it keeps what it keeps; if it is in memory, something must be there all the same
+     */
+    static EmbeddedRung of(
+            String name, Ladder.Load load, @Nullable ServerEngine engine, Path directory, boolean inMemory) {
+        boolean replicated =
+                !List.of(Ladder.VANILLA, Ladder.LOOPBACK, Ladder.STREAMING).contains(name);
         return new EmbeddedRung(
-                name, replicated ? REPLICAS : 1, name.equals("certification"), load, directory, inMemory);
+                name, replicated ? REPLICAS : 1, name.equals("certification"), load, engine, directory, inMemory);
     }
 
     @Override
@@ -52,16 +74,29 @@ final class EmbeddedRung implements Rung {
         return name;
     }
 
+    /** As the driver of replicas is told of it; a server is started. */
     private String database(Path own) {
-        return inMemory ? "memory:bank" : own.resolve("bank").toString();
+        if (engine == null) {
+            return "derby:" + (inMemory ? "memory:bank" : own.resolve("bank").toString());
+        }
+        DatabaseServer server = replicas == 1
+                ? engine.alone(own, "bank", name.equals(Ladder.STREAMING) ? REPLICAS - 1 : 0)
+                : engine.server(own, "bank");
+        synchronized (servers) {
+            servers.add(server);
+        }
+        server.start();
+        return engine.key() + ":" + server.database() + ";user=" + engine.user();
     }
 
     private List<String> urls() {
-        if (name.equals(Ladder.VANILLA)) {
-            return List.of("jdbc:derby:" + database(directory) + ";create=true");
-        }
         if (replicas == 1) {
-            return List.of("jdbc:gorda:derby:" + database(directory) + ";protocol=" + name);
+            String database = database(directory);
+            if (name.equals(Ladder.LOOPBACK)) {
+                return List.of(
+                        "jdbc:gorda:" + database + ";protocol=" + name + ";directory=" + directory.resolve("gorda"));
+            }
+            return List.of(engine == null ? "jdbc:" + database + ";create=true" : engine.url(servers.get(0)));
         }
         List<String> members = LoopbackPorts.free(replicas).stream()
                 .map(port -> "127.0.0.1:" + port)
@@ -69,7 +104,7 @@ final class EmbeddedRung implements Rung {
         List<String> urls = new ArrayList<>();
         for (int i = 0; i < replicas; i++) {
             Path own = directory.resolve("replica" + (i + 1));
-            urls.add("jdbc:gorda:derby:" + database(own) + ";directory=" + own.resolve("gorda") + ";protocol=" + name
+            urls.add("jdbc:gorda:" + database(own) + ";directory=" + own.resolve("gorda") + ";protocol=" + name
                     + ";self=" + members.get(i) + ";members=" + String.join(",", members));
         }
         return urls;
@@ -131,8 +166,10 @@ final class EmbeddedRung implements Rung {
         throw new BenchException(name + " has had no primary for " + WAIT.toSeconds() + " s");
     }
 
-    private static Duration cpu(List<EmbeddedProcess> of) {
-        return of.stream().map(EmbeddedProcess::cpu).reduce(Duration.ZERO, Duration::plus);
+    /** Of some processes, and all servers. */
+    private Duration cpu(List<EmbeddedProcess> of) {
+        Duration own = of.stream().map(EmbeddedProcess::cpu).reduce(Duration.ZERO, Duration::plus);
+        return servers.stream().map(DatabaseServer::cpu).reduce(own, Duration::plus);
     }
 
     @Override
@@ -212,6 +249,9 @@ final class EmbeddedRung implements Rung {
     public void close() {
         synchronized (processes) {
             processes.forEach(EmbeddedProcess::close);
+        }
+        synchronized (servers) {
+            servers.forEach(DatabaseServer::stop);
         }
     }
 }

@@ -71,7 +71,7 @@ public record Ladder(
 
     /** How clients use databases. */
     public enum Via {
-        /** In the processes that have them. */
+        /** In the processes that have them, or their replicas if the engine is a server. */
         @SerializedName("embedded")
         EMBEDDED,
         /** From this JVM, over the loopback network. */
@@ -195,9 +195,6 @@ public record Ladder(
         if (retry < 0 || retry > (via == Via.NETWORK ? 1_000 : 0)) {
             throw new BenchException("retry is " + retry + " but must be 0 to 1000, and 0 if clients are embedded");
         }
-        if (engine != null && via == Via.EMBEDDED) {
-            throw new BenchException("via is embedded but must be network: " + engine.name() + " is a server");
-        }
         boolean derbyServer = engine == null && via == Via.NETWORK;
         for (String rung : rungs) {
             if (!RUNGS.contains(rung)
@@ -225,7 +222,7 @@ public record Ladder(
             for (String name : names) {
                 Rung rung = via == Via.NETWORK
                         ? NetworkRung.of(name, load, engine, directory, retry)
-                        : EmbeddedRung.of(name, load, directory, storage == Storage.MEMORY);
+                        : EmbeddedRung.of(name, load, engine, directory, storage == Storage.MEMORY);
                 synchronized (all) {
                     all.add(rung);
                 }

@@ -108,9 +108,9 @@ final class BenchCommand {
         @Option(
                 names = "--via",
                 description =
-                        "Clients are embedded in the databases' processes, or use them over the network: ${COMPLETION-CANDIDATES};"
-                                + " EMBEDDED if not given, but NETWORK with PostgreSQL.")
-        private Ladder.@Nullable Via via;
+                        "Clients are embedded in the processes of databases or replicas, or use them over the network: ${COMPLETION-CANDIDATES}.",
+                defaultValue = "EMBEDDED")
+        private Ladder.Via via = Ladder.Via.EMBEDDED;
 
         @Option(
                 names = "--rungs",
@@ -150,15 +150,14 @@ final class BenchCommand {
                 directory.inMemory();
             }
             ServerEngine server = engine.engine();
-            Ladder.Via used = via == null ? (server == null ? Ladder.Via.EMBEDDED : Ladder.Via.NETWORK) : via;
             Ladder.Results results = directory.work(
                     output,
                     own -> new Ladder(
                                     new Ladder.Load(scale, accounts, reads),
                                     server,
                                     storage,
-                                    used,
-                                    rungs == null ? Ladder.rungs(server, used) : rungs,
+                                    via,
+                                    rungs == null ? Ladder.rungs(server, via) : rungs,
                                     clients,
                                     retry,
                                     turns.warmUp(),

@@ -3,7 +3,6 @@ package org.gorda.cli;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,8 +21,11 @@ final class PostgresServer implements DatabaseServer {
     /** Linux tells times to programs in hundredths of a second, whatever its own clock does. */
     private static final long MS_PER_TICK = 10;
 
-    /** Behind the name of the program, the first field being the state. */
-    private static final int UTIME = 11;
+    /** Where a process's own time begins in {@code proc(5)}, counted from the state, which follows the name: as a user, and in the system. */
+    private static final int OWN = 11;
+
+    /** Where that of those begins whose end it has seen. */
+    private static final int ENDED = 13;
 
     private final Path directory;
     private final String database;
@@ -113,11 +115,18 @@ final class PostgresServer implements DatabaseServer {
     public Duration cpu() {
         try {
             ProcessHandle server = postmaster();
-            long ticks = ticks(server.pid(), true);
-            for (ProcessHandle each : server.descendants().toList()) {
-                ticks += ticks(each.pid(), false);
-            }
-            return Duration.ofMillis(ticks * MS_PER_TICK);
+            long before;
+            long ticks = ticks(server.pid(), ENDED, ENDED + 2);
+            long living;
+            do { // one that ended meanwhile is in neither, or in both
+                before = ticks;
+                living = 0;
+                for (ProcessHandle each : server.descendants().toList()) {
+                    living += ticks(each.pid(), OWN, OWN + 2);
+                }
+                ticks = ticks(server.pid(), ENDED, ENDED + 2);
+            } while (ticks != before);
+            return Duration.ofMillis((ticks(server.pid(), OWN, OWN + 2) + ticks + living) * MS_PER_TICK);
         } catch (IOException e) {
             throw new BenchException(
                     "this system does not tell how much processor time the server in " + directory + " has used: " + e,
@@ -125,18 +134,22 @@ final class PostgresServer implements DatabaseServer {
         }
     }
 
-    /** See {@code proc(5)}: utime, stime, cutime, cstime; 0 for one that has just ended. */
-    private static long ticks(long pid, boolean withEnded) throws IOException {
+    /** The sum of some fields of {@code proc(5)}; 0 for a process that has just ended. */
+    private static long ticks(long pid, int from, int to) throws IOException {
+        Path file = Path.of("/proc", Long.toString(pid), "stat");
         String stat;
         try {
-            stat = Files.readString(Path.of("/proc", Long.toString(pid), "stat"));
-        } catch (NoSuchFileException e) {
+            stat = Files.readString(file);
+        } catch (IOException e) {
+            if (Files.exists(file)) {
+                throw e;
+            }
             return 0;
         }
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1);
         long ticks = 0;
-        for (int i = 0; i < (withEnded ? 4 : 2); i++) {
-            ticks += Long.parseLong(fields[UTIME + i]);
+        for (int i = from; i < to; i++) {
+            ticks += Long.parseLong(fields[i]);
         }
         return ticks;
     }
