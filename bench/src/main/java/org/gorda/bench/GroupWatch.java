@@ -31,9 +31,9 @@ final class GroupWatch implements AutoCloseable {
     private final List<Thread> threads = new ArrayList<>();
     private volatile boolean closed;
 
-    /** Watches the replicas that JDBC URLs name by their services; others are not known here. */
-    GroupWatch(List<String> urls) {
-        for (String replica : replicas(urls)) {
+    /** @param services of the replicas, by which they tell what they are */
+    GroupWatch(List<String> services) {
+        for (String replica : services) {
             Thread thread = new Thread(() -> watch(replica), "watch-" + replica);
             thread.setDaemon(true);
             thread.start();
@@ -41,7 +41,7 @@ final class GroupWatch implements AutoCloseable {
         }
     }
 
-    /** Those that URLs name. */
+    /** The services of the replicas that JDBC URLs name. */
     static List<String> replicas(List<String> urls) {
         return urls.stream()
                 .map(CLUSTER::matcher)

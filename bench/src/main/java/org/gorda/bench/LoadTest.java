@@ -51,6 +51,9 @@ public final class LoadTest {
     private static final Duration CONNECTION_WAIT = Duration.ofSeconds(60);
     private static final Duration PAUSE_AFTER_FAILURE = Duration.ofMillis(1);
     private static final String CONFLICT = "40001";
+    private static final String READ_ONLY = "25006";
+    private static final String CONNECTION_LOST = "08";
+    private static final int LOAD_TRIES = 5;
     private static final String OUTCOME_UNKNOWN = "08007";
 
     /** What Derby says in a replica's own JVM to who reads rows of a transaction that was refused meanwhile. */
@@ -83,6 +86,7 @@ public final class LoadTest {
     private Runnable everySecond = () -> {};
     private Consumer<Histogram> everyHistogram = histogram -> {};
     private @Nullable Supplier<Duration> processorClock;
+    private List<String> services = List.of();
 
     private final Acknowledged acknowledged =
             new Acknowledged(ThreadLocalRandom.current().nextInt());
@@ -250,6 +254,12 @@ public final class LoadTest {
         return this;
     }
 
+    /** Where replicas tell of themselves, if the URLs do not say it. */
+    public LoadTest services(List<String> addresses) {
+        services = List.copyOf(addresses);
+        return this;
+    }
+
     /** Which transactions were acknowledged, those of the warm-up too. */
     public Acknowledged acknowledged() {
         return acknowledged;
@@ -308,7 +318,24 @@ public final class LoadTest {
         return new HikariDataSource(config);
     }
 
+    /** Again if the primary changed meanwhile: what is there is kept. */
     private void load(HikariDataSource pool, Workload workload) throws SQLException {
+        for (int tries = 1; ; tries++) {
+            try {
+                loadOnce(pool, workload);
+                return;
+            } catch (SQLException e) {
+                String state = String.valueOf(e.getSQLState());
+                if (tries == LOAD_TRIES
+                        || !(state.equals(CONFLICT) || state.equals(READ_ONLY) || state.startsWith(CONNECTION_LOST))) {
+                    throw e;
+                }
+                progress.accept("loading     again after SQLSTATE " + state + ": " + e.getMessage());
+            }
+        }
+    }
+
+    private void loadOnce(HikariDataSource pool, Workload workload) throws SQLException {
         long[] told = {System.nanoTime()};
         try (Connection connection = pool.getConnection()) {
             workload.load(connection, (rows, ofAll) -> {
@@ -353,7 +380,8 @@ public final class LoadTest {
         long begin = System.nanoTime();
         lastSuccessNanos.set(begin);
         List<Thread> threads = new ArrayList<>();
-        try (GroupWatch replicas = new GroupWatch(urls)) {
+        List<String> asked = services.isEmpty() ? GroupWatch.replicas(urls) : services;
+        try (GroupWatch replicas = new GroupWatch(asked)) {
             for (Client client : clients) {
                 Thread thread = new Thread(() -> work(pool(pools, client), client, begin), "client-" + client.number());
                 thread.setDaemon(true);
@@ -361,7 +389,7 @@ public final class LoadTest {
                 threads.add(thread);
             }
             watch(begin, begin + ramp().plus(warmUp).toNanos(), null);
-            try (ProbedReplicas probed = ProbedReplicas.behind(urls)) {
+            try (ProbedReplicas probed = ProbedReplicas.of(asked)) {
                 return measure(pools, threads, replicas, probed);
             }
         } finally {

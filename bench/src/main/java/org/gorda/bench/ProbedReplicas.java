@@ -25,14 +25,14 @@ final class ProbedReplicas implements AutoCloseable {
 
     private ProbedReplicas() {}
 
-    /** Switches on the probes of those that clients use by these URLs; nobody's if the URLs are of other databases. */
-    static ProbedReplicas behind(List<String> urls) {
+    /** Switches on the probes of all replicas of the groups of these. */
+    static ProbedReplicas of(List<String> services) {
         ProbedReplicas probed = new ProbedReplicas();
-        GroupWatch.replicas(urls).forEach(probed::addGroupOf);
+        services.forEach(probed::addGroupOf);
         return probed;
     }
 
-    /** All of the group that a replica knows: the URLs may name some only. */
+    /** All of the group that a replica knows. */
     private void addGroupOf(String replica) {
         try {
             client.status(replica).services().values().forEach(this::add);

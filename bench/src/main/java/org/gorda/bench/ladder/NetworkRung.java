@@ -140,6 +140,10 @@ final class NetworkRung implements Rung {
                 .warmUp(CONNECTED)
                 .duration(time)
                 .processorClock(this::cpu)
+                .services(processes.stream()
+                        .map(ReplicaProcess::service)
+                        .filter(service -> !service.isEmpty())
+                        .toList())
                 .run();
         report.requireConsistent();
         return new Turn(

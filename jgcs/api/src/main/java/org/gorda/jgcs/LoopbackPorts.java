@@ -14,7 +14,8 @@ import java.util.Scanner;
 /**
  * Ports for groups that live on one machine, as in demonstrations and tests. They lie below those that the system gives to outgoing
  * connections: a member that is down would lose a port among these to whoever connects to anything meanwhile, and could not come back.
- * Thread-safe.
+ * They come in blocks, and a block is that of the process that listens on its first port, so that two processes at work at the same time
+ * never give the same ones. Thread-safe.
  */
 public final class LoopbackPorts {
 
@@ -23,14 +24,19 @@ public final class LoopbackPorts {
     /** Where Linux begins with its own, unless told otherwise; other systems begin higher. */
     private static final int USUAL_END = 32_768;
 
-    /** So far apart do processes begin that start one after the other. */
-    private static final int USUAL_COUNT = 499;
+    private static final int BLOCK = 50;
 
     private static final int LEAST_CHOICE = 1_000;
 
     private static final Path LINUX_RANGE = Path.of("/proc/sys/net/ipv4/ip_local_port_range");
 
-    private static int next;
+    /** The first ports of this process's blocks, on which it listens for as long as it lives. */
+    private static final List<ServerSocket> BLOCKS = new ArrayList<>();
+
+    /** The block from which ports are given, counted as in {@link #BLOCKS}, and the next one within it. */
+    private static int block = -1;
+
+    private static int next = BLOCK;
 
     private LoopbackPorts() {}
 
@@ -44,22 +50,41 @@ public final class LoopbackPorts {
         if (count < 1 || count > 100) {
             throw new IllegalArgumentException("count is " + count + " but must be 1 to 100");
         }
-        int end = end();
-        if (next == 0) {
-            next = LOWEST + (int) (ProcessHandle.current().pid() * USUAL_COUNT % (end - LOWEST));
-        }
         List<Integer> found = new ArrayList<>();
-        for (int tried = LOWEST; found.size() < count; tried++) {
-            if (tried == end) {
-                throw new UncheckedIOException(
-                        new IOException("fewer than " + count + " ports from " + LOWEST + " to " + end + " are free"));
+        int blocksLeft = (end() - LOWEST) / BLOCK;
+        while (found.size() < count) {
+            if (next == BLOCK) {
+                if (blocksLeft-- == 0 || !nextBlock()) {
+                    throw new UncheckedIOException(new IOException(
+                            "fewer than " + count + " ports from " + LOWEST + " to " + end() + " are free"));
+                }
+                next = 1;
             }
-            if (isFree(next)) {
-                found.add(next);
+            int port = BLOCKS.get(block).getLocalPort() + next++;
+            if (isFree(port)) {
+                found.add(port);
             }
-            next = next + 1 < end ? next + 1 : LOWEST;
         }
         return found;
+    }
+
+    /** Goes on with a new block, or the oldest of ours if nobody has given one back; false if there is none at all. */
+    private static boolean nextBlock() {
+        int all = (end() - LOWEST) / BLOCK;
+        int begin = block < 0
+                ? (int) (ProcessHandle.current().pid() % all)
+                : (BLOCKS.get(BLOCKS.size() - 1).getLocalPort() - LOWEST) / BLOCK + 1;
+        for (int i = 0; i < all; i++) {
+            try {
+                BLOCKS.add(new ServerSocket(LOWEST + (begin + i) % all * BLOCK, 1, InetAddress.getLoopbackAddress()));
+                block = BLOCKS.size() - 1;
+                return true;
+            } catch (IOException e) {
+                // another's, or ours
+            }
+        }
+        block = BLOCKS.isEmpty() ? -1 : (block + 1) % BLOCKS.size();
+        return block >= 0;
     }
 
     private static boolean isFree(int port) {

@@ -55,7 +55,10 @@ final class FrozenReaderTest {
         while (true) {
             try {
                 int marks = marks(connection);
-                assertThat(states).containsAnyOf("08006").hasSizeLessThan(4);
+                assertThat(states).hasSizeLessThan(4);
+                if (!states.isEmpty()) { // who noticed the silence before the statement moves on without a word
+                    assertThat(states).contains("08006");
+                }
                 return marks;
             } catch (SQLException e) {
                 states.add(e.getSQLState());

@@ -223,8 +223,9 @@ final class GordaTest {
                     .containsPattern("CONFLICTS GAVE WAY +ROW")
                     .containsPattern(
                             "\"APP\"\\.\"BRANCHES\" \\(0\\) +transaction .* of replica 127.0.0.1:.* ms ago; \\d+ s since");
-            JsonObject replicas =
-                    gorda("conflicts", "--at", any, "--json").lastLine().getAsJsonObject("replicas");
+            GordaRun asJson = gorda("conflicts", "--at", any, "--json");
+            assertThat(asJson.status()).as(asJson.err()).isZero();
+            JsonObject replicas = asJson.lastLine().getAsJsonObject("replicas");
             assertThat(replicas.size()).isEqualTo(3);
             assertThat(replicas.asMap().values()).anySatisfy(one -> {
                 JsonObject hottest =
@@ -357,6 +358,10 @@ final class GordaTest {
             assertThat(rung.get("throughput_per_minute").getAsDouble()).isPositive();
             assertThat(rung.get("cpu_micros").getAsDouble()).isPositive();
         });
+        if (via.equals("network")) {
+            assertThat(rungs.get(3).getAsJsonObject("cost").get("frames").getAsDouble())
+                    .isPositive();
+        }
         assertThat(ladder.err())
                 .contains("all replicas identical, balances equal the history")
                 .doesNotContain("Exception");
