@@ -4,12 +4,8 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.util.List;
-import java.util.Optional;
-import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
-import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.Finding;
-import org.gorda.replicator.engine.ReplicaException;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
@@ -30,7 +26,9 @@ final class CheckCommand implements Callable<Integer> {
 
     @Parameters(
             paramLabel = "URL",
-            description = "The database: jdbc:derby:PATH, jdbc:derby://HOST:PORT/DB, or one of GORDA's URLs.")
+            description =
+                    "The database: jdbc:derby:PATH, jdbc:derby://HOST:PORT/DB, jdbc:postgresql://HOST:PORT/DB?user=USER, or one of GORDA's"
+                            + " URLs.")
     private String url = "";
 
     /** What the command ends with. */
@@ -41,7 +39,7 @@ final class CheckCommand implements Callable<Integer> {
         try (Connection connection = DriverManager.getConnection(url)) {
             String database = connection.getMetaData().getDatabaseProductName() + " "
                     + connection.getMetaData().getDatabaseProductVersion();
-            List<Finding> findings = examine(connection, database);
+            List<Finding> findings = KnownDatabase.of(connection).findings();
             findings.forEach(this::tell);
             long obstacles = findings.stream().filter(Finding::obstacle).count();
             output.line(database + ": "
@@ -51,16 +49,6 @@ final class CheckCommand implements Callable<Integer> {
             output.result(new Report(database, obstacles == 0, findings));
             return obstacles == 0 ? 0 : 1;
         }
-    }
-
-    private static List<Finding> examine(Connection connection, String database) throws SQLException {
-        for (DatabaseBinding binding : ServiceLoader.load(DatabaseBinding.class)) {
-            Optional<List<Finding>> findings = binding.examine(connection);
-            if (findings.isPresent()) {
-                return findings.get();
-            }
-        }
-        throw new ReplicaException("there is no binding that replicates " + database);
     }
 
     private void tell(Finding finding) {

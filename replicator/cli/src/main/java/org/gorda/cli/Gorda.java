@@ -25,6 +25,8 @@ import picocli.CommandLine.TypeConversionException;
             ConflictsCommand.class,
             ProbesCommand.class,
             CheckCommand.class,
+            InstallCommand.class,
+            UninstallCommand.class,
             SqlCommand.class,
             SimulateCommand.class
         })

@@ -464,6 +464,8 @@ final class GordaTest {
                 "conflicts",
                 "probes",
                 "check",
+                "install",
+                "uninstall",
                 "sql",
                 "bench",
                 "simulate",
@@ -557,6 +559,8 @@ final class GordaTest {
                 "node --database x --self 127.0.0.1:1 --log-retain-bytes 999999999999GB | 1 | log-retain-bytes is",
                 "check jdbc:derby:nosuch | 1 | 'nosuch' not found",
                 "check jdbc:nothing:x | 1 | No suitable driver",
+                "install jdbc:derby:memory:x;create=true | 1 | nothing is installed in Apache Derby",
+                "uninstall jdbc:nothing:x | 1 | No suitable driver",
             })
     void wrongInputGetsOneLineThatSaysWhatToDo(String arguments, int status, String expected) throws Exception {
         GordaRun run = gorda(arguments.strip().split(" "));

@@ -22,6 +22,9 @@ final class ClientTransactions implements Transactions {
     /** Ends what {@link PostgresDatabase#listen} has begun. */
     private static final OwnStatement TOLD = OwnStatement.kept("SELECT gorda.told()");
 
+    /** Before what is told of a transaction that is. */
+    private static final String SERIALIZABLE = "S";
+
     private final ClientSession session;
     private final Sessions sessions;
     private final TransactionListener listener;
@@ -228,8 +231,9 @@ final class ClientTransactions implements Transactions {
         if (refusal == null) {
             SerialTurn turn = null;
             try {
-                told(last);
-                turn = takeTurn(ending);
+                boolean serializable = last.startsWith(SERIALIZABLE);
+                told(serializable ? last.substring(SERIALIZABLE.length()) : last);
+                turn = serializable ? takeTurn(ending) : null;
                 refusal = ending.refusal(); // if there was one before, nothing may have been told
                 if (refusal == null && out.isEmpty()) {
                     commitUnchanged(sql);
@@ -275,17 +279,20 @@ final class ClientTransactions implements Transactions {
      * @return null if it needs none
      */
     private @Nullable SerialTurn takeTurn(LocalTransaction ending) throws SQLException {
-        if (!session.isSerializable() || !ending.hasBegun()) {
+        if (!ending.hasBegun()) {
             return null;
+        }
+        if (!session.isSerializable()) {
+            session.noteSettings("SERIALIZABLE");
+            throw new RefusedException(
+                    new Refusal(
+                            Refusal.Cause.CONFLICT,
+                            "the session's transactions are SERIALIZABLE by default, which was noticed only now: run it again"));
         }
         SerialTurn turn = sessions.database().serialTurn();
         boolean taken = false;
         boolean safe = false;
         try {
-            if (!"serializable"
-                    .equals(session.query("SHOW transaction_isolation").get(0).get(0))) {
-                return null;
-            }
             turn.take();
             taken = true;
             if (!out.isEmpty()) {

@@ -19,7 +19,9 @@ import org.jspecify.annotations.Nullable;
 /** What a replica needs in its database. Stateless. */
 final class Installation {
 
-    static final int VERSION_MIN = 14;
+    /** As replicas use a database: names in what is installed are written with their schemas. */
+    private static final String OWN_NAMES =
+            "SET LOCAL search_path TO pg_catalog, pg_temp; SET LOCAL client_min_messages TO warning; ";
 
     private Installation() {}
 
@@ -27,31 +29,41 @@ final class Installation {
      * Installs what is needed, or what has changed of it, for those who have the token.
      *
      * @param connection not in autocommit mode; committed
+     * @throws ReflectionException if a replica cannot use the database at all
      */
     static void install(Connection connection, String token) throws SQLException {
-        int version = connection.getMetaData().getDatabaseMajorVersion();
-        if (version < VERSION_MIN) {
-            throw new ReflectionException(
-                    "PostgreSQL " + version + " cannot be replicated, only " + VERSION_MIN + " and later");
+        for (Finding obstacle : findings(connection, "fit.sql")) {
+            throw new ReflectionException(obstacle.object() + ": " + obstacle.problem() + "; " + obstacle.fix());
         }
         try (Statement statement = connection.createStatement()) {
-            statement.execute(script("install.sql").replace("${digest}", digest(token)));
+            statement.execute(OWN_NAMES + script("install.sql").replace("${digest}", digest(token)));
             statement.execute("SELECT gorda.adopt()");
             connection.commit();
         }
     }
 
-    /** Removes all that was installed, and forgets the position. */
+    /**
+     * Removes all that was installed, and forgets the position.
+     *
+     * @param connection not in autocommit mode; committed
+     */
     static void uninstall(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement()) {
-            statement.execute(script("uninstall.sql"));
+            statement.execute(OWN_NAMES + script("uninstall.sql"));
+            connection.commit();
         }
     }
 
     /** What in a database cannot be replicated, as far as its catalogue shows it. */
     static List<Finding> findings(Connection connection) throws SQLException {
+        List<Finding> found = new ArrayList<>(findings(connection, "fit.sql"));
+        found.addAll(findings(connection, "check.sql"));
+        return found;
+    }
+
+    private static List<Finding> findings(Connection connection, String script) throws SQLException {
         List<Finding> found = new ArrayList<>();
-        for (List<@Nullable String> row : SqlSession.of(connection).query(script("check.sql"))) {
+        for (List<@Nullable String> row : SqlSession.of(connection).query(script(script))) {
             found.add(new Finding(
                     "t".equals(row.get(0)),
                     Objects.requireNonNull(row.get(1)),

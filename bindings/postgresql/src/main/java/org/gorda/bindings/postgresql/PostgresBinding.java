@@ -8,10 +8,11 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.UUID;
 import org.gorda.gapi.Capability;
-import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Finding;
+import org.gorda.gapi.InstalledBinding;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.TableShape;
@@ -21,7 +22,7 @@ import org.gorda.gapi.TransactionListener;
  * The binding for PostgreSQL, configured by the name {@code postgresql}: a database of a server that runs by itself, {@code //host:port/database}, which belongs
  * to one replica. Thread-safe.
  */
-public final class PostgresBinding implements DatabaseBinding {
+public final class PostgresBinding implements InstalledBinding {
 
     static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
             Capability.WRITE_SETS,
@@ -93,18 +94,25 @@ public final class PostgresBinding implements DatabaseBinding {
         return isPostgres ? Optional.of(Installation.findings(connection)) : Optional.empty();
     }
 
-    /**
-     * Removes all that was installed, after which the database can be changed by anybody and is no replica's any more.
-     *
-     * @throws ReflectionException if that is not possible
-     */
-    public void uninstall(DatabaseConfiguration configuration) {
-        Server server = Server.of(configuration);
-        try (Connection connection = server.connect("")) {
-            Installation.uninstall(connection);
-        } catch (SQLException e) {
-            throw new ReflectionException(
-                    "what was installed in " + server + " cannot be removed: " + e.getMessage(), e);
+    @Override
+    public void install(Connection connection) throws SQLException {
+        connection.setAutoCommit(false);
+        requireClosed(connection);
+        Installation.install(connection, UUID.randomUUID().toString()); // which nobody knows until a replica opens it
+    }
+
+    @Override
+    public void uninstall(Connection connection) throws SQLException {
+        connection.setAutoCommit(false);
+        requireClosed(connection);
+        Installation.uninstall(connection);
+    }
+
+    private static void requireClosed(Connection connection) throws SQLException {
+        String taken = "SELECT pg_try_advisory_xact_lock(" + PostgresDatabase.OPEN_LOCK + ")";
+        if (!"t".equals(SqlSession.of(connection).query(taken).get(0).get(0))) {
+            connection.rollback();
+            throw new ReflectionException("a replica has the database open: stop it first");
         }
     }
 }

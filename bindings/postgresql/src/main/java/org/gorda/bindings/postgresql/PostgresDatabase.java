@@ -47,7 +47,7 @@ final class PostgresDatabase implements ReflectedDatabase {
     private static final int DESCRIPTIONS_MAX = 10_000;
 
     /** Whoever holds it on the server has the database open. */
-    private static final long OPEN_LOCK = 0x676f726461L;
+    static final long OPEN_LOCK = 0x676f726461L;
 
     private static final int OPEN_LOCK_TIMEOUT_MILLIS = 2000;
     private static final String LOCK_NOT_AVAILABLE = "55P03";

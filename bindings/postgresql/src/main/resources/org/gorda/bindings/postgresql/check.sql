@@ -16,4 +16,7 @@ from pg_catalog.pg_largeobject_metadata having count(*) > 0
 union all
 select true, 'subscription ' || subname, 'what it brings is not captured', 'drop it'
 from pg_catalog.pg_subscription where subdbid = (select oid from pg_catalog.pg_database where datname = current_database())
+union all
+select false, 'extension amcheck', 'the server does not have it: replicas do not compare indexes with their tables', 'install the packages of contrib'
+where not exists (select from pg_catalog.pg_available_extensions where name = 'amcheck')
 order by 2

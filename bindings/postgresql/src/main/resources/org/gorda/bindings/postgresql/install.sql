@@ -79,16 +79,18 @@ begin
     return null;
 end $$;
 
--- The last part before a commit, with what generators have given. From here on the client's limits do not count: what is ordered must be
+-- The last part before a commit, behind an S if the transaction is SERIALIZABLE, with what generators have given. From here on the client's limits do not count: what is ordered must be
 -- committed. A transaction that has become READ ONLY could not store its position.
 create or replace function gorda.told_at_last() returns text language plpgsql as $$
 declare
     limits text := pg_catalog.concat(pg_catalog.set_config('statement_timeout', '0', true), pg_catalog.set_config('lock_timeout', '0', true),
         pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true));
+    level text;
 begin
     if pg_catalog.current_setting('transaction_timeout', true) is not null then
         limits := pg_catalog.set_config('transaction_timeout', '0', true);
     end if;
+    level := case when pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.=) 'serializable' then 'S' else '' end;
     if pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool then
         if pg_catalog.current_setting('gorda.told') operator(pg_catalog.<>) '0|' then
             raise exception using errcode = '25006', message = 'the transaction has changed rows and is read-only now';
@@ -96,9 +98,9 @@ begin
         return gorda.told();
     end if;
     if exists (select from pg_catalog.pg_sequence) then
-        return pg_catalog.concat(gorda.told(), gorda.generated());
+        return pg_catalog.concat(level, gorda.told(), gorda.generated());
     end if;
-    return gorda.told();
+    return pg_catalog.concat(level, gorda.told());
 end $$;
 
 -- Within a transaction: tells of what has changed so far, and of what follows when it is asked again.

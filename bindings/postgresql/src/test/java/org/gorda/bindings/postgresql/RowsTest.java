@@ -21,6 +21,7 @@ import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetWriter;
 import org.gorda.gapi.tck.MetaLevel;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -512,18 +513,48 @@ class RowsTest {
         }
     }
 
+    /** All that somebody could have left. */
+    private static final String CATALOGUE = """
+            SELECT 'schema', nspname::text, nspacl::text FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp'
+            UNION ALL SELECT 'relation', oid::regclass::text, relacl::text || relhastriggers FROM pg_class WHERE relkind NOT IN ('t', 'i')
+            UNION ALL SELECT 'function', oid::regprocedure::text, proacl::text FROM pg_proc
+            UNION ALL SELECT 'type', oid::regtype::text, typacl::text FROM pg_type WHERE typname !~ '^_?pg_toast_'
+            UNION ALL SELECT 'constraint', conname::text, conrelid::regclass::text FROM pg_constraint
+            UNION ALL SELECT 'trigger', tgname::text, tgrelid::regclass::text FROM pg_trigger
+            UNION ALL SELECT 'event trigger', evtname::text, evtevent::text FROM pg_event_trigger
+            UNION ALL SELECT 'extension', extname::text, extversion FROM pg_extension
+            UNION ALL SELECT 'setting', setdatabase::text, setconfig::text FROM pg_db_role_setting
+            UNION ALL SELECT 'default', defaclrole::text, defaclacl::text FROM pg_default_acl
+            ORDER BY 1, 2, 3""";
+
     @Test
     void uninstallingLeavesNoTrace() throws SQLException {
         define("CREATE TABLE t (id integer PRIMARY KEY)");
-        origin.close();
         PostgresBinding binding = new PostgresBinding();
-        binding.uninstall(TestServer.configuration(directory, "origin"));
         try (Connection stranger = origin.server().connect("")) {
+            assertThatThrownBy(() -> binding.uninstall(stranger))
+                    .hasMessage("a replica has the database open: stop it first");
+            assertThatThrownBy(() -> binding.install(stranger))
+                    .hasMessage("a replica has the database open: stop it first");
+            origin.close();
+            binding.uninstall(stranger);
             SqlSession session = SqlSession.of(stranger);
             session.query("INSERT INTO public.t VALUES (1)");
-            assertThat(session.query("SELECT count(*) FROM pg_trigger UNION ALL SELECT count(*) FROM pg_event_trigger"
-                            + " UNION ALL SELECT count(*) FROM pg_namespace WHERE nspname = 'gorda'"))
-                    .allMatch(row -> "0".equals(row.get(0)));
+            List<List<@Nullable String>> before = session.query(CATALOGUE);
+            stranger.commit();
+            binding.install(stranger);
+            assertThatThrownBy(() -> {
+                        session.query("INSERT INTO public.t VALUES (2)");
+                        stranger.commit();
+                    })
+                    .hasMessageContaining(
+                            "the database is replicated: public.t can only be changed by connections of its replica");
+            stranger.rollback();
+            assertThat(session.query(CATALOGUE)).isNotEqualTo(before);
+            binding.uninstall(stranger);
+            binding.uninstall(stranger);
+            assertThat(session.query(CATALOGUE)).isEqualTo(before);
+            assertThat(session.query("SELECT id FROM public.t")).hasSize(1);
         }
         origin = open("origin");
         assertThat(origin.connect(new Properties()).isClosed()).isFalse();

@@ -455,6 +455,51 @@ class SessionsTest {
     }
 
     @Test
+    void aSessionThatIsSerializableByDefaultIsNoticedAtItsFirstCommit() throws SQLException {
+        TestServer.execute("ALTER DATABASE " + name + " SET default_transaction_isolation TO serializable");
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = connect("preferQueryMode", mode)) {
+                assertThat(rows(connection, "SELECT count(*) FROM t")).containsExactly("0");
+                assertThatThrownBy(() -> execute(connection, "INSERT INTO t VALUES (1, 1)"))
+                        .hasMessageContaining("SERIALIZABLE by default")
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+                assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
+                execute(connection, "INSERT INTO t VALUES (1, 1)", "DELETE FROM t");
+                assertThat(rows(connection, "SHOW transaction_isolation")).containsExactly("serializable");
+            }
+        }
+        assertThat(meta.takeWriteSets()).hasSize(4);
+    }
+
+    @Test
+    void aDatabaseOfAnotherEncodingIsRefusedWhenItIsOpened() throws SQLException {
+        var configuration = TestServer.configuration(directory, "latin");
+        String latin =
+                configuration.location().substring(configuration.location().lastIndexOf('/') + 1);
+        TestServer.execute("CREATE DATABASE " + latin + " TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
+        assertThatThrownBy(() -> new PostgresBinding().open(configuration, meta))
+                .hasMessageContaining(
+                        "database " + latin + ": its encoding is LATIN1, but texts are replicated as UTF8")
+                .hasMessageContaining("ENCODING 'UTF8'");
+    }
+
+    @Test
+    void aReplicaNeedsASuperuserAndSaysSo() throws SQLException {
+        TestServer.execute("DROP ROLE IF EXISTS gorda_plain; CREATE ROLE gorda_plain LOGIN");
+        try (Connection plain = java.sql.DriverManager.getConnection(
+                TestServer.url(name).replace("user=postgres", "user=gorda_plain"))) {
+            assertThat(new PostgresBinding().examine(plain).orElseThrow())
+                    .anySatisfy(finding -> assertThat(finding.object() + ": " + finding.problem())
+                            .isEqualTo("role gorda_plain: it is no superuser, which event triggers and"
+                                    + " session_replication_role need"));
+        } finally {
+            TestServer.execute("DROP ROLE gorda_plain");
+        }
+    }
+
+    @Test
     void refusedCommitIsRolledBackAndTheSessionGoesOn() throws SQLException {
         for (String mode : List.of("simple", "extended")) {
             try (Connection connection = connect("preferQueryMode", mode)) {
