@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -318,32 +319,40 @@ public final class LoadTest {
         return new HikariDataSource(config);
     }
 
-    /** Again if the primary changed meanwhile: what is there is kept. */
     private void load(HikariDataSource pool, Workload workload) throws SQLException {
+        long[] told = {System.nanoTime()};
+        load(pool::getConnection, workload, progress, (rows, ofAll) -> {
+            if (System.nanoTime() - told[0] > TimeUnit.SECONDS.toNanos(1)) {
+                told[0] = System.nanoTime();
+                progress.accept(String.format(Locale.ROOT, "loading     %,d of %,d rows", rows, ofAll));
+            }
+        });
+    }
+
+    /** Where a connection comes from. */
+    public interface Connector {
+        Connection connect() throws SQLException;
+    }
+
+    /**
+     * Fills the tables of a workload as far as they are not there; goes on with another connection if the primary changes meanwhile.
+     *
+     * @param progress is told of that
+     */
+    public static void load(Connector connector, Workload workload, Consumer<String> progress, Workload.Loading loading)
+            throws SQLException {
         for (int tries = 1; ; tries++) {
-            try {
-                loadOnce(pool, workload);
+            try (Connection connection = connector.connect()) {
+                workload.load(connection, loading);
                 return;
             } catch (SQLException e) {
                 String state = String.valueOf(e.getSQLState());
-                if (tries == LOAD_TRIES
-                        || !(state.equals(CONFLICT) || state.equals(READ_ONLY) || state.startsWith(CONNECTION_LOST))) {
+                boolean isNotNow = Set.of(CONFLICT, READ_ONLY).contains(state) || state.startsWith(CONNECTION_LOST);
+                if (tries == LOAD_TRIES || !isNotNow) {
                     throw e;
                 }
                 progress.accept("loading     again after SQLSTATE " + state + ": " + e.getMessage());
             }
-        }
-    }
-
-    private void loadOnce(HikariDataSource pool, Workload workload) throws SQLException {
-        long[] told = {System.nanoTime()};
-        try (Connection connection = pool.getConnection()) {
-            workload.load(connection, (rows, ofAll) -> {
-                if (System.nanoTime() - told[0] > TimeUnit.SECONDS.toNanos(1)) {
-                    told[0] = System.nanoTime();
-                    progress.accept(String.format(Locale.ROOT, "loading     %,d of %,d rows", rows, ofAll));
-                }
-            });
         }
     }
 
@@ -713,7 +722,7 @@ public final class LoadTest {
     }
 
     private static boolean isLost(String state) {
-        return state.startsWith("08") || state.startsWith("57P");
+        return state.startsWith(CONNECTION_LOST) || state.startsWith("57P");
     }
 
     private static String cause(String state) {

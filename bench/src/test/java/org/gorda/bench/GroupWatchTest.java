@@ -69,10 +69,10 @@ class GroupWatchTest {
         long begin = System.nanoTime();
         try (Told first = new Told("primary");
                 Told second = new Told("backup");
-                GroupWatch watch = new GroupWatch(List.of(
+                GroupWatch watch = new GroupWatch(GroupWatch.replicas(List.of(
                         "jdbc:gorda://" + first.at() + "," + second.at() + "/bank;retry=3",
                         "jdbc:gorda:derby:/elsewhere;self=127.0.0.1:1",
-                        "jdbc:gorda://" + first.at() + "/bank"))) {
+                        "jdbc:gorda://" + first.at() + "/bank")))) {
             first.tell();
             second.tell();
             assertThat(texts(watch, begin)).isEmpty();

@@ -104,8 +104,8 @@ final class NetworkRung implements Rung {
             group.awaitOnline(WAIT, progress);
         }
         progress.accept("loading     " + name + ", " + url);
-        try (Connection connection = DriverManager.getConnection(url)) {
-            bank.load(connection, (rows, ofAll) -> {});
+        try {
+            LoadTest.load(() -> DriverManager.getConnection(url), bank, progress, (rows, ofAll) -> {});
         } catch (SQLException e) {
             throw new BenchException("SQLSTATE " + e.getSQLState() + ": " + e.getMessage(), e);
         }
