@@ -40,6 +40,11 @@ final class PostgresApplier implements Applier {
 
     private static final String NO_SUCH_FUNCTION = "42883";
 
+    /** Keys are compared by operators, of which types of extensions have their own, in the schemas of the extensions. */
+    private static final String SEE_OPERATORS = "SELECT set_config('search_path', concat('pg_catalog, public, ',"
+            + " string_agg(quote_ident(nspname) || ', ', '' ORDER BY nspname), 'pg_temp'), false) FROM pg_namespace"
+            + " WHERE nspname <> 'pg_catalog' AND oid IN (SELECT oprnamespace FROM pg_operator WHERE oprname = '=')";
+
     /** So many rows, or bytes of them, are sent together at most. */
     private static final int BATCH_ROWS_MAX = 1000;
 
@@ -48,6 +53,9 @@ final class PostgresApplier implements Applier {
     private final PostgresDatabase database;
     private final Connection connection;
     private final LockWatch watch;
+
+    /** Stores a position and commits, in one round trip; prepared on the server. */
+    private final PreparedStatement ends;
 
     /** By schema and name; those that this transaction has changed have their batches. */
     private final Map<String, Batch> tables = new LinkedHashMap<>();
@@ -64,8 +72,11 @@ final class PostgresApplier implements Applier {
         this.database = database;
         this.connection = database.server().connect(Server.APPLIES);
         connection.setAutoCommit(false);
-        long backend = SqlSession.of(connection).number("SELECT pg_backend_pid()");
+        SqlSession session = SqlSession.of(connection);
+        session.query(SEE_OPERATORS);
+        long backend = session.number("SELECT pg_backend_pid()");
         connection.commit();
+        this.ends = connection.prepareStatement("INSERT INTO gorda.position VALUES (?, ?, ?, ?, ?, ?); COMMIT");
         this.watch = new LockWatch(database, Math.toIntExact(backend));
     }
 
@@ -281,6 +292,7 @@ final class PostgresApplier implements Applier {
                 statement.execute("SET LOCAL SESSION AUTHORIZATION DEFAULT");
             }
             database.captureNewTables(session);
+            session.query(SEE_OPERATORS);
             return true;
         });
     }
@@ -290,6 +302,7 @@ final class PostgresApplier implements Applier {
         long changes = database.schemaChanges();
         if (changes != schemaChangesSeen) {
             forgetTables();
+            SqlSession.of(connection).query(SEE_OPERATORS);
             schemaChangesSeen = changes;
         }
     }
@@ -338,24 +351,32 @@ final class PostgresApplier implements Applier {
         }
     }
 
+    private void executeNow(String sql) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.execute(sql);
+        }
+    }
+
     @Override
     public void commit(StoredPosition position, boolean durable) {
         database.checkNew(position);
         execute();
         try {
             first(null, () -> {
-                try (Statement statement = connection.createStatement()) {
-                    for (Map.Entry<Generator, Long> one : generated.entrySet()) {
-                        // Not back behind what was taken here.
-                        statement.execute("SELECT setval(seqrelid, " + one.getValue()
-                                + ") FROM pg_sequence WHERE seqrelid = " + literal(one.getKey())
-                                + " AND coalesce(sign(seqincrement) * (" + one.getValue()
-                                + " - pg_sequence_last_value(seqrelid)), 1) > 0");
-                    }
-                    statement.execute((durable ? "SET LOCAL synchronous_commit TO local; " : "")
-                            + database.positionInsert(position) + "; COMMIT");
+                for (Map.Entry<Generator, Long> one : generated.entrySet()) {
+                    // Not back behind what was taken here.
+                    executeNow("SELECT setval(seqrelid, " + one.getValue() + ") FROM pg_sequence WHERE seqrelid = "
+                            + literal(one.getKey()) + " AND coalesce(sign(seqincrement) * (" + one.getValue()
+                            + " - pg_sequence_last_value(seqrelid)), 1) > 0");
                 }
-                return true;
+                if (durable) {
+                    executeNow("SET LOCAL synchronous_commit TO local");
+                }
+                List<String> values = database.rowOf(position);
+                for (int i = 0; i < values.size(); i++) {
+                    ends.setString(i + 1, values.get(i));
+                }
+                return ends.execute();
             });
             known.putAll(generated);
             generated.clear();

@@ -252,12 +252,12 @@ final class PostgresDatabase implements ReflectedDatabase {
     OwnStatement storing(StoredPosition position) {
         return OwnStatement.kept(
                 "INSERT INTO gorda.position VALUES ($1, $2, $3, $4, $5, $6)",
-                values(turns.incrementAndGet(), position, token).toArray(String[]::new));
+                rowOf(position).toArray(String[]::new));
     }
 
-    /** The same for a session of our own. */
-    String positionInsert(StoredPosition position) {
-        return positionInsert(turns.incrementAndGet(), position, token);
+    /** The row to be inserted to store a position. */
+    List<String> rowOf(StoredPosition position) {
+        return values(turns.incrementAndGet(), position, token);
     }
 
     static String positionInsert(long turn, StoredPosition position, String token) {

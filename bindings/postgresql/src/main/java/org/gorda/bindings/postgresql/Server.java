@@ -32,9 +32,12 @@ record Server(String host, int port, String database, Properties login) {
                     + " -c extra_float_digits=1 -c lc_monetary=C -c statement_timeout=0 -c lock_timeout=0"
                     + " -c idle_in_transaction_session_timeout=0 -c row_security=off -c synchronous_commit=local";
 
-    /** Changes what others have changed: without triggers, cascades or checks, and never the one who gives up in a deadlock. */
-    static final String APPLIES =
-            " -c synchronous_commit=off -c session_replication_role=replica -c deadlock_timeout=1h";
+    /**
+     * Changes what others have changed: without triggers, cascades or checks, and never the one who gives up in a deadlock. Functions that
+     * constraints, indexes and generated columns call find what they name without its schema as they do in a client's session.
+     */
+    static final String APPLIES = " -c search_path=pg_catalog,public,pg_temp -c synchronous_commit=off"
+            + " -c session_replication_role=replica -c deadlock_timeout=1h";
 
     /**
      * Reads a location, {@code //host:port/database} as in a URL of PostgreSQL's driver.

@@ -12,6 +12,7 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.stream.Collectors;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.DivergenceException;
@@ -87,7 +88,7 @@ class RowsTest {
             }
             WriteSetWriter writer = origin.newWriter();
             capture(statement, writer);
-            statement.execute(origin.positionInsert(new StoredPosition(1, 2, 3, ++index)));
+            statement.execute(positionInsert(new StoredPosition(1, 2, 3, ++index)));
             connection.commit();
             WriteSet made = writer.finish();
             return WriteSet.decode(made.bytes(), Content.EMPTY);
@@ -384,7 +385,7 @@ class RowsTest {
         }
         Connection before = session(origin);
         try (Statement statement = before.createStatement()) {
-            String insert = origin.positionInsert(new StoredPosition(1, 2, 3, 4));
+            String insert = positionInsert(new StoredPosition(1, 2, 3, 4));
             statement.execute("PREPARE kept AS " + insert);
             before.commit();
             statement.execute("INSERT INTO t VALUES (1)");
@@ -511,6 +512,41 @@ class RowsTest {
                     .sorted()
                     .toList();
         }
+    }
+
+    private String positionInsert(StoredPosition position) {
+        return origin.rowOf(position).stream()
+                .map(PostgresDatabase::literal)
+                .collect(Collectors.joining(", ", "INSERT INTO gorda.position VALUES (", ")"));
+    }
+
+    @Test
+    void keysOfExtensionsTypesAreFound() throws SQLException {
+        define(
+                "CREATE SCHEMA \"Their's\"",
+                "CREATE EXTENSION ltree SCHEMA \"Their's\"",
+                "CREATE EXTENSION citext",
+                "CREATE TABLE paths (path \"Their's\".ltree PRIMARY KEY, n int)",
+                "CREATE TABLE names (name citext, n int, PRIMARY KEY (name, n))");
+        replicate("INSERT INTO paths VALUES ('a.b', 1), ('a.c', 2)", "INSERT INTO names VALUES ('Ann', 1), ('Bob', 2)");
+        replicate(
+                "SET LOCAL search_path TO public, \"Their's\"",
+                "UPDATE paths SET n = 3 WHERE path = 'a.b'",
+                "DELETE FROM paths WHERE path = 'a.c'",
+                "UPDATE names SET name = 'BOB' WHERE name = 'bob'",
+                "DELETE FROM names WHERE name = 'ANN'");
+        assertThat(rows(replica)).hasSize(2);
+    }
+
+    @Test
+    void whatTablesCallFindsWhatIsInPublic() throws SQLException {
+        define(
+                "CREATE FUNCTION low() RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 0'",
+                "CREATE FUNCTION fits(i int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ begin return i > low(); end $$",
+                "CREATE TABLE t (id int PRIMARY KEY, a int CHECK (fits(a)), b boolean GENERATED ALWAYS AS (fits(a)) STORED)",
+                "CREATE INDEX ON t (fits(a))");
+        replicate("INSERT INTO t VALUES (1, 1), (2, 2)");
+        replicate("UPDATE t SET a = 3 WHERE id = 1");
     }
 
     /** All that somebody could have left. */
