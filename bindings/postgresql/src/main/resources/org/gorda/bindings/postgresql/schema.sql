@@ -2,7 +2,8 @@
 -- fails because something is not there yet is to be tried again. With search_path = pg_catalog all names have their schemas.
 with ours as (
     select oid from pg_namespace where nspname not in ('gorda', 'information_schema') and nspname not like 'pg\_%'),
-members as (select classid, objid from pg_depend where deptype = 'e'),
+members as ( -- of extensions, and what a type brings with it
+    select classid, objid from pg_depend where deptype = 'e' or deptype = 'i' and classid in ('pg_proc'::regclass, 'pg_cast'::regclass)),
 relations as (
     select c.*, c.oid::regclass::text as named, quote_ident(pg_get_userbyid(c.relowner)) as owner
     from pg_class c

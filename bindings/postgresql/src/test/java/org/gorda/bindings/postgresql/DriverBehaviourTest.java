@@ -12,11 +12,16 @@ import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Properties;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.gorda.gapi.Applier;
 import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.TableShape;
+import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.tck.MetaLevel;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -27,7 +32,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * What an application sees of PostgreSQL's driver is the same without us, through the door in this JVM and through the relay: each behaviour is run on all
- * three, and all that was seen is compared, line by line. What is different on purpose says so in its place.
+ * three, and all that was seen is compared, line by line. What is different on purpose says so in its place. What was captured is applied to another
+ * database, which must hold the same then.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class DriverBehaviourTest {
@@ -48,6 +54,11 @@ class DriverBehaviourTest {
     private final MetaLevel meta = new MetaLevel();
     private ReflectedDatabase database;
     private List<Place> places;
+
+    /** That of another replica. */
+    private PostgresDatabase other;
+
+    private Applier applier;
 
     /** Where a behaviour is run, and by what connection it is made fresh. */
     private record Place(String name, String database, boolean isReplica, Connector connector, Connection maintenance)
@@ -77,6 +88,9 @@ class DriverBehaviourTest {
         String ours = name(configuration.location());
         TestServer.execute("CREATE DATABASE " + ours);
         database = new PostgresBinding().open(configuration, meta);
+        other = (PostgresDatabase)
+                new PostgresBinding().open(TestServer.configuration(directory, "other"), new MetaLevel());
+        applier = other.applier();
         String relay = database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         Connection maintenance = database.connect(new Properties());
         places = List.of(
@@ -101,6 +115,7 @@ class DriverBehaviourTest {
             place.maintenance().close();
         }
         database.close();
+        other.close();
         assertThat(meta.ended()).as("each that began has ended").isEqualTo(meta.begun());
     }
 
@@ -165,7 +180,7 @@ class DriverBehaviourTest {
                 .collect(Collectors.joining(String.format("%n             ")));
     }
 
-    private static List<String> seen(Behaviour behaviour, String mode, Place place) throws Exception {
+    private List<String> seen(Behaviour behaviour, String mode, Place place) throws Exception {
         try (Statement statement = place.maintenance().createStatement()) {
             statement.execute(FRESH);
         }
@@ -173,6 +188,40 @@ class DriverBehaviourTest {
             behaviour.body().run(client);
             client.aftermath();
             return client.seen();
+        } finally {
+            if (place.isReplica()) {
+                applyElsewhere();
+            }
         }
+    }
+
+    private void applyElsewhere() throws SQLException {
+        for (WriteSet writeSet : meta.takeWriteSets()) {
+            applier.apply(writeSet);
+            applier.commit(meta.nextPosition(), false);
+        }
+        assertThat(held(other.server()))
+                .as("on another replica")
+                .isEqualTo(held(((PostgresDatabase) database).server()));
+    }
+
+    /** All rows of all tables, and the statements that would make them, but for how far generators have come. */
+    private static List<String> held(Server server) throws SQLException {
+        List<String> held = new ArrayList<>();
+        try (Connection connection = server.connect("")) {
+            SqlSession session = SqlSession.of(connection);
+            for (List<String> row : session.query(Installation.script("schema.sql"))) {
+                if (!row.get(3).startsWith("select setval")) {
+                    held.add(row.get(3));
+                }
+            }
+            for (TableShape table : PostgresDatabase.tables(session)) {
+                for (List<String> row : session.query("SELECT t::text FROM " + table + " t")) {
+                    held.add(table + " " + row.get(0));
+                }
+            }
+        }
+        Collections.sort(held);
+        return held;
     }
 }

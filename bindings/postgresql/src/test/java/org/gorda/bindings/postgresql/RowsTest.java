@@ -471,7 +471,10 @@ class RowsTest {
                 "CREATE DOMAIN price AS numeric(9, 2) DEFAULT 1 CHECK (value > 0)",
                 "CREATE SEQUENCE s START 5 INCREMENT 3",
                 "CREATE FUNCTION twice(n integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT n * 2'",
-                "CREATE TABLE p (id integer PRIMARY KEY, m mood DEFAULT 'ok', a integer DEFAULT nextval('s'), b text COLLATE \"C\")",
+                "CREATE FUNCTION fits(n integer) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN twice(n) > n; END'",
+                "CREATE TYPE span AS RANGE (subtype = float8)",
+                "CREATE TABLE p (id integer PRIMARY KEY, m mood DEFAULT 'ok', a integer DEFAULT nextval('s') CHECK (fits(a)), b text COLLATE \"C\","
+                        + " r span DEFAULT '[1,2)')",
                 "CREATE TABLE c (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n serial, p integer REFERENCES p ON DELETE CASCADE,"
                         + " pr price, g integer GENERATED ALWAYS AS (p + 1) STORED, CONSTRAINT positive CHECK (p > 0), UNIQUE (p, pr))",
                 "CREATE INDEX by_twice ON c (twice(p)) WHERE p > 1",
