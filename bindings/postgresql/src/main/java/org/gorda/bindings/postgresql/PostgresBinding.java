@@ -96,23 +96,26 @@ public final class PostgresBinding implements InstalledBinding {
 
     @Override
     public void install(Connection connection) throws SQLException {
-        connection.setAutoCommit(false);
-        requireClosed(connection);
+        lock(connection);
         Installation.install(connection, UUID.randomUUID().toString()); // which nobody knows until a replica opens it
     }
 
     @Override
     public void uninstall(Connection connection) throws SQLException {
-        connection.setAutoCommit(false);
-        requireClosed(connection);
+        lock(connection);
         Installation.uninstall(connection);
     }
 
-    private static void requireClosed(Connection connection) throws SQLException {
-        String taken = "SELECT pg_try_advisory_xact_lock(" + PostgresDatabase.OPEN_LOCK + ")";
-        if (!"t".equals(SqlSession.of(connection).query(taken).get(0).get(0))) {
+    private static void lock(Connection connection) throws SQLException {
+        connection.setAutoCommit(false);
+        try {
+            PostgresDatabase.lock(
+                    SqlSession.of(connection),
+                    "pg_advisory_xact_lock",
+                    "a replica has the database open: stop it first");
+        } catch (ReflectionException e) {
             connection.rollback();
-            throw new ReflectionException("a replica has the database open: stop it first");
+            throw e;
         }
     }
 }

@@ -47,7 +47,7 @@ final class PostgresDatabase implements ReflectedDatabase {
     private static final int DESCRIPTIONS_MAX = 10_000;
 
     /** Whoever holds it on the server has the database open. */
-    static final long OPEN_LOCK = 0x676f726461L;
+    private static final long OPEN_LOCK = 0x676f726461L;
 
     private static final int OPEN_LOCK_TIMEOUT_MILLIS = 2000;
     private static final String LOCK_NOT_AVAILABLE = "55P03";
@@ -89,7 +89,7 @@ final class PostgresDatabase implements ReflectedDatabase {
         try {
             internal.setAutoCommit(false);
             SqlSession session = SqlSession.of(internal);
-            lock(session);
+            lock(session, "pg_advisory_lock", server + " is open already, in another process or in this one");
             Installation.install(internal, token);
             describe(session);
             for (List<@Nullable String> row :
@@ -114,15 +114,20 @@ final class PostgresDatabase implements ReflectedDatabase {
         }
     }
 
-    /** Waits for a moment: the server may not have noticed yet that the process that had it is gone. */
-    private void lock(SqlSession session) throws SQLException {
+    /**
+     * Takes the lock of who has the database open. Waits for a moment: the server may not have noticed yet that the process that had it is gone.
+     *
+     * @param function for the session or the transaction
+     * @param taken what is told if another one has it
+     */
+    static void lock(SqlSession session, String function, String taken) throws SQLException {
         try {
             session.query("SET LOCAL lock_timeout TO " + OPEN_LOCK_TIMEOUT_MILLIS);
-            session.query("SELECT pg_advisory_lock(" + OPEN_LOCK + ")");
+            session.query("SELECT " + function + "(" + OPEN_LOCK + ")");
             session.query("SET LOCAL lock_timeout TO 0");
         } catch (SQLException e) {
             if (LOCK_NOT_AVAILABLE.equals(e.getSQLState())) {
-                throw new ReflectionException(server + " is open already, in another process or in this one", e);
+                throw new ReflectionException(taken, e);
             }
             throw e;
         }
