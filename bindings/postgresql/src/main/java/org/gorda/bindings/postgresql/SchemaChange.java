@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.regex.Pattern;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
 import org.gorda.gapi.Refusal;
@@ -16,6 +17,11 @@ import org.jspecify.annotations.Nullable;
  * the client's thread.
  */
 final class SchemaChange {
+
+    /** Who executes it, and the session's temporary relations. */
+    private static final String CONTEXT =
+            "SELECT session_user, current_user, (SELECT pg_catalog.string_agg(relname, E'\\n')"
+                    + " FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relkind IN ('r', 'v', 'S', 'p'))";
 
     private final ClientSession session;
     private final PostgresDatabase database;
@@ -69,6 +75,19 @@ final class SchemaChange {
         begun.begin(why);
     }
 
+    /** What names a temporary relation, as a view of one does, means nothing in others' sessions. */
+    private static void requireWithout(String temporary, String sql) {
+        for (String name : temporary.lines().toList()) {
+            if (Pattern.compile("(?iu)(?<![\\w$])" + Pattern.quote(name) + "(?![\\w$])")
+                    .matcher(sql)
+                    .find()) {
+                throw new RefusedException(Refusal.unsupported(
+                        "a statement that names a temporary relation, as this one seems to" + " do with " + name
+                                + ", cannot be replicated: make what is TEMPORARY itself of it, or use other names"));
+            }
+        }
+    }
+
     /** It has ended, well or not: others need not make way any more. */
     void endWatch() {
         LockWatch ending = watch;
@@ -81,8 +100,11 @@ final class SchemaChange {
     /** Gets all ready for a statement. */
     void before(SqlStatement statement) throws SQLException {
         if (statement.kind() == Kind.SCHEMA) {
-            List<@Nullable String> context =
-                    session.query("SELECT session_user, current_user").get(0);
+            List<@Nullable String> context = session.query(CONTEXT).get(0);
+            String temporary = context.get(2);
+            if (temporary != null && !isTemporary) {
+                requireWithout(temporary, statement.text());
+            }
             user = Objects.requireNonNull(context.get(0));
             String current = Objects.requireNonNull(context.get(1));
             role = current.equals(user) ? "" : current;

@@ -63,6 +63,20 @@ final class RefusedBehaviours {
                         "CREATE TABLE within another statement cannot be replicated: execute it by itself",
                         "DO 'begin create table made (id int); end'"),
                 refused(
+                        "a view of a temporary table that does not say so",
+                        "a statement that names a temporary relation, as this one seems to do with Own, cannot be replicated: make what is TEMPORARY itself of it, or use other names",
+                        client -> {
+                            client.execute("CREATE TEMP TABLE \"Own\" (id int)");
+                            client.execute("CREATE VIEW v AS SELECT id FROM \"Own\"");
+                        }),
+                refused(
+                        "a table like a temporary one",
+                        "a statement that names a temporary relation, as this one seems to do with own, cannot be replicated: make what is TEMPORARY itself of it, or use other names",
+                        client -> {
+                            client.execute("CREATE TEMP TABLE own (id int)");
+                            client.execute("CREATE TABLE x (LIKE OWN)");
+                        }),
+                refused(
                         "TRUNCATE within a function",
                         "TRUNCATE of public.t within another statement cannot be replicated: use DELETE there",
                         "DO 'begin truncate t; end'"),
