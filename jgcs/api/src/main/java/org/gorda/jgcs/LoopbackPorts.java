@@ -26,6 +26,12 @@ public final class LoopbackPorts {
 
     private static final int BLOCK = 50;
 
+    /** So many processes at least can be at work: each takes this part of all blocks at most. */
+    private static final int SHARES = 8;
+
+    /** But it may have so many, where there are few. */
+    private static final int SHARE_LEAST = 4;
+
     private static final int LEAST_CHOICE = 1_000;
 
     private static final Path LINUX_RANGE = Path.of("/proc/sys/net/ipv4/ip_local_port_range");
@@ -61,16 +67,24 @@ public final class LoopbackPorts {
                 next = 1;
             }
             int port = BLOCKS.get(block).getLocalPort() + next++;
-            if (isFree(port)) {
+            if (isFree(port) && !found.contains(port)) {
                 found.add(port);
             }
         }
         return found;
     }
 
-    /** Goes on with a new block, or the oldest of ours if nobody has given one back; false if there is none at all. */
+    /** Goes on with a new block, or the oldest of ours if we have our share or there are no others; false if there is none at all. */
     private static boolean nextBlock() {
         int all = (end() - LOWEST) / BLOCK;
+        if (BLOCKS.size() < Math.max(SHARE_LEAST, all / SHARES) && takeBlock(all)) {
+            return true;
+        }
+        block = BLOCKS.isEmpty() ? -1 : (block + 1) % BLOCKS.size();
+        return block >= 0;
+    }
+
+    private static boolean takeBlock(int all) {
         int begin = block < 0
                 ? (int) (ProcessHandle.current().pid() % all)
                 : (BLOCKS.get(BLOCKS.size() - 1).getLocalPort() - LOWEST) / BLOCK + 1;
@@ -83,8 +97,7 @@ public final class LoopbackPorts {
                 // another's, or ours
             }
         }
-        block = BLOCKS.isEmpty() ? -1 : (block + 1) % BLOCKS.size();
-        return block >= 0;
+        return false;
     }
 
     private static boolean isFree(int port) {
