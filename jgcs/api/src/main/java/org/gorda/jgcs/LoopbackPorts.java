@@ -24,13 +24,16 @@ public final class LoopbackPorts {
     /** Where Linux begins with its own, unless told otherwise; other systems begin higher. */
     private static final int USUAL_END = 32_768;
 
-    private static final int BLOCK = 50;
+    private static final int BLOCK = 200;
+
+    /** The rest of a block is left to what a toolkit opens beside a member's port: JGroups listens on one that is 100 to 103 higher, too. */
+    private static final int BLOCK_GIVEN = 96;
 
     /** So many processes at least can be at work: each takes this part of all blocks at most. */
     private static final int SHARES = 8;
 
     /** But it may have so many, where there are few. */
-    private static final int SHARE_LEAST = 4;
+    private static final int SHARE_LEAST = 2;
 
     private static final int LEAST_CHOICE = 1_000;
 
@@ -42,7 +45,7 @@ public final class LoopbackPorts {
     /** The block from which ports are given, counted as in {@link #BLOCKS}, and the next one within it. */
     private static int block = -1;
 
-    private static int next = BLOCK;
+    private static int next = BLOCK_GIVEN + 1;
 
     private LoopbackPorts() {}
 
@@ -59,7 +62,7 @@ public final class LoopbackPorts {
         List<Integer> found = new ArrayList<>();
         int blocksLeft = (end() - LOWEST) / BLOCK;
         while (found.size() < count) {
-            if (next == BLOCK) {
+            if (next > BLOCK_GIVEN) {
                 if (blocksLeft-- == 0 || !nextBlock()) {
                     throw new UncheckedIOException(new IOException(
                             "fewer than " + count + " ports from " + LOWEST + " to " + end() + " are free"));
