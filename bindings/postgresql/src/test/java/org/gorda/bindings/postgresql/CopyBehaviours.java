@@ -26,6 +26,13 @@ final class CopyBehaviours {
                         "COPY in, CSV of some columns",
                         client -> copyIn(
                                 client, "COPY t (s, id) FROM STDIN (FORMAT csv, HEADER)", "s,id\n\"a,\"\"b\",4\n,5\n")),
+                both("COPY in with FREEZE, as pgbench fills its tables", client -> {
+                    client.begin();
+                    client.run("TRUNCATE t");
+                    copyIn(client, "COPY t FROM STDIN (FREEZE)", "4\t40\tfour\n");
+                    client.run("INSERT INTO t VALUES (5)");
+                    client.attempt("commit", c -> c.connection().commit());
+                }),
                 both("COPY in of nothing", client -> copyIn(client, "COPY t FROM STDIN", "")),
                 both(
                         "COPY in that fails in its middle",

@@ -86,6 +86,8 @@ final class Requests {
             expected.add(Expected.own(Part.BIND, exchange, ""));
             expected.add(Expected.own(Part.EXECUTE, exchange, ""));
         }
+        messages.close('P', KeptStatements.NAME); // COPY FREEZE wants to be alone
+        expected.add(Expected.own(Part.CLOSE, exchange, ""));
         server.write(messages);
     }
 
