@@ -55,7 +55,10 @@ public final class ReplicaCore {
     private List<MemberId> members = List.of();
     private List<MemberId> learners = List.of();
     private boolean leads;
+
+    /** Until it is delivered: what others have sent before, or this replica in earlier runs, is no answer to it. */
     private boolean candidacySent;
+
     private boolean renewalSent;
 
     /**
@@ -149,6 +152,9 @@ public final class ReplicaCore {
             }
             effects.chunk(chunk.id());
         } else if (content instanceof ReplicaMessage.Primary proclaimed) {
+            if (proclaimed.member().equals(self) && proclaimed.run() == run) {
+                candidacySent = false;
+            }
             // Where every member executes, it was sent before that was decided.
             if (!everywhere) {
                 primary = proclaimed.member();
@@ -158,9 +164,13 @@ public final class ReplicaCore {
                 seekPrimacy();
             }
         } else if (content instanceof ReplicaMessage.ChangeProtocol change) {
+            if (change.epoch() == 0 && message.id().member().equals(self)) {
+                candidacySent = false; // if it was for nothing, because there was an epoch already
+            }
             if (change.epoch() == epoch && change.protocol() != protocol) {
                 changeProtocol(change.protocol(), message.position());
             }
+            seekPrimacy();
         } else if (content instanceof ReplicaMessage.Close close) {
             // If there are chunks of it, it is not decided, however long ago it asked to be committed.
             boolean open = chunks.take(close.id()).length > 0;
@@ -197,13 +207,11 @@ public final class ReplicaCore {
         beginEpoch(position.index());
         certifier.begin(position.index());
         effects.protocolChanged(next, position, leased);
-        seekPrimacy();
     }
 
     private void beginEpoch(long index) {
         epoch = index;
         chunks.clear();
-        candidacySent = false;
         renewalSent = false;
     }
 

@@ -37,6 +37,10 @@ class ChangeProtocolTest {
     private long index;
 
     private ReplicaCore newCore() {
+        return newCore(ReplicationProtocol.PRIMARY_BACKUP);
+    }
+
+    private ReplicaCore newCore(ReplicationProtocol configured) {
         Effects effects = (Effects) java.lang.reflect.Proxy.newProxyInstance(
                 Effects.class.getClassLoader(), new Class<?>[] {Effects.class}, (proxy, method, arguments) -> {
                     switch (method.getName()) {
@@ -54,7 +58,7 @@ class ChangeProtocolTest {
                     }
                     return null;
                 });
-        return new ReplicaCore(SELF, 1, ReplicationProtocol.PRIMARY_BACKUP, effects);
+        return new ReplicaCore(SELF, 1, configured, effects);
     }
 
     private void restart() {
@@ -64,8 +68,12 @@ class ChangeProtocolTest {
     }
 
     private void deliver(ByteBuffer payload) {
+        deliver(OTHER, payload);
+    }
+
+    private void deliver(MemberId from, ByteBuffer payload) {
         index++;
-        core.delivered(new Message(new Position(new GroupId(1, 2), 1, index), new MessageId(OTHER, 1, index), payload));
+        core.delivered(new Message(new Position(new GroupId(1, 2), 1, index), new MessageId(from, 1, index), payload));
     }
 
     private void change(boolean everywhere, long epoch) {
@@ -116,6 +124,36 @@ class ChangeProtocolTest {
         proclaim(SELF);
         assertThat(core.isEverywhere()).isTrue();
         assertThat(core.epoch()).isEqualTo(2);
+    }
+
+    /** Else each start of a group would double what its log has of them. */
+    @Test
+    void theLeaderWantsToBecomeThePrimaryOnceHoweverManyHaveBeenItBefore() {
+        core.viewChanged(LED_HERE);
+        for (int i = 0; i < 10; i++) {
+            proclaim(OTHER);
+            deliver(ReplicaMessage.encode(new ReplicaMessage.Primary(SELF, 7))); // an earlier run
+        }
+        assertThat(done).filteredOn(one -> one.startsWith("send")).hasSize(1);
+        proclaim(SELF);
+        assertThat(core.isPrimaryHere()).isTrue();
+        proclaim(OTHER);
+        assertThat(done)
+                .as("it leads still")
+                .filteredOn(one -> one.startsWith("send"))
+                .hasSize(2);
+    }
+
+    /** One that asks for the first protocol of a group finds that it has one. */
+    @Test
+    void theLeaderBecomesThePrimaryAlsoIfItsFirstWishWasInVain() {
+        core = newCore(ReplicationProtocol.ASYNCHRONOUS);
+        core.viewChanged(LED_HERE);
+        assertThat(done)
+                .containsExactly("send " + new ReplicaMessage.ChangeProtocol(ReplicationProtocol.ASYNCHRONOUS, 0));
+        proclaim(OTHER);
+        deliver(SELF, ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(ReplicationProtocol.ASYNCHRONOUS, 0)));
+        assertThat(done).last().isEqualTo("send " + new ReplicaMessage.Primary(SELF, 1));
     }
 
     @Test
