@@ -27,6 +27,7 @@ public final class H2Binding implements DatabaseBinding {
             Capability.SCHEMA_CHANGES,
             Capability.APPLY,
             Capability.ABORT,
+            Capability.SNAPSHOT,
             Capability.DURABLE_POSITION));
 
     /** For {@link java.util.ServiceLoader}. */

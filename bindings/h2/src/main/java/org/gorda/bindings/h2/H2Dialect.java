@@ -36,6 +36,7 @@ import org.h2.engine.SessionLocal;
 import org.h2.index.Index;
 import org.h2.jdbc.JdbcConnection;
 import org.h2.message.DbException;
+import org.h2.mvstore.MVStoreException;
 import org.h2.mvstore.tx.Transaction;
 import org.h2.schema.Schema;
 import org.h2.schema.Sequence;
@@ -79,6 +80,7 @@ final class H2Dialect implements Dialect {
     private final Properties owner = new Properties();
     private final Connection internal;
     private final Database database;
+    private final H2Store store;
     private final String description;
     private final Map<Generator, Long> ordered = new ConcurrentHashMap<>();
 
@@ -102,6 +104,7 @@ final class H2Dialect implements Dialect {
         }
         this.internal = connect(url + ";DB_CLOSE_ON_EXIT=FALSE;TRACE_LEVEL_FILE=0", owner, Optional.empty());
         this.database = session(internal).getDatabase();
+        this.store = new H2Store(database);
         if (OPEN.putIfAbsent(database, this) != null) {
             internal.close();
             throw new ReflectionException(configuration.location() + " is open already in this process");
@@ -418,6 +421,7 @@ final class H2Dialect implements Dialect {
             within(session, () -> {
                 try {
                     session.startStatementWithinTransaction(null);
+                    store.writesByItself(true); // nobody else changes anything, and a table may be copied
                     if (!sql.isEmpty()) {
                         session.setCurrentSchemaName(schema);
                         session.prepare(sql.strip().replaceAll(";+$", "")).update();
@@ -425,6 +429,7 @@ final class H2Dialect implements Dialect {
                     captureAll(session);
                     return true;
                 } finally {
+                    store.writesByItself(false);
                     session.endStatement();
                 }
             });
@@ -530,19 +535,31 @@ final class H2Dialect implements Dialect {
     }
 
     @Override
-    public void force(Connection connection) throws SQLException {
-        try (Statement statement = connection.createStatement()) {
-            statement.execute("CHECKPOINT SYNC");
+    public boolean hasMuchToWrite() {
+        return store.hasMuchToWrite();
+    }
+
+    @Override
+    public void write() throws SQLException {
+        inStore(store::write);
+    }
+
+    @Override
+    public void force() throws SQLException {
+        inStore(store::force);
+    }
+
+    private static void inStore(Runnable work) throws SQLException {
+        try {
+            work.run();
+        } catch (MVStoreException e) {
+            throw DbException.toSQLException(DbException.get(ErrorCode.IO_EXCEPTION_1, e, e.getMessage()));
         }
     }
 
     @Override
     public void snapshot(Path directory) {
-        try (Connection connection = connect()) {
-            H2Files.snapshot(connection, directory);
-        } catch (SQLException e) {
-            throw new ReflectionException("a snapshot cannot be written to " + directory + ": " + e.getMessage(), e);
-        }
+        H2Files.snapshot(store, directory);
     }
 
     @Override

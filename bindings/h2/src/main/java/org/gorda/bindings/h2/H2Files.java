@@ -8,22 +8,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.SQLException;
 import java.util.Objects;
-import java.util.zip.ZipInputStream;
 import org.gorda.gapi.ReflectionException;
 
 /**
- * The directory of a database, which has one file, and snapshots of it by H2's own online backup: what a crash at its moment would have left, the row
- * with the position in it. Stateless.
+ * The directory of a database, which has one file, and snapshots of it: what a crash at its moment would have left, the row with the position in it.
+ * Stateless.
  */
 final class H2Files {
 
     private static final String NAME = "database";
     private static final String FILE = NAME + ".mv.db";
-    private static final String BACKUP = "backup.zip";
 
     private H2Files() {}
 
@@ -37,30 +32,21 @@ final class H2Files {
         return "jdbc:h2:file:" + Path.of(location).toAbsolutePath().resolve(NAME);
     }
 
-    static void snapshot(Connection connection, Path target) {
+    static void snapshot(H2Store store, Path target) {
         if (Files.exists(target)) {
             throw new ReflectionException("a snapshot cannot be written to " + target + ", which exists");
         }
         Path unfinished = unfinished(target);
-        Path zip = unfinished.resolve(BACKUP);
         try {
             delete(unfinished);
             try {
                 Files.createDirectories(unfinished);
-                try (PreparedStatement backup = connection.prepareStatement("BACKUP TO ?")) {
-                    backup.setString(1, zip.toString());
-                    backup.execute();
-                }
-                try (ZipInputStream in = new ZipInputStream(Files.newInputStream(zip))) {
-                    in.getNextEntry();
-                    Files.copy(in, unfinished.resolve(FILE));
-                }
-                Files.delete(zip);
+                store.copy(unfinished.resolve(FILE));
                 Files.move(unfinished, target, StandardCopyOption.ATOMIC_MOVE);
             } finally {
                 delete(unfinished);
             }
-        } catch (IOException | SQLException e) {
+        } catch (IOException e) {
             throw new ReflectionException("a snapshot cannot be written to " + target + ": " + e, e);
         }
     }

@@ -70,6 +70,7 @@ final class H2Statements {
     private static final Pattern QUOTED = pattern("'[^']*'|\"[^\"]*\"");
     private static final Pattern HIDES = pattern("/\\*|--|//|\\$\\$");
     private static final Pattern OF_THE_SESSION = pattern("^\\s*SET\\s+(SCHEMA\\b|LOCK_TIMEOUT\\b|QUERY_TIMEOUT\\b|@)");
+    private static final Pattern TAKES_VALUES = pattern("\\bNEXT(VAL|\\s+VALUE)\\b");
     private static final Pattern RELEASE = pattern("\\bRELEASE\\b");
     private static final Pattern MAKES_LINKS = pattern("\\bLINK_SCHEMA\\b");
     private static final Pattern LITERAL =
@@ -109,11 +110,10 @@ final class H2Statements {
             return Dialect.Kind.SCHEMA;
         }
         return switch (type) {
-            case CommandInterface.SELECT,
-                    CommandInterface.CALL,
-                    CommandInterface.EXPLAIN,
-                    CommandInterface.HELP,
-                    CommandInterface.BACKUP -> Dialect.Kind.READ;
+            case CommandInterface.SELECT, CommandInterface.CALL, CommandInterface.EXPLAIN, CommandInterface.HELP ->
+                prepared.isReadOnly() && !TAKES_VALUES.matcher(sql).find()
+                        ? Dialect.Kind.READ
+                        : Dialect.Kind.READ_FOR_UPDATE;
             case CommandInterface.INSERT, CommandInterface.UPDATE, CommandInterface.DELETE, CommandInterface.MERGE ->
                 Dialect.Kind.ROWS;
             case CommandInterface.NO_OPERATION ->

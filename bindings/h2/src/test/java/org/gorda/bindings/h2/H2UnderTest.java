@@ -23,7 +23,6 @@ import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionListener;
 import org.gorda.gapi.tck.CertificationKeysTck;
-import org.gorda.gapi.tck.SnapshotsTck;
 import org.gorda.gapi.tck.TckBinding;
 import org.gorda.gapi.tck.TckTable;
 import org.jspecify.annotations.Nullable;
@@ -120,9 +119,6 @@ final class H2UnderTest implements TckBinding {
                 "LargeObjectsTck.aRollbackOfLargeObjectsLeavesWhatWasBefore",
                 "ValuesTck.largeObjectsThroughLocatorsAndUpdatableRows");
         missing(
-                "H2's store has in the heap what it has not written yet, now and then more than 128 MB allow",
-                "LargeObjectsTck.largeObjectsOfFiftyMegabytesDoNotNeedTheHeap");
-        missing(
                 "H2 writes half a second later, or when it is told to",
                 "ApplyTck.restartedDatabaseContinuesFromItsStoredPosition");
         missing(
@@ -143,9 +139,6 @@ final class H2UnderTest implements TckBinding {
         missing(
                 "one transaction changes rows at a time, and nobody waits for a row",
                 "AbortsTck.abortOfATransactionThatWaitsForALock");
-        missing(
-                "no SNAPSHOT: a copy made under load has now and then held a row that its position does not tell of",
-                TckTable.casesOf(SnapshotsTck.class));
         missing(
                 "now and then H2 closes the database in the midst of it; why is not known yet",
                 "SchemaChangesTck.everyKindOfSchemaChangeUnderLoad");

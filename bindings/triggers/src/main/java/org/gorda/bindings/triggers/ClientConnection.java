@@ -28,8 +28,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClientConnection implements ConnectionContext {
 
-    private static final Pattern TAKES_VALUES = Pattern.compile("\\bNEXT(VAL|\\s+VALUE)\\b", Pattern.CASE_INSENSITIVE);
-
     /** All that is taken of what the database does: so its name of the savepoint is known. */
     private static final Pattern SAVEPOINT = Pattern.compile(
             "\\s*(?:ROLLBACK\\s+TO\\s+|RELEASE\\s+)?SAVEPOINT\\s+(?:([A-Z_][A-Z0-9_]*)|\"([ -~&&[^\"\\\\]]+)\")[\\s;]*",
@@ -135,9 +133,8 @@ public final class ClientConnection implements ConnectionContext {
             tellRefusal();
             Dialect.Kind kind = kind(sql);
             switch (kind) {
-                case READ, ROWS -> {
-                    boolean changes = kind == Dialect.Kind.ROWS;
-                    return statement(changes || TAKES_VALUES.matcher(sql).find(), changes, work);
+                case READ, READ_FOR_UPDATE, ROWS -> {
+                    return statement(kind != Dialect.Kind.READ, kind == Dialect.Kind.ROWS, work);
                 }
                 case SCHEMA -> changeSchema(inner.nativeSQL(sql));
                 case COMMIT -> commitTransaction();
@@ -160,7 +157,7 @@ public final class ClientConnection implements ConnectionContext {
             return known;
         }
         Dialect.Kind kind = dialect.kind(inner, inner.nativeSQL(sql));
-        if (kind == Dialect.Kind.READ || kind == Dialect.Kind.ROWS) {
+        if (kind == Dialect.Kind.READ || kind == Dialect.Kind.READ_FOR_UPDATE || kind == Dialect.Kind.ROWS) {
             kinds.put(sql, kind);
         }
         return kind;
@@ -230,7 +227,7 @@ public final class ClientConnection implements ConnectionContext {
         @Nullable T result;
         dialect.forbidCommits(inner, true);
         try {
-            result = work.run();
+            result = begins ? database.change(work) : work.run();
             capture.end();
         } catch (SQLException e) {
             dialect.forbidCommits(inner, false);
@@ -361,8 +358,22 @@ public final class ClientConnection implements ConnectionContext {
                 throw Refused.of(e.refusal());
             }
         }
-        inner.commit();
+        changing(() -> {
+            inner.commit();
+            return true;
+        });
         ended(true);
+    }
+
+    /** Does what changes something in the database if the transaction has changed something. */
+    private <T> @Nullable T changing(Work<T> work) throws SQLException {
+        LocalTransaction running = transaction;
+        return running != null && running.hasBegun() ? database.change(work) : work.run();
+    }
+
+    /** As {@link TriggeredDatabase#relieve}. */
+    void relieve(boolean isChanging) throws SQLException {
+        database.relieve(isChanging);
     }
 
     private void suspend(LocalTransaction ending, LocalCommit.@Nullable SchemaChange change) throws SQLException {
@@ -418,7 +429,10 @@ public final class ClientConnection implements ConnectionContext {
     /** Rolls back, in a thread that uses the connection or in one that the client's waits for. */
     void undo() throws SQLException {
         if (!inner.isClosed()) {
-            inner.rollback();
+            changing(() -> {
+                inner.rollback();
+                return true;
+            });
         }
     }
 
@@ -572,7 +586,7 @@ public final class ClientConnection implements ConnectionContext {
 
     private <T> @Nullable T rollback(Object savepoint, Work<T> work) throws SQLException {
         checkSet(savepoint);
-        T result = work.run();
+        T result = changing(work);
         capture.cutBack(Objects.requireNonNull(savepoints.get(savepoint)));
         List<Object> set = List.copyOf(savepoints.keySet());
         savepoints.keySet().removeAll(set.subList(set.indexOf(savepoint) + 1, set.size()));

@@ -18,6 +18,8 @@ public interface Dialect {
     enum Kind {
         /** It reads, or changes the session: its transaction goes on. */
         READ,
+        /** It reads, and locks rows or takes values of generators. */
+        READ_FOR_UPDATE,
         /** It may change rows. */
         ROWS,
         /** It changes the schema, alike on all replicas. */
@@ -125,10 +127,16 @@ public interface Dialect {
     /** Whether a failure means that the database has stopped. */
     boolean hasStopped(SQLException failure);
 
-    /** Forces to disk what is committed. */
-    void force(Connection connection) throws SQLException;
+    /** Whether so much waits to be written to the database's files that it should not wait longer. */
+    boolean hasMuchToWrite();
 
-    /** As {@link org.gorda.gapi.ReflectedDatabase#snapshot}. */
+    /** Writes to the database's files what was changed. Nobody changes anything meanwhile, and the database does not do it by itself. */
+    void write() throws SQLException;
+
+    /** Forces to disk what was {@linkplain #write written}. */
+    void force() throws SQLException;
+
+    /** As {@link org.gorda.gapi.ReflectedDatabase#snapshot}, of what was {@linkplain #write written} last, or later. */
     void snapshot(Path directory);
 
     /** Shuts the database down in order. */

@@ -187,6 +187,7 @@ final class Door implements InvocationHandler {
                 if (name.startsWith("set") && arguments.length > 1 && arguments[0] instanceof Integer) {
                     boolean isRead = arguments[1] instanceof InputStream || arguments[1] instanceof Reader;
                     parameters.put(arguments[0], isRead ? Door::onlyOnce : () -> call(method, arguments));
+                    arguments[1] = LargeParameter.of(arguments[1], connection);
                 }
             }
         }

@@ -74,8 +74,16 @@ final class LocalCommit extends WaitingCommit<SQLException> {
             database.listener().executed(position);
         }
         SchemaChange change = schemaChange;
-        failure = change == null ? null : database.changeSchema(transaction.connection(), change);
-        database.commit(transaction.connection().inner(), position, durable);
+        if (change == null) {
+            database.commit(transaction.connection().inner(), position, durable);
+            return true;
+        }
+        failure = database.changeSchema(transaction.connection(), change);
+        try {
+            database.commit(transaction.connection().inner(), position, durable);
+        } finally {
+            database.endSchemaChange();
+        }
         return true;
     }
 

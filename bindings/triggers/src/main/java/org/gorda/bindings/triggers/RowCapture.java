@@ -105,6 +105,7 @@ public final class RowCapture {
         }
         hasChanged = true;
         isLost |= tookBack;
+        connection.relieve(true);
         Dialect.Captured captured = table.get();
         try {
             connection.begin();

@@ -61,6 +61,8 @@ public final class TriggeredDatabase implements ReflectedDatabase {
      */
     private final Semaphore turn = new Semaphore(1, true);
 
+    private final Changes changes = new Changes();
+
     private final Set<ClientConnection> connections = ConcurrentHashMap.newKeySet();
     private final Set<LocalCommit> suspended = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean stopped = new AtomicBoolean();
@@ -153,6 +155,41 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         turn.release();
     }
 
+    /** Changes something in the database. */
+    <T> @Nullable T change(ClientConnection.Work<T> work) throws SQLException {
+        changes.begin();
+        @Nullable T result;
+        try {
+            result = work.run();
+        } finally {
+            changes.end();
+        }
+        relieve(false);
+        return result;
+    }
+
+    /** Has the database write if it has much to write, and nobody is changing something but perhaps this thread. */
+    void relieve(boolean isChanging) throws SQLException {
+        if (dialect.hasMuchToWrite() && changes.tryAlone(isChanging)) {
+            try {
+                dialect.write();
+            } finally {
+                changes.endAlone();
+            }
+        }
+    }
+
+    /** Has the database write what was changed; returns what is committed of that. */
+    private @Nullable StoredPosition write() throws SQLException {
+        changes.alone();
+        try {
+            dialect.write();
+            return committed;
+        } finally {
+            changes.endAlone();
+        }
+    }
+
     void suspended(LocalCommit commit) {
         suspended.add(commit);
     }
@@ -180,20 +217,24 @@ public final class TriggeredDatabase implements ReflectedDatabase {
 
     /** Commits a connection's transaction together with its position: a row of its own, so that no two write the same. */
     void commit(Connection connection, @Nullable StoredPosition position, boolean durable) throws SQLException {
-        dialect.ours(connection, true);
-        try {
-            if (position != null) {
-                insert(connection, position);
+        change(() -> {
+            dialect.ours(connection, true);
+            try {
+                if (position != null) {
+                    insert(connection, position);
+                }
+                connection.commit();
+            } finally {
+                dialect.ours(connection, false);
             }
-            connection.commit();
-        } finally {
-            dialect.ours(connection, false);
-        }
-        if (position != null) {
-            committed = position;
-        }
+            if (position != null) {
+                committed = position;
+            }
+            return true;
+        });
         if (durable) {
-            force();
+            write();
+            dialect.force();
         }
     }
 
@@ -212,14 +253,9 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         applier = closing.equals(applier) ? null : applier;
     }
 
-    private void force() throws SQLException {
-        synchronized (internal) {
-            dialect.force(internal);
-        }
-    }
-
     /**
-     * Makes a change of the schema, for which whoever is in the way is rolled back.
+     * Makes a change of the schema, for which whoever is in the way is rolled back. Nobody changes anything until it is committed or rolled back, and
+     * {@link #endSchemaChange} is called.
      *
      * @return what it has failed with, as it does on all replicas; null if it has not
      */
@@ -234,13 +270,17 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         Refusal why = listener.makeWay(null);
         for (int tries = 1; ; tries++) {
             makeWay(own, why); // it may need any lock
+            changes.alone();
+            boolean isDone = false;
             try {
                 dialect.ours(inner, true);
                 dialect.changeSchema(inner, schema, sql);
+                isDone = true;
                 return null;
             } catch (SQLException e) {
                 inner.rollback();
                 if (!dialect.isLocked(e)) {
+                    isDone = true;
                     return e;
                 }
                 if (tries == TRIES) {
@@ -248,8 +288,15 @@ public final class TriggeredDatabase implements ReflectedDatabase {
                 }
             } finally {
                 dialect.ours(inner, false);
+                if (!isDone) {
+                    changes.endAlone();
+                }
             }
         }
+    }
+
+    void endSchemaChange() {
+        changes.endAlone();
     }
 
     /** Rolls back local transactions that hold locks. */
@@ -310,26 +357,36 @@ public final class TriggeredDatabase implements ReflectedDatabase {
 
     @Override
     public Optional<StoredPosition> flush() {
-        // Read first: what is committed meanwhile may be on disk, too, but need not.
-        StoredPosition before = committed;
-        synchronized (internal) {
-            try (Statement statement = internal.createStatement()) {
-                if (before != null) {
-                    statement.executeUpdate("DELETE FROM " + SCHEMA + ".POSITION WHERE IDX < " + before.index());
-                    internal.commit();
-                }
-                dialect.force(internal);
-            } catch (SQLException e) {
-                throw new ReflectionException(
-                        "the database " + configuration.location() + " could not be forced to disk: " + e.getMessage(),
-                        e);
-            }
+        try {
+            deleteOldPositions();
+            StoredPosition written = write();
+            dialect.force();
+            return Optional.ofNullable(written);
+        } catch (SQLException e) {
+            notice(e);
+            throw new ReflectionException(
+                    "the database " + configuration.location() + " could not be forced to disk: " + e.getMessage(), e);
         }
-        return Optional.ofNullable(before);
+    }
+
+    private void deleteOldPositions() throws SQLException {
+        StoredPosition last = committed;
+        if (last != null) {
+            change(() -> {
+                synchronized (internal) {
+                    try (Statement statement = internal.createStatement()) {
+                        statement.executeUpdate("DELETE FROM " + SCHEMA + ".POSITION WHERE IDX < " + last.index());
+                        internal.commit();
+                    }
+                }
+                return true;
+            });
+        }
     }
 
     @Override
     public void snapshot(Path directory) {
+        flush();
         dialect.snapshot(directory);
     }
 

@@ -31,7 +31,12 @@ final class WriteSetApplier implements Applier {
     private final Connection connection;
     private final Dialect.Rows rows;
     private boolean rowsChanged;
+
+    /** Nobody else changes anything until it is committed. */
     private boolean schemaChanged;
+
+    /** Whether the row that was changed last was there. */
+    private boolean isThere;
 
     WriteSetApplier(TriggeredDatabase database, Connection connection) {
         this.database = database;
@@ -68,8 +73,16 @@ final class WriteSetApplier implements Applier {
                     Arrays.fill(shapes, null);
                 }
                 case END_OF_STATEMENT -> endOfStatement();
-                case GENERATED ->
-                    rows.generated(new Generator(in.readBoolean(), in.readText(), in.readText()), in.readInteger());
+                case GENERATED -> {
+                    Generator generator = new Generator(in.readBoolean(), in.readText(), in.readText());
+                    long last = in.readInteger();
+                    first(
+                            () -> {
+                                rows.generated(generator, last);
+                                return true;
+                            },
+                            null);
+                }
             }
         }
         endOfStatement();
@@ -150,14 +163,30 @@ final class WriteSetApplier implements Applier {
     /** Ahead of local transactions, of which those in the way are rolled back. */
     private boolean first(Change change, @Nullable RowKey row) {
         for (int tries = 1; ; tries++) {
-            try {
-                return change.make();
-            } catch (Dialect.Rows.Locked e) {
-                if (tries == TriggeredDatabase.tries()) {
-                    throw new ReflectionException("the lock of " + row + " cannot be had", e);
-                }
-                database.makeWay(null, database.listener().makeWay(row));
+            if (makes(change, row, tries == TriggeredDatabase.tries())) {
+                return isThere;
             }
+            database.makeWay(null, database.listener().makeWay(row));
+        }
+    }
+
+    /** False if somebody is in the way. */
+    private boolean makes(Change change, @Nullable RowKey row, boolean isLastTry) {
+        try {
+            return Boolean.TRUE.equals(database.change(() -> {
+                try {
+                    isThere = change.make();
+                    return true;
+                } catch (Dialect.Rows.Locked e) {
+                    if (isLastTry) {
+                        throw new ReflectionException("the lock of " + row + " cannot be had", e);
+                    }
+                    return false;
+                }
+            }));
+        } catch (SQLException e) {
+            database.notice(e);
+            throw new ReflectionException("what was applied cannot be written", e);
         }
     }
 
@@ -169,8 +198,8 @@ final class WriteSetApplier implements Applier {
                     "a change of the schema must not share its transaction with changes of rows: " + sql);
         }
         try {
-            schemaChanged = true;
             SQLException failed = database.changeSchema(connection, null, change.currentSchema(), sql);
+            schemaChanged = true;
             if (failed != null) {
                 LOG.info(
                         "{} of user {} has failed, as it does on all replicas: {}",
@@ -196,7 +225,10 @@ final class WriteSetApplier implements Applier {
         try {
             database.commit(connection, position, durable);
             rowsChanged = false;
-            schemaChanged = false;
+            if (schemaChanged) {
+                schemaChanged = false;
+                database.endSchemaChange();
+            }
         } catch (SQLException e) {
             database.notice(e);
             throw new ReflectionException("what was ordered up to " + position + " cannot be committed", e);
@@ -224,9 +256,14 @@ final class WriteSetApplier implements Applier {
     public void rollback() {
         try {
             rows.rolledBack();
-            connection.rollback();
+            database.change(() -> {
+                connection.rollback();
+                return true;
+            });
             rowsChanged = false;
             if (schemaChanged) {
+                schemaChanged = false;
+                database.endSchemaChange();
                 throw new ReflectionException(
                         "a change of the schema cannot be taken back while the database is open: start the replica again");
             }

@@ -1,0 +1,101 @@
+package org.gorda.bindings.h2;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.reflect.Field;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
+import org.h2.engine.Database;
+import org.h2.mvstore.MVStore;
+
+/**
+ * What H2 keeps in its file. H2 writes the state of its maps one after the other while others change them: of a transaction that changes several the file
+ * may have a part, which nothing takes back when it is opened after a crash, and which is in each copy. Therefore H2 writes nothing by
+ * itself here, but when it is told to by who keeps all others from changing anything. Thread-safe but for that.
+ */
+final class H2Store {
+
+    /** In H2's own count of changed pages, as H2 itself has it. */
+    private static final int MUCH_BYTES = 16 << 20;
+
+    private static final int FILL_PERCENT = 60;
+    private static final int MOVED_BYTES = 4 << 20;
+    private static final Duration BETWEEN_MOVES = Duration.ofSeconds(5);
+
+    private final MVStore store;
+    private final Field limit;
+    private final int ownLimit;
+    private long moved = System.nanoTime();
+
+    H2Store(Database database) {
+        this.store = database.getStore().getMvStore();
+        try {
+            this.limit = MVStore.class.getDeclaredField("autoCommitMemory");
+            limit.setAccessible(true);
+            this.ownLimit = limit.getInt(store);
+        } catch (ReflectiveOperationException e) {
+            throw anotherOne(e);
+        }
+        store.setAutoCommitDelay(0);
+        writesByItself(false);
+    }
+
+    private static IllegalStateException anotherOne(ReflectiveOperationException e) {
+        return new IllegalStateException("H2 is another one than this was made for", e);
+    }
+
+    /** Whether it writes when it has much to write, or leaves that to {@link #write}: there is no setting for that. */
+    void writesByItself(boolean wanted) {
+        try {
+            limit.setInt(store, wanted ? ownLimit : 0);
+        } catch (ReflectiveOperationException e) {
+            throw anotherOne(e);
+        }
+    }
+
+    boolean hasMuchToWrite() {
+        return store.getUnsavedMemory() > MUCH_BYTES;
+    }
+
+    /** Now and then it gathers, too, what is left of the parts of the file that were written long ago, so that their room is used again. */
+    void write() {
+        if (System.nanoTime() - moved > BETWEEN_MOVES.toNanos()) {
+            store.compact(FILL_PERCENT, MOVED_BYTES);
+            moved = System.nanoTime();
+        }
+        store.commit();
+    }
+
+    void force() {
+        store.sync();
+    }
+
+    /** Copies the file, to which may be added meanwhile. The file is not opened anew, because closing that would give up the lock that keeps others from it. */
+    void copy(Path target) throws IOException {
+        try (OutputStream file = Files.newOutputStream(target)) {
+            store.getFileStore().backup(new Unzipped(file));
+        }
+    }
+
+    /** Takes the one file of a backup as it is. */
+    private static final class Unzipped extends ZipOutputStream {
+
+        Unzipped(OutputStream file) {
+            super(file);
+        }
+
+        @Override
+        public void putNextEntry(ZipEntry entry) {}
+
+        @Override
+        public void closeEntry() {}
+
+        @Override
+        public void write(byte[] bytes, int from, int length) throws IOException {
+            out.write(bytes, from, length);
+        }
+    }
+}

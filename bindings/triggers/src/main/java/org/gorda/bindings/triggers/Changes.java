@@ -1,0 +1,77 @@
+package org.gorda.bindings.triggers;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import org.gorda.gapi.ReflectionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Threads that are changing something in the database, and one that does so alone, or has it write to its files what was changed: what is written in the
+ * midst of a change is torn. Thread-safe.
+ */
+final class Changes {
+
+    /** So long who wants to be alone lets others begin: a change may wait for another's end. */
+    private static final Duration PATIENCE = Duration.ofMillis(200);
+
+    private int running;
+    private boolean wanted;
+    private @Nullable Thread alone;
+
+    /** How often it has begun to be alone, and not ended. */
+    private int depth;
+
+    synchronized void begin() {
+        while (alone != Thread.currentThread() && (alone != null || wanted)) {
+            await(0);
+        }
+        running++;
+    }
+
+    synchronized void end() {
+        running--;
+        notifyAll();
+    }
+
+    /** Waits until nobody changes anything; nobody does until {@link #endAlone}, but this thread. */
+    synchronized void alone() {
+        long end = System.nanoTime() + PATIENCE.toNanos();
+        while (alone != Thread.currentThread() && (alone != null || running > 0)) {
+            long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+            wanted |= left <= 0;
+            await(Math.max(0, left));
+        }
+        wanted = false;
+        alone = Thread.currentThread();
+        depth++;
+    }
+
+    /** As {@link #alone}, but at once or not at all. */
+    synchronized boolean tryAlone(boolean isChanging) {
+        if (alone != null || running > (isChanging ? 1 : 0)) {
+            return false;
+        }
+        alone = Thread.currentThread();
+        depth++;
+        return true;
+    }
+
+    /** Nothing happens if another thread is alone, as it is for who closes what has failed. */
+    synchronized void endAlone() {
+        if (alone == Thread.currentThread() && --depth == 0) {
+            alone = null;
+            notifyAll();
+        }
+    }
+
+    private void await(long millis) {
+        try {
+            wait(millis);
+        } catch (InterruptedException e) {
+            wanted = false; // by another one perhaps, who wants it again
+            notifyAll();
+            Thread.currentThread().interrupt();
+            throw new ReflectionException("interrupted while another thread changes something", e);
+        }
+    }
+}
