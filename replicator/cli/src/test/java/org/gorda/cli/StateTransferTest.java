@@ -179,12 +179,17 @@ final class StateTransferTest {
             long begin = System.nanoTime();
             joiner.start();
             double lowest = Double.MAX_VALUE;
+            StringBuilder seconds = new StringBuilder();
             while (!status(group, joiner).state().equals("ONLINE")) {
                 long count = load.acknowledged().count();
                 long since = System.nanoTime();
                 TimeUnit.SECONDS.sleep(1);
                 if (!report.isDone()) {
-                    lowest = Math.min(lowest, rate(load, count, since));
+                    double rate = rate(load, count, since);
+                    lowest = Math.min(lowest, rate);
+                    seconds.append(String.format(
+                            "%n    %3.0f %%  %s",
+                            100 * rate / rateBefore, status(group, joiner).explanation()));
                 }
                 assertThat(System.nanoTime() - begin).isLessThan(WAIT.toNanos());
             }
@@ -198,6 +203,7 @@ final class StateTransferTest {
                     MEGABYTES, took.toMillis() / 1e3, rateBefore, lowest, 100 * lowest / rateBefore, stall);
             NothingLost.anywhere(group, load.acknowledged(), WAIT);
             if (IN_FULL) {
+                System.out.println("in each second:" + seconds);
                 assertThat(lowest / rateBefore).isGreaterThanOrEqualTo(0.7);
                 assertThat(stall).isLessThanOrEqualTo(500);
             }

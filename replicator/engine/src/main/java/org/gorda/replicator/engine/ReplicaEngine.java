@@ -59,6 +59,7 @@ final class ReplicaEngine implements GroupListener {
     private final Standing standing;
     private final StoredHistory history;
     private final Delivery delivery;
+    private final Restraint restraint = new Restraint();
     private final Checkpointer checkpointer;
     private final ChunkSender chunkSender;
     private final SchemaTurns schemaTurns;
@@ -309,6 +310,9 @@ final class ReplicaEngine implements GroupListener {
             throw e;
         } finally {
             order.unlock();
+        }
+        if (standing.is(ReplicaState.CATCHING_UP) && !standing.view().isLeader(configuration.self())) {
+            restraint.rest();
         }
     }
 

@@ -106,7 +106,12 @@ final class TransferDonor implements AutoCloseable {
                 30,
                 TimeUnit.SECONDS,
                 new ArrayBlockingQueue<>(WAITING_MAX),
-                task -> daemon(task, "donor"),
+                task -> daemon(
+                        () -> {
+                            LowPriority.here();
+                            task.run();
+                        },
+                        "donor"),
                 new ThreadPoolExecutor.DiscardPolicy()); // who is not answered asks again
         executor.allowCoreThreadTimeOut(true);
         executor.execute(() -> delete(directory)); // what an earlier run left
