@@ -94,7 +94,7 @@ final class H2Store {
         public void closeEntry() {}
 
         @Override
-        public void write(byte[] bytes, int from, int length) throws IOException {
+        public synchronized void write(byte[] bytes, int from, int length) throws IOException {
             out.write(bytes, from, length);
         }
     }

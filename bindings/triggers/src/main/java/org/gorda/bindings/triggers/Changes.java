@@ -22,8 +22,12 @@ final class Changes {
     private int depth;
 
     synchronized void begin() {
-        while (alone != Thread.currentThread() && (alone != null || wanted)) {
-            await(0);
+        try {
+            while (alone != Thread.currentThread() && (alone != null || wanted)) {
+                wait();
+            }
+        } catch (InterruptedException e) {
+            throw interrupted(e);
         }
         running++;
     }
@@ -36,10 +40,16 @@ final class Changes {
     /** Waits until nobody changes anything; nobody does until {@link #endAlone}, but this thread. */
     synchronized void alone() {
         long end = System.nanoTime() + PATIENCE.toNanos();
-        while (alone != Thread.currentThread() && (alone != null || running > 0)) {
-            long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
-            wanted |= left <= 0;
-            await(Math.max(0, left));
+        try {
+            while (alone != Thread.currentThread() && (alone != null || running > 0)) {
+                long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+                wanted |= left <= 0;
+                wait(Math.max(0, left)); // without end if somebody else is to end
+            }
+        } catch (InterruptedException e) {
+            wanted = false; // by another one perhaps, who wants it again
+            notifyAll();
+            throw interrupted(e);
         }
         wanted = false;
         alone = Thread.currentThread();
@@ -64,14 +74,8 @@ final class Changes {
         }
     }
 
-    private void await(long millis) {
-        try {
-            wait(millis);
-        } catch (InterruptedException e) {
-            wanted = false; // by another one perhaps, who wants it again
-            notifyAll();
-            Thread.currentThread().interrupt();
-            throw new ReflectionException("interrupted while another thread changes something", e);
-        }
+    private static ReflectionException interrupted(InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return new ReflectionException("interrupted while another thread changes something", e);
     }
 }
