@@ -50,7 +50,7 @@ record EmbeddedUrl(
     static EmbeddedUrl parse(String url, Properties info) throws SQLException {
         String rest = url.substring(PREFIX.length());
         int colon = rest.indexOf(':');
-        if (colon <= 0 || !rest.substring(0, colon).matches("[a-z]+")) {
+        if (colon <= 0 || !rest.substring(0, colon).matches("[a-z][a-z0-9]*")) {
             throw UrlSettings.bad(
                     "'" + url + "' names no engine: write jdbc:gorda:derby:PATH;group=...;members=... for a"
                             + " replica in this JVM, or jdbc:gorda://HOST:PORT,.../DATABASE for replica processes");

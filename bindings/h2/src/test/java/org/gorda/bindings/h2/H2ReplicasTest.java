@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -212,6 +213,26 @@ class H2ReplicasTest {
         end(writers);
         assertIdentical();
         assertNothingLost();
+    }
+
+    /** In an application, by the driver and its URL. */
+    @Test
+    void aUrlMakesThisProcessAReplica() throws SQLException {
+        String url =
+                "jdbc:gorda:h2:" + directory.resolve("database") + ";self=" + members[0] + ";members=" + members[0];
+        try (Connection connection = DriverManager.getConnection(url);
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE item (id INTEGER PRIMARY KEY)");
+            statement.executeUpdate("INSERT INTO item VALUES (1), (2)");
+            assertThat(number(connection, "SELECT COUNT(*) FROM item")).isEqualTo(2);
+            assertThat(connection.getMetaData().getDatabaseProductName()).isEqualTo("H2");
+        }
+        assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08006"));
+        assertThatThrownBy(() -> DriverManager.getConnection(url + ";territory=de_DE"))
+                .isInstanceOf(SQLException.class)
+                .hasMessageContaining("a replicated H2 database has no setting 'territory', only user and password");
     }
 
     /** There are no keys by which transactions of several replicas could be compared. */
