@@ -40,6 +40,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class SimulatedReplica implements GroupListener, Effects {
 
+    /** How many messages there are between two epochs of the same primary, where a mistake is only seen then. */
+    private static final int RENEWED_EVERY = 40;
+
     private static final int SEGMENT_SETS_MAX = 5;
     private static final long MAINTENANCE_NANOS = 700_000_000L;
     private static final long RETRY_NANOS = 50_000_000L;
@@ -346,6 +349,9 @@ final class SimulatedReplica implements GroupListener, Effects {
             return;
         }
         core.delivered(cluster.flaw == Flaw.IGNORES_THE_EPOCH ? withCurrentEpoch(message) : message);
+        if (cluster.flaw == Flaw.IGNORES_THE_EPOCH && message.position().index() % RENEWED_EVERY == 0) {
+            core.renew(); // as after a transaction that has lost its locks
+        }
     }
 
     private Message withCurrentEpoch(Message message) {
