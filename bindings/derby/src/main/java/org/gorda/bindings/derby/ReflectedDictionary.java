@@ -13,6 +13,7 @@ import org.apache.derby.iapi.types.NumberDataValue;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.SQLState;
 import org.gorda.gapi.Generator;
+import org.gorda.gapi.Refusal;
 import org.jspecify.annotations.Nullable;
 
 /** Derby's data dictionary with an eye on the names and keys it generates, and on when it changes. Thread-safe. */
@@ -70,6 +71,13 @@ final class ReflectedDictionary implements InvocationHandler {
         try {
             result = method.invoke(derby, arguments);
         } catch (InvocationTargetException e) {
+            if (name.equals("getCurrentValueAndAdvance") && e.getCause() instanceof NullPointerException) {
+                // Derby does not expect that. Run again, it is told what is missing.
+                throw new DerbyRefusal(new Refusal(
+                        Refusal.Cause.CONFLICT,
+                        "another transaction is dropping the table or sequence that a value was to be taken from; run this "
+                                + "transaction again"));
+            }
             throw e.getCause() == null ? e : e.getCause();
         }
         // Derby's stored statements begin to write without asking here: what counts is what is so after the call.

@@ -22,6 +22,7 @@ import org.apache.derby.iapi.types.DataValueDescriptor;
 import org.apache.derby.impl.sql.execute.GenericExecutionFactory;
 import org.apache.derby.impl.sql.execute.GenericResultSetFactory;
 import org.apache.derby.shared.common.error.StandardException;
+import org.apache.derby.shared.common.reference.SQLState;
 import org.jspecify.annotations.Nullable;
 
 /** Derby's module that makes what executes statements; one instance per database. Thread-safe. */
@@ -160,7 +161,9 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
             Activation activation = source.getActivation();
             ConstantAction action = activation.getConstantAction();
             boolean replaces = action != null && isCapturing(activation) && insertsRowByRow(action);
-            ResultSet insert = super.getInsertResultSet(source, generationClauses, checks, fullTemplate, schema, table);
+            ResultSet insert = unlessDropped(
+                    activation,
+                    () -> super.getInsertResultSet(source, generationClauses, checks, fullTemplate, schema, table));
             if (!replaces) {
                 return insert;
             }
@@ -168,6 +171,39 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
             DataDictionary dictionary = connection.getDataDictionary();
             return ReplacingInsert.of(
                     insert, connection, dictionary.getTableDescriptor(DerbyFields.targetTable(action)));
+        }
+
+        @Override
+        public ResultSet getUpdateResultSet(
+                NoPutResultSet source, GeneratedMethod generationClauses, GeneratedMethod checks)
+                throws StandardException {
+            return unlessDropped(
+                    source.getActivation(), () -> super.getUpdateResultSet(source, generationClauses, checks));
+        }
+
+        @Override
+        public ResultSet getDeleteResultSet(NoPutResultSet source) throws StandardException {
+            return unlessDropped(source.getActivation(), () -> super.getDeleteResultSet(source));
+        }
+
+        private interface Creation {
+            ResultSet create() throws StandardException;
+        }
+
+        /**
+         * If another transaction has dropped the table since the statement was compiled, Derby is asked to compile it again, and so
+         * tells the client which table there is no more, rather than the number of a file.
+         */
+        private static ResultSet unlessDropped(Activation activation, Creation creation) throws StandardException {
+            try {
+                return creation.create();
+            } catch (StandardException e) {
+                if (SQLState.STORE_CONGLOMERATE_DOES_NOT_EXIST.equals(e.getMessageId())
+                        && !activation.getPreparedStatement().upToDate()) {
+                    throw StandardException.newException(SQLState.LANG_STATEMENT_NEEDS_RECOMPILE, e);
+                }
+                throw e;
+            }
         }
 
         /**

@@ -9,14 +9,18 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.KeyMode;
@@ -28,6 +32,8 @@ import org.gorda.gapi.tck.BindingTck;
 import org.gorda.gapi.tck.MetaLevel;
 import org.gorda.gapi.tck.TckBinding;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What only Derby has, by the means of the suites. */
 class DerbyOwnTest extends BindingTck {
@@ -300,6 +306,54 @@ class DerbyOwnTest extends BindingTck {
                 .hasStackTraceContaining("refer to it: DELETE the rows");
         assertEqual();
         assertThat(count(replica, "C")).isEqualTo(1);
+    }
+
+    /** Derby notices that while it makes a statement's plan, and not between that and its execution. */
+    @ParameterizedTest
+    @ValueSource(strings = {"INSERT INTO T (A) VALUES (%d)", "UPDATE T SET A = %d", "DELETE FROM T WHERE A < %d"})
+    void whoWritesToATableThatIsJustDroppedIsToldThatItIsMissing(String sql) throws Exception {
+        AtomicBoolean ended = new AtomicBoolean();
+        Set<String> told = ConcurrentHashMap.newKeySet();
+        Future<?> writer = clients.submit(() -> {
+            try (Connection connection = connect();
+                    Statement statement = connection.createStatement()) {
+                connection.setAutoCommit(true);
+                for (int i = 0; !ended.get(); i++) {
+                    try {
+                        statement.execute(sql.formatted(i));
+                    } catch (SQLException e) {
+                        told.add(e.getSQLState());
+                    }
+                }
+            }
+            return null;
+        });
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(true);
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(3);
+            while (System.nanoTime() - end < 0) {
+                untilDone(statement, "CREATE TABLE T (ID INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)");
+                Thread.sleep(1);
+                untilDone(statement, "DROP TABLE T");
+            }
+        } finally {
+            ended.set(true);
+            writer.get();
+        }
+        assertThat(told).contains("42X05").isSubsetOf("42X05", "40001", "40XL1");
+    }
+
+    private static void untilDone(Statement statement, String sql) throws SQLException {
+        boolean done = false;
+        while (!done) {
+            try {
+                statement.execute(sql);
+                done = true;
+            } catch (SQLTransactionRollbackException e) {
+                assertThat(e.getSQLState()).isIn("40001", "40XL1");
+            }
+        }
     }
 
     @Test
