@@ -75,6 +75,9 @@ final class ClusterConnection implements InvocationHandler {
     /** Whether anything was executed since the last commit or rollback: the engine's driver forgets it with a lost connection. */
     private boolean executed;
 
+    /** Whether that was more than queries, which change nothing; in no autocommit mode. */
+    private boolean changed;
+
     /** The statement in autocommit mode whose rows are still open, and with them its transaction. */
     private @Nullable Statement unfinished;
 
@@ -331,15 +334,43 @@ final class ClusterConnection implements InvocationHandler {
         } catch (SQLException e) {
             throw failed(e);
         }
-        if (ClientSession.inTransaction(physical)) {
-            commitNamed();
-            return null;
+        boolean open = ClientSession.inTransaction(physical);
+        if (!open) {
+            checkNotLost();
         }
-        checkNotLost();
-        if (executed) {
-            commitNamed();
+        if (open || executed) {
+            commitOpen();
         }
         return null;
+    }
+
+    private void commitOpen() throws SQLException {
+        if (changed) {
+            commitNamed();
+        } else {
+            commitReads();
+        }
+    }
+
+    /** What has only read needs no name: whether the commit happened or not, it can be run again. */
+    private void commitReads() throws SQLException {
+        try {
+            physical.commit();
+            executed = false;
+        } catch (SQLException e) {
+            SQLException translated = failed(e);
+            throw Translation.endsConnection(translated)
+                    ? runAgain(
+                            "the connection to the primary was lost; this transaction has only read: run it again", e)
+                    : translated;
+        }
+    }
+
+    /** @param lost by which a pool knows that the connection is of no use */
+    private static SQLException runAgain(String message, SQLException lost) {
+        SQLException aborted = new SQLTransactionRollbackException(message, "40001", lost);
+        aborted.setNextException(lost);
+        return aborted;
     }
 
     /** The engine's driver has no transaction on a connection that it found to be lost; committed is nothing then. */
@@ -371,6 +402,7 @@ final class ClusterConnection implements InvocationHandler {
         }
         call(physical, method, null);
         executed = false;
+        changed = false;
         if (unfinished != null) {
             unfinished = null;
             ClientSession.autoCommit(physical, true);
@@ -393,7 +425,7 @@ final class ClusterConnection implements InvocationHandler {
         checkOpen();
         finishRows();
         if (!autoCommit && ClientSession.inTransaction(physical)) {
-            commitNamed();
+            commitOpen();
             if (settled) {
                 return null;
             }
@@ -416,6 +448,7 @@ final class ClusterConnection implements InvocationHandler {
             call.execute();
             ClientSession.committed(physical);
             executed = false;
+            changed = false;
         } catch (SQLException e) {
             SQLException translated = failed(e);
             if (!Translation.endsConnection(translated)) {
@@ -433,12 +466,9 @@ final class ClusterConnection implements InvocationHandler {
             return;
         }
         if ("ABORTED".equals(outcome)) {
-            SQLException aborted = new SQLTransactionRollbackException(
+            throw runAgain(
                     "the connection to the primary was lost; transaction " + id + " did not happen: run it again",
-                    "40001",
                     cause);
-            aborted.setNextException(cause); // by which a pool knows that the connection is of no use
-            throw aborted;
         }
         throw new SQLNonTransientConnectionException(
                 "whether transaction " + id + " is committed could not be found out within " + OUTCOME_WAIT.toSeconds()
@@ -699,6 +729,7 @@ final class ClusterConnection implements InvocationHandler {
         }
         finishRows();
         executed |= !autoCommit;
+        changed |= !autoCommit && !query;
         return autoCommit && !query
                 ? autoCommitted(statement, atomic, method, arguments)
                 : call(statement, method, arguments);
@@ -720,6 +751,7 @@ final class ClusterConnection implements InvocationHandler {
             throw new SQLException("the connection is read-only, these rows were read before it was", "25006");
         }
         executed |= !autoCommit;
+        changed |= !autoCommit;
         if (autoCommit && unfinished != statement) {
             finishRows();
             ClientSession.autoCommit(physical, false);

@@ -11,6 +11,7 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.List;
 import org.gorda.replicator.node.behaviours.Routines;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -127,6 +128,49 @@ class LostAnswerTest {
         connection.setAutoCommit(true);
         connection.close();
         assertThat(isThere(4)).isTrue();
+    }
+
+    @Test
+    void whatHasOnlyReadCanBeRunAgainWhateverBecameOfItsCommit() throws SQLException {
+        for (AnswerThief.Steal stolen : List.of(AnswerThief.Steal.ANSWER, AnswerThief.Steal.REQUEST)) {
+            Connection connection = connect();
+            connection.setAutoCommit(false);
+            update(connection, "DELETE FROM ITEM WHERE ID < 0");
+            connection.commit();
+            assertThat(one(connection)).isEqualTo(1);
+            thief.steal(stolen);
+            assertThatThrownBy(connection::commit)
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"))
+                    .hasMessageContaining("only read");
+            assertThat(connection.isValid(5)).isFalse();
+            connection.close();
+        }
+    }
+
+    private static int one(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery(" Values 1")) {
+            rows.next();
+            return rows.getInt(1);
+        }
+    }
+
+    @Test
+    void rowThatIsInsertedAmongWhatIsReadIsKnownToBeThere() throws SQLException {
+        Connection connection = connect();
+        connection.setAutoCommit(false);
+        try (Statement statement =
+                        connection.createStatement(ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_UPDATABLE);
+                ResultSet rows = statement.executeQuery("SELECT ID, NAME FROM ITEM")) {
+            rows.moveToInsertRow();
+            rows.updateInt(1, 6);
+            rows.insertRow();
+        }
+        thief.steal(AnswerThief.Steal.ANSWER);
+        connection.commit();
+        connection.close();
+        assertThat(isThere(6)).isTrue();
     }
 
     /** Derby counts the first one as done though its deadlock rolled it back. */
