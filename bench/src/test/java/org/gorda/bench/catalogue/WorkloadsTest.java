@@ -92,9 +92,10 @@ class WorkloadsTest {
     @ParameterizedTest
     @MethodSource("names")
     void commitsHoldsWhatMustHoldAndRunsAgainOnTheSameTables(String name) throws SQLException {
-        // Derby looks for a deadlock when it has lasted a second; until then both clients may wait.
-        boolean waits = name.equals("deadlock");
-        LoadReport first = run(small(name), 2, waits ? 3_000 : 1_000);
+        // Derby looks for a deadlock when it has lasted a second; until then both clients may wait, in one workload
+        // again and again.
+        int millis = name.equals("deadlock") ? 3_000 : 2_000;
+        LoadReport first = run(small(name), 2, millis);
         try (Connection connection = connect()) {
             Workload other = small(name);
             other.load(connection, (rows, ofAll) -> {});
@@ -102,7 +103,7 @@ class WorkloadsTest {
             assertThat(other.isLoaded(connection)).isTrue();
             connection.rollback();
         }
-        LoadReport second = run(small(name), 2, waits ? 3_000 : 300);
+        LoadReport second = run(small(name), 2, millis);
 
         assertThat(first.committed()).as("%s", first).isPositive();
         assertThat(second.committed()).as("%s", second).isPositive();

@@ -67,6 +67,10 @@ final class RaftGroup
     private static final Logger LOG = LoggerFactory.getLogger(RaftGroup.class);
     private static final int READ_BYTES = 1 << 20;
     private static final int ASKED_MAX = 10_000;
+
+    /** While nothing happens and a leader is known, a tick comes after so many times its period: each wakes a processor. */
+    private static final int IDLE_TICKS = 4;
+
     private static final long IGNORED_TELL_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /** A frame that could not be used: the newest, and when the log was last told of one. */
@@ -85,6 +89,10 @@ final class RaftGroup
     private final Thread ticker;
     private final Thread deliverer;
     private final long origin = System.nanoTime() - 1;
+    private final long tickNanos;
+
+    /** Written by the ticker and within the reactor: should one overwrite the other's, a tick comes a little late. */
+    private volatile long tickDueNanos;
 
     /** Begins anywhere: what an earlier run of this member asked may be answered in this one, and with an index of then. */
     private final AtomicLong lastAsked =
@@ -119,6 +127,9 @@ final class RaftGroup
         this.forcer = Executors.newSingleThreadExecutor(task -> thread(task, "force"));
         this.disk = Executors.newSingleThreadExecutor(task -> thread(task, "disk"));
         this.ticker = thread(this::tick, "ticker");
+        this.tickNanos = Math.min(
+                TimeUnit.MILLISECONDS.toNanos(5),
+                configuration.electionTimeout().toNanos() / 100);
         this.deliverer = thread(this::deliver, "delivery");
         reactor.helper(ticker);
     }
@@ -365,14 +376,10 @@ final class RaftGroup
     // ------------------------------------------------------------------------------------------------------- threads
 
     private void tick() {
-        long period = Math.min(
-                TimeUnit.MILLISECONDS.toNanos(5),
-                configuration.electionTimeout().toNanos() / 100);
-        long next = System.nanoTime();
         while (stopped == null) {
-            LockSupport.parkNanos(next - System.nanoTime());
-            if (System.nanoTime() >= next) {
-                next = System.nanoTime() + period;
+            LockSupport.parkNanos(tickDueNanos - now());
+            if (now() >= tickDueNanos) {
+                tickDueNanos = now() + (view.working() ? IDLE_TICKS : 1) * tickNanos;
                 reactor.execute(() -> {
                     member.tick(now());
                     viewChanged();
@@ -380,6 +387,15 @@ final class RaftGroup
             } else {
                 reactor.work();
             }
+        }
+    }
+
+    /** Something has happened that the next tick goes on with: an idle group's may be a little far away. */
+    private void tickSoon() {
+        long soon = now() + tickNanos;
+        if (tickDueNanos - soon > 0) {
+            tickDueNanos = soon;
+            LockSupport.unpark(ticker);
         }
     }
 
@@ -453,7 +469,10 @@ final class RaftGroup
 
     @Override
     public void onDisconnected(MemberId lost) {
-        reactor.execute(() -> member.disconnected(now(), lost));
+        reactor.execute(() -> {
+            member.disconnected(now(), lost);
+            tickSoon();
+        });
     }
 
     // ----------------------------------------------------------------------------------------------- member's wishes
@@ -496,6 +515,9 @@ final class RaftGroup
 
     @Override
     public void committed(long index) {
+        if (view.isLeader(self())) {
+            tickSoon(); // which tells the others, unless more is sent to them before
+        }
         listener.onDeliverable(index);
         delivery.decided(index);
         wakeDeliverer();

@@ -263,7 +263,10 @@ public final class RaftCore {
 
     // ------------------------------------------------------------------------------------------------------ events
 
-    /** Time has passed. To be called at least ten times per heartbeat, that is every hundredth of the election timeout. */
+    /**
+     * Time has passed. To be called every hundredth of the election timeout, that is ten times per heartbeat; every 25th as long as nothing
+     * is committed, there is a leader, and nobody is suspected.
+     */
     public void tick(long nowNanos) {
         if (role == Role.LEADER) {
             tickLeader(nowNanos);
