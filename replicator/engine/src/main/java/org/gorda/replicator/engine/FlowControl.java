@@ -26,6 +26,9 @@ final class FlowControl implements AutoCloseable {
     /** How often replicas tell each other. */
     private static final Duration TELL = Duration.ofMillis(100);
 
+    /** How often who has nothing new to tell, and nothing to catch up with, says that it is there. */
+    private static final Duration TELL_AGAIN = Lags.SILENCE.dividedBy(5);
+
     private static final long POLL_NANOS = 2_000_000;
 
     /** Over how many rounds of telling the share is averaged: about ten seconds. */
@@ -50,6 +53,11 @@ final class FlowControl implements AutoCloseable {
     private volatile double share;
     private volatile boolean closed;
     private boolean wasOut;
+
+    /** What was told last, and when. */
+    private DirectMessage.@Nullable Shown told;
+
+    private long toldNanos;
 
     /**
      * @param shown up to where this replica shows everything
@@ -133,13 +141,22 @@ final class FlowControl implements AutoCloseable {
 
     private void tell() {
         boolean keptUp;
+        boolean isBehind;
         synchronized (lags) {
             keptUp = lags.counts(self);
+            isBehind = lags.lag(self) > 0;
         }
+        DirectMessage.Shown message = new DirectMessage.Shown(shown.getAsLong(), keptUp);
+        long now = System.nanoTime();
+        if (message.equals(told) && !isBehind && now - toldNanos < TELL_AGAIN.toNanos()) {
+            return; // each message wakes a processor
+        }
+        told = message;
+        toldNanos = now;
         for (MemberId member : view.get().members()) {
             if (!member.equals(self)) {
                 try {
-                    sender.accept(member, new DirectMessage.Shown(shown.getAsLong(), keptUp));
+                    sender.accept(member, message);
                 } catch (GroupException e) {
                     // It is away, or will hear of it the next time.
                 }

@@ -137,6 +137,12 @@ final class Lags {
         return lag;
     }
 
+    /** How many transactions a replica is behind, whether it is waited for or not; 0 if nothing is known of it. */
+    long lag(MemberId replica) {
+        Replica known = replicas.get(replica);
+        return known == null ? 0 : known.lag;
+    }
+
     /** Whether a replica is waited for if it falls behind. */
     boolean counts(MemberId replica) {
         Replica known = replicas.get(replica);
