@@ -67,10 +67,6 @@ final class RaftGroup
     private static final Logger LOG = LoggerFactory.getLogger(RaftGroup.class);
     private static final int READ_BYTES = 1 << 20;
     private static final int ASKED_MAX = 10_000;
-
-    /** While nothing happens and a leader is known, a tick comes after so many times its period: each wakes a processor. */
-    private static final int IDLE_TICKS = 4;
-
     private static final long IGNORED_TELL_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /** A frame that could not be used: the newest, and when the log was last told of one. */
@@ -91,7 +87,7 @@ final class RaftGroup
     private final long origin = System.nanoTime() - 1;
     private final long tickNanos;
 
-    /** Written by the ticker and within the reactor: should one overwrite the other's, a tick comes a little late. */
+    /** Written by the ticker and within the reactor: should one overwrite the other's, a tick comes late, by a heartbeat at most. */
     private volatile long tickDueNanos;
 
     /** Begins anywhere: what an earlier run of this member asked may be answered in this one, and with an index of then. */
@@ -379,10 +375,13 @@ final class RaftGroup
         while (stopped == null) {
             LockSupport.parkNanos(tickDueNanos - now());
             if (now() >= tickDueNanos) {
-                tickDueNanos = now() + (view.working() ? IDLE_TICKS : 1) * tickNanos;
+                tickDueNanos = now() + tickNanos;
                 reactor.execute(() -> {
                     member.tick(now());
                     viewChanged();
+                    if (view.working()) {
+                        tickDueNanos = Math.max(tickDueNanos, member.core().nextTickNanos(now()));
+                    }
                 });
             } else {
                 reactor.work();
@@ -390,7 +389,7 @@ final class RaftGroup
         }
     }
 
-    /** Something has happened that the next tick goes on with: an idle group's may be a little far away. */
+    /** Something has happened that the next tick goes on with, which an idle group may be far away from. */
     private void tickSoon() {
         long soon = now() + tickNanos;
         if (tickDueNanos - soon > 0) {

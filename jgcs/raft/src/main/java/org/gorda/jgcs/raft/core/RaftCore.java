@@ -264,8 +264,8 @@ public final class RaftCore {
     // ------------------------------------------------------------------------------------------------------ events
 
     /**
-     * Time has passed. To be called every hundredth of the election timeout, that is ten times per heartbeat; every 25th as long as nothing
-     * is committed, there is a leader, and nobody is suspected.
+     * Time has passed. To be called every hundredth of the election timeout, that is ten times per heartbeat; not before {@link #nextTickNanos}
+     * while nothing is committed, there is a leader, and nobody is suspected.
      */
     public void tick(long nowNanos) {
         if (role == Role.LEADER) {
@@ -277,6 +277,11 @@ public final class RaftCore {
         } else if (configuration().isVoter(self) && nowNanos >= electionDeadlineNanos) {
             preCampaign(nowNanos);
         }
+    }
+
+    /** When a tick has something to do next, as long as nothing happens: each wakes a processor. */
+    public long nextTickNanos(long nowNanos) {
+        return role == Role.LEADER ? heartbeatDueNanos : nowNanos + heartbeatNanos;
     }
 
     /** The connection to a member was closed: it may be dead. Only a hint. */
