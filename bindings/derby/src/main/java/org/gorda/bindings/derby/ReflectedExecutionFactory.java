@@ -192,14 +192,16 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
 
         /**
          * If another transaction has dropped the table since the statement was compiled, Derby is asked to compile it again, and so
-         * tells the client which table there is no more, rather than the number of a file.
+         * tells the client which table there is no more, rather than the number of a file, or ending the connection by a
+         * NullPointerException.
          */
         private static ResultSet unlessDropped(Activation activation, Creation creation) throws StandardException {
             try {
                 return creation.create();
-            } catch (StandardException e) {
-                if (SQLState.STORE_CONGLOMERATE_DOES_NOT_EXIST.equals(e.getMessageId())
-                        && !activation.getPreparedStatement().upToDate()) {
+            } catch (StandardException | NullPointerException e) {
+                boolean missing = !(e instanceof StandardException told)
+                        || SQLState.STORE_CONGLOMERATE_DOES_NOT_EXIST.equals(told.getMessageId());
+                if (missing && !activation.getPreparedStatement().upToDate()) {
                     throw StandardException.newException(SQLState.LANG_STATEMENT_NEEDS_RECOMPILE, e);
                 }
                 throw e;
