@@ -10,8 +10,12 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DivergenceException;
@@ -39,6 +43,12 @@ final class PostgresApplier implements Applier {
     private static final String CONTRADICTION = "XX002";
 
     private static final String NO_SUCH_FUNCTION = "42883";
+
+    private static final Pattern MAKES_OR_DROPS_A_ROLE =
+            Pattern.compile("(?is)(CREATE|DROP)\\s+(ROLE|USER|GROUP)\\s+(?!MAPPING\\b).*");
+
+    /** A role is there already; it is not there, or has something in another database of the server. */
+    private static final Set<String> ROLE_STAYS = Set.of("CREATE 42710", "DROP 42704", "DROP 2BP01");
 
     /** Keys are compared by operators, of which types of extensions have their own, in the schemas of the extensions. */
     private static final String SEE_OPERATORS = "SELECT set_config('search_path', concat('pg_catalog, public, ',"
@@ -281,7 +291,7 @@ final class PostgresApplier implements Applier {
                 SessionSettings.set(session, change.currentSchema());
                 try {
                     statement.setEscapeProcessing(false);
-                    statement.execute(change.text());
+                    execute(statement, change.text());
                 } catch (SQLException e) {
                     throw new DivergenceException(
                             "a schema change that succeeded at its origin fails here: " + change.text() + ": "
@@ -295,6 +305,25 @@ final class PostgresApplier implements Applier {
             session.query(SEE_OPERATORS);
             return true;
         });
+    }
+
+    /** Roles belong to the whole server, and not to this database and its origin alone: they stay as they are there. */
+    private void execute(Statement statement, String change) throws SQLException {
+        Matcher role = MAKES_OR_DROPS_A_ROLE.matcher(change);
+        if (!role.matches()) {
+            statement.execute(change);
+            return;
+        }
+        Savepoint before = connection.setSavepoint();
+        try {
+            statement.execute(change);
+        } catch (SQLException e) {
+            if (!ROLE_STAYS.contains(role.group(1).toUpperCase(Locale.ROOT) + " " + e.getSQLState())) {
+                throw e;
+            }
+            connection.rollback(before);
+            LOG.warn("{}: roles of this server stay as they are: {}", database.server(), e.getMessage());
+        }
     }
 
     /** By a transaction of this replica's own. */

@@ -463,6 +463,42 @@ class RowsTest {
         replicate("INSERT INTO t VALUES (5)");
     }
 
+    /** Here both databases are in one server, as is the one that a backup is to have. */
+    @Test
+    void rolesThatTheServerHasAlreadyStopNoReplica() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY)");
+        TestServer.execute("DROP ROLE IF EXISTS clerk");
+        TestServer.execute("CREATE ROLE clerk");
+        try {
+            applySchemaChange("create  user\nclerk PASSWORD 'other'");
+            applySchemaChange("GRANT SELECT ON t TO clerk");
+            applySchemaChange("DROP ROLE clerk");
+            try (Connection connection = session(replica)) {
+                assertThat(SqlSession.of(connection)
+                                .query("SELECT rolcanlogin, has_table_privilege('clerk', 't', 'SELECT') FROM pg_roles"
+                                        + " WHERE rolname = 'clerk'"))
+                        .containsExactly(List.of("f", "t"));
+            }
+            applySchemaChange("REVOKE SELECT ON t FROM clerk");
+            applySchemaChange("DROP ROLE clerk");
+            applySchemaChange("DROP GROUP clerk");
+            assertThatThrownBy(() -> applySchemaChange("CREATE ROLE clerk IN ROLE t"))
+                    .isInstanceOf(DivergenceException.class);
+            applier.rollback();
+        } finally {
+            TestServer.execute("DROP ROLE IF EXISTS clerk");
+        }
+    }
+
+    private void applySchemaChange(String sql) throws SQLException {
+        WriteSetWriter writer = origin.newWriter();
+        try (Connection connection = session(origin)) {
+            writer.statement("postgres", "", SessionSettings.of(SqlSession.of(connection)), sql, List.of());
+        }
+        applier.apply(WriteSet.decode(writer.finish().bytes(), Content.EMPTY));
+        applier.commit(new StoredPosition(1, 2, 3, ++index), false);
+    }
+
     @Test
     void snapshotsHaveTheRowsTheSchemaAndThePosition() throws SQLException {
         TestServer.execute("DO 'BEGIN CREATE ROLE reader; EXCEPTION WHEN duplicate_object THEN NULL; END'");
