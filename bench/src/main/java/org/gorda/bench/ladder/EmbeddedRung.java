@@ -166,10 +166,13 @@ final class EmbeddedRung implements Rung {
         throw new BenchException(name + " has had no primary for " + WAIT.toSeconds() + " s");
     }
 
-    /** Of some processes, and all servers. */
-    private Duration cpu(List<EmbeddedProcess> of) {
-        Duration own = of.stream().map(EmbeddedProcess::cpu).reduce(Duration.ZERO, Duration::plus);
-        return servers.stream().map(DatabaseServer::cpu).reduce(own, Duration::plus);
+    /** Processor time so far, of some of the processes and of all servers. */
+    private record Used(Duration processes, Duration servers) {}
+
+    private Used used(List<EmbeddedProcess> of) {
+        return new Used(
+                of.stream().map(EmbeddedProcess::cpu).reduce(Duration.ZERO, Duration::plus),
+                servers.stream().map(DatabaseServer::cpu).reduce(Duration.ZERO, Duration::plus));
     }
 
     @Override
@@ -187,13 +190,13 @@ final class EmbeddedRung implements Rung {
         // and ends.
         List<EmbeddedProcess> others =
                 processes.stream().filter(each -> !running.contains(each)).toList();
-        List<Duration> marks = new ArrayList<>();
+        List<Used> marks = new ArrayList<>();
         List<EmbeddedProcess.Answer> answers = new ArrayList<>();
         for (EmbeddedProcess process : running) {
             boolean first = answers.isEmpty();
             answers.add(process.answer(() -> {
                 if (first) {
-                    marks.add(cpu(others));
+                    marks.add(used(others));
                 }
             }));
         }
@@ -207,10 +210,14 @@ final class EmbeddedRung implements Rung {
         double usedMicros = answers.stream()
                 .mapToDouble(answer -> answer.cpuMicros() * answer.committed())
                 .sum();
-        usedMicros += marks.get(marks.size() - 1).minus(marks.get(0)).toNanos() / 1e3;
+        Used before = marks.get(0);
+        Used after = marks.get(marks.size() - 1);
+        double serverMicros = after.servers().minus(before.servers()).toNanos() / 1e3;
+        usedMicros += after.processes().minus(before.processes()).toNanos() / 1e3 + serverMicros;
         return new Turn(
                 answers.stream().mapToDouble(EmbeddedProcess.Answer::perS).sum(),
                 usedMicros / Math.max(1, committed),
+                engine == null ? null : serverMicros / Math.max(1, committed),
                 1 - committed / Math.max(1, attempts),
                 Latencies.of(latencies),
                 null);

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.ToDoubleFunction;
 import org.gorda.bench.CommitCost;
@@ -103,6 +104,7 @@ public record Ladder(
      *
      * @param throughputRatio to the engine alone: the median of the rounds, as are the others
      * @param cpuRatio of the processor time of all processes for a committed transaction; via the network without the clients'
+     * @param serverCpuRatio of what the engine's servers take of it; null if it has none, or via the network, as is the next one
      * @param latencyMs the mean
      * @param meanBelowP95Ms the mean of those below the 95th percentile, as D5.3 has it
      * @param abortRate of all attempts
@@ -118,6 +120,8 @@ public record Ladder(
             double throughputRatioMax,
             double cpuRatio,
             double cpuMicros,
+            @Nullable Double serverCpuRatio,
+            @Nullable Double serverCpuMicros,
             double throughputPerMinute,
             double latencyMs,
             double meanBelowP95Ms,
@@ -164,6 +168,17 @@ public record Ladder(
                         rung.throughputRatioMin(),
                         rung.throughputRatioMax(),
                         rung.cpuRatio()));
+            }
+            for (Result rung : rungs) {
+                if (rung.serverCpuMicros() != null) {
+                    text.append(String.format(
+                            Locale.ROOT,
+                            "of the processor time the servers take with %d clients in %-16s %,5.0f us %8.2f%n",
+                            rung.clients(),
+                            rung.rung(),
+                            rung.serverCpuMicros(),
+                            rung.serverCpuRatio()));
+                }
             }
             return text.append(identical ? "all replicas identical, balances equal the history" : "NOT IDENTICAL")
                     .toString();
@@ -287,6 +302,7 @@ public record Ladder(
 
     private Result result(String name, int count, List<Rung.Turn> turns, List<Rung.Turn> alone) {
         double[] ratios = ratios(turns, alone, Rung.Turn::perS);
+        boolean hasServers = turns.get(0).serverCpuMicros() != null;
         return new Result(
                 name,
                 storage,
@@ -297,6 +313,8 @@ public record Ladder(
                 rounded(ratios[ratios.length - 1]),
                 rounded(median(ratios(turns, alone, Rung.Turn::cpuMicros))),
                 rounded(median(turns, Rung.Turn::cpuMicros)),
+                hasServers ? rounded(median(ratios(turns, alone, Ladder::serverMicros))) : null,
+                hasServers ? rounded(median(turns, Ladder::serverMicros)) : null,
                 rounded(60 * median(turns, Rung.Turn::perS)),
                 rounded(median(turns, each -> each.latency().mean())),
                 rounded(median(turns, each -> each.latency().meanBelowP95())),
@@ -304,6 +322,10 @@ public record Ladder(
                 rounded(median(turns, each -> each.latency().p99())),
                 rounded(median(turns, Rung.Turn::abortedShare)),
                 middle(turns).cost());
+    }
+
+    private static double serverMicros(Rung.Turn turn) {
+        return Objects.requireNonNull(turn.serverCpuMicros());
     }
 
     private static Rung.Turn middle(List<Rung.Turn> turns) {

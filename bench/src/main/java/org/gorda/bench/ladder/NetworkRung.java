@@ -149,6 +149,7 @@ final class NetworkRung implements Rung {
         return new Turn(
                 report.throughputPerS(),
                 Objects.requireNonNull(report.replicasCpuMicros()),
+                null,
                 report.abortedShare(),
                 report.latency(),
                 report.cost());

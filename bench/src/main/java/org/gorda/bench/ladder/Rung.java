@@ -16,10 +16,12 @@ interface Rung extends AutoCloseable {
      *
      * @param cost null if nothing is replicated, or its replicas cannot be asked
      * @param cpuMicros processor time of all processes, clients too if they are within, for a committed transaction
+     * @param serverCpuMicros of that, what the engine's servers take; null if it has none, or they are not looked at apart
      */
     record Turn(
             double perS,
             double cpuMicros,
+            @Nullable Double serverCpuMicros,
             double abortedShare,
             Latencies latency,
             @Nullable CommitCost cost) {}
