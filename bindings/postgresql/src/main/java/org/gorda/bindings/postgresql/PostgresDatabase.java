@@ -159,7 +159,7 @@ final class PostgresDatabase implements ReflectedDatabase {
         return List.of(
                 listen(),
                 OwnStatement.kept("SET CONSTRAINTS ALL IMMEDIATE"),
-                OwnStatement.kept("SELECT gorda.told_at_last()"));
+                OwnStatement.kept("SELECT gorda.told_at_last(EXISTS (SELECT FROM pg_catalog.pg_sequence))"));
     }
 
     /** Has the server tell within a transaction what it has changed so far. */
@@ -169,7 +169,7 @@ final class PostgresDatabase implements ReflectedDatabase {
 
     /** From now on the server accepts what it refuses within other statements, until {@code gorda.told()}. */
     OwnStatement listen() {
-        return OwnStatement.kept("SELECT gorda.listen($1)", token);
+        return OwnStatement.kept("SELECT gorda.know($1)", token);
     }
 
     WriteSetWriter newWriter() {

@@ -26,13 +26,17 @@ grant select on gorda.flush to public;
 -- The changes that triggers tell of are gathered in a setting, because what a subtransaction has told goes with it; they leave it in
 -- parts that are numbered, so that it is noticed if one was taken back that has left already. Functions that triggers call, or that call
 -- them, have all names with their schemas: a search_path of their own would cost, or be that of others' triggers.
-create or replace function gorda.listen(token text) returns void language plpgsql as $$
+create or replace function gorda.refuse_token() returns text language plpgsql as $$
 begin
-    if pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(coalesce(token, ''), 'UTF8')), 'hex') operator(pg_catalog.<>) '${digest}' then
-        raise exception using errcode = 'GW002', message = 'another replica process has opened the database since: connect again';
-    end if;
-    token := pg_catalog.set_config('gorda.told', '0|', true);
+    raise exception using errcode = 'GW002', message = 'another replica process has opened the database since: connect again';
 end $$;
+
+-- From here on the session's statements are known to its replica, until gorda.told. What is executed for each transaction is SQL that the server puts into
+-- the statement that calls it: expressions of PL/pgSQL are made ready anew in each transaction.
+create or replace function gorda.know(token text) returns text language sql as $$
+    select case when pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), 'hex') operator(pg_catalog.=) '${digest}'
+        then pg_catalog.set_config('gorda.told', '0|', true) else gorda.refuse_token() end
+$$;
 
 -- The last part.
 create or replace function gorda.told() returns text language plpgsql as $$
@@ -57,50 +61,40 @@ begin
     return concat(before::text, after::text);
 end $$;
 
--- Has a second argument if texts of the table's rows may depend on settings.
+-- Called for each row: what all of its expressions do is in one. The second has a part leave, and refuses who is not known, whose setting does not begin with
+-- a number.
 create or replace function gorda.capture() returns trigger language plpgsql as $$
 declare
-    told text := pg_catalog.current_setting('gorda.told', true);
+    told text := pg_catalog.set_config('gorda.told', pg_catalog.concat(pg_catalog.current_setting('gorda.told', true), tg_argv[0],
+        pg_catalog.left(tg_op, 1), old::text, new::text), true);
 begin
-    if told operator(pg_catalog.=) '' is not false then
-        raise exception using errcode = 'GW002', message = pg_catalog.format(
-            'the database is replicated: %I.%I can only be changed by connections of its replica', tg_table_schema, tg_table_name);
+    if pg_catalog.octet_length(told) operator(pg_catalog.>) 8000 or pg_catalog.strpos(pg_catalog.left(told, 11), '|') operator(pg_catalog.=) 0 then
+        perform gorda.part(told, tg_table_schema, tg_table_name);
     end if;
-    if tg_nargs operator(pg_catalog.=) 1 then
-        told := pg_catalog.concat(told, tg_argv[0], pg_catalog.left(tg_op, 1), old::text, new::text);
-    else
-        told := pg_catalog.concat(told, tg_argv[0], pg_catalog.left(tg_op, 1), gorda.texts(old, new));
-    end if;
-    if pg_catalog.octet_length(told) operator(pg_catalog.>) 8000 then
-        raise info using errcode = 'GW001', message = told;
-        told := pg_catalog.concat(pg_catalog.split_part(told, '|', 1)::pg_catalog.int4 operator(pg_catalog.+) 1, '|');
-    end if;
-    told := pg_catalog.set_config('gorda.told', told, true);
     return null;
 end $$;
 
--- The last part before a commit, behind an S if the transaction is SERIALIZABLE, with what generators have given. From here on the client's limits do not count: what is ordered must be
--- committed. A transaction that has become READ ONLY could not store its position.
-create or replace function gorda.told_at_last() returns text language plpgsql as $$
+-- The same for tables of whose rows texts may depend on settings.
+create or replace function gorda.capture_dependent() returns trigger language plpgsql as $$
 declare
-    limits text := pg_catalog.concat(pg_catalog.set_config('statement_timeout', '0', true), pg_catalog.set_config('lock_timeout', '0', true),
-        pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true));
-    level text;
+    told text := pg_catalog.set_config('gorda.told', pg_catalog.concat(pg_catalog.current_setting('gorda.told', true), tg_argv[0],
+        pg_catalog.left(tg_op, 1), gorda.texts(old, new)), true);
 begin
-    if pg_catalog.current_setting('transaction_timeout', true) is not null then
-        limits := pg_catalog.set_config('transaction_timeout', '0', true);
+    if pg_catalog.octet_length(told) operator(pg_catalog.>) 8000 or pg_catalog.strpos(pg_catalog.left(told, 11), '|') operator(pg_catalog.=) 0 then
+        perform gorda.part(told, tg_table_schema, tg_table_name);
     end if;
-    level := case when pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.=) 'serializable' then 'S' else '' end;
-    if pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool then
-        if pg_catalog.current_setting('gorda.told') operator(pg_catalog.<>) '0|' then
-            raise exception using errcode = '25006', message = 'the transaction has changed rows and is read-only now';
-        end if;
-        return gorda.told();
+    return null;
+end $$;
+
+create or replace function gorda.part(told text, in_schema name, of_table name) returns void language plpgsql as $$
+begin
+    if pg_catalog.strpos(pg_catalog.left(told, 11), '|') operator(pg_catalog.=) 0 then
+        raise exception using errcode = 'GW002', message = pg_catalog.format(
+            'the database is replicated: %I.%I can only be changed by connections of its replica', in_schema, of_table);
     end if;
-    if exists (select from pg_catalog.pg_sequence) then
-        return pg_catalog.concat(level, gorda.told(), gorda.generated());
-    end if;
-    return pg_catalog.concat(level, gorda.told());
+    raise info using errcode = 'GW001', message = told;
+    told := pg_catalog.set_config('gorda.told',
+        pg_catalog.concat(pg_catalog.split_part(told, '|', 1)::pg_catalog.int4 operator(pg_catalog.+) 1, '|'), true);
 end $$;
 
 -- Within a transaction: tells of what has changed so far, and of what follows when it is asked again.
@@ -110,7 +104,7 @@ declare
         from pg_catalog.pg_constraint c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.connamespace
         where c.conname operator(pg_catalog.=) 'gorda_capture');
 begin
-    perform gorda.listen(token);
+    perform gorda.know(token);
     if names is not null then
         execute pg_catalog.format('set constraints %s immediate', names);
         execute pg_catalog.format('set constraints %s deferred', names);
@@ -186,31 +180,62 @@ exception
         raise exception using errcode = '40001', message = 'a sequence was dropped: run the transaction again';
 end $$;
 
--- Gives each table the triggers that it needs as it is now. The first argument of its capture is the digest of its description, the
--- second is there if a column may be of a type whose texts depend on settings.
+create or replace function gorda.told_read_only() returns text language plpgsql as $$
+begin
+    if pg_catalog.current_setting('gorda.told') operator(pg_catalog.<>) '0|' then
+        raise exception using errcode = '25006', message = 'the transaction has changed rows and is read-only now';
+    end if;
+    return gorda.told();
+end $$;
+
+-- The last part before a commit, behind an S if the transaction is SERIALIZABLE, with what generators have given. From here on the client's limits do not count: what is ordered must be
+-- committed. A transaction that has become READ ONLY could not store its position.
+create or replace function gorda.told_at_last(has_generators boolean) returns text language sql as $$
+    select pg_catalog.concat(
+        pg_catalog.left(pg_catalog.concat(
+            case when pg_catalog.current_setting('statement_timeout') operator(pg_catalog.<>) '0'
+                then pg_catalog.set_config('statement_timeout', '0', true) end,
+            case when pg_catalog.current_setting('lock_timeout') operator(pg_catalog.<>) '0'
+                then pg_catalog.set_config('lock_timeout', '0', true) end,
+            case when pg_catalog.current_setting('idle_in_transaction_session_timeout') operator(pg_catalog.<>) '0'
+                then pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true) end,
+            case when pg_catalog.current_setting('transaction_timeout', true) operator(pg_catalog.<>) '0' -- which 14 to 16 do not have
+                then pg_catalog.set_config('transaction_timeout', '0', true) end), 0),
+        case when pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then gorda.told_read_only()
+            else pg_catalog.concat(
+                case when pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.=) 'serializable' then 'S' end,
+                pg_catalog.current_setting('gorda.told'),
+                pg_catalog.left(pg_catalog.set_config('gorda.told', '', true), 0),
+                case when $1 then gorda.generated() end) end)
+$$;
+
+-- Gives each table the triggers that it needs as it is now. The argument of its capture is the digest of its description; which function it is depends on whether
+-- a column may be of a type whose texts depend on settings.
 create or replace function gorda.adopt() returns void language plpgsql security definer
     set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
 declare
     t record;
+    capture text;
 begin
     for t in select relid, md5(description) as digest, not exists (select from pg_index i where i.indrelid = relid and i.indisprimary and i.indimmediate) as keyless,
             (select x.relname from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = relid and i.indisprimary) as key,
             exists (select from pg_attribute a left join pg_type y on y.oid = a.atttypid where a.attrelid = relid and a.attnum > 0
                 and not (a.attisdropped or y.typtype = 'e' or y.typnamespace = 'pg_catalog'::regnamespace and y.typname in ('bool',
                 'int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'uuid', 'json', 'jsonb'))) as dependent,
-            (select encode(g.tgargs, 'escape') from pg_trigger g where g.tgrelid = relid and g.tgname = 'gorda_capture') as args,
+            (select encode(g.tgargs, 'escape') || f.proname from pg_trigger g join pg_proc f on f.oid = g.tgfoid
+                where g.tgrelid = relid and g.tgname = 'gorda_capture') as captured,
             exists (select from pg_trigger g where g.tgrelid = relid and g.tgname = 'gorda_keyless') as refused
         from gorda.described
     loop
-        if t.args is distinct from concat(t.digest || '\000', (case when t.dependent then 'dependent\000' end)) then
-            if t.args is null then
+        capture := case when t.dependent then 'capture_dependent' else 'capture' end;
+        if t.captured is distinct from t.digest || '\000' || capture then
+            if t.captured is null then
                 execute format('create trigger gorda_truncate before truncate on %s execute function gorda.truncates()', t.relid::regclass);
             else
                 execute format('drop trigger gorda_capture on %s', t.relid::regclass);
             end if;
             execute format('create constraint trigger gorda_capture after insert or update or delete on %s '
-                'deferrable initially deferred for each row execute function gorda.capture(%L%s)', t.relid::regclass, t.digest,
-                case when t.dependent then ', ''dependent''' else '' end);
+                'deferrable initially deferred for each row execute function gorda.%I(%L)', t.relid::regclass, capture, t.digest);
         end if;
         if t.keyless and not t.refused then
             execute format('create trigger gorda_keyless before update or delete on %s execute function gorda.refuse(%L)',

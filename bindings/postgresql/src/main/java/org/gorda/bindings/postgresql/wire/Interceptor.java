@@ -54,7 +54,7 @@ public final class Interceptor implements AutoCloseable {
         TransactionEnds ends =
                 new TransactionEnds(transactions, tell, queue, statements, block, requests, exchanges, out);
         this.extended = new ExtendedProtocol(transactions, queue, statements, block, requests, ends, out);
-        this.simple = new SimpleProtocol(transactions, statements, block, requests, ends, out);
+        this.simple = new SimpleProtocol(transactions, queue, statements, block, requests, ends, out);
         this.server.write(startup.with(parameters));
         this.server.flush();
     }
@@ -110,13 +110,11 @@ public final class Interceptor implements AutoCloseable {
             queue.endCycle();
             extended.sync(message, taking);
         } else if (type == 'Q') {
-            queue.endCycle();
             extended.leave();
             simple.query(message);
         } else if (extended.isSkipping()) {
             return;
         } else if (type == 'F') {
-            queue.endCycle();
             simple.call();
         } else {
             queue.beginCycle();

@@ -2,6 +2,7 @@ package org.gorda.bindings.postgresql.wire;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Set;
 import org.gorda.bindings.postgresql.wire.Expected.Step;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
 import org.gorda.gapi.Refusal;
@@ -10,7 +11,11 @@ import org.gorda.gapi.RefusedException;
 /** Handles what a client sends and waits for the end of: queries, of one statement or several, which are one transaction if they are in no other. */
 final class SimpleProtocol {
 
+    /** As PostgreSQL's own driver begins a transaction, and sends the first statement with it. Only a request to cancel makes them fail. */
+    private static final Set<String> BEGIN_ALONE = Set.of("BEGIN", "BEGIN READ ONLY");
+
     private final Transactions transactions;
+    private final ClientQueue queue;
     private final ClientStatements statements;
     private final Block block;
     private final Requests requests;
@@ -22,12 +27,14 @@ final class SimpleProtocol {
 
     SimpleProtocol(
             Transactions transactions,
+            ClientQueue queue,
             ClientStatements statements,
             Block block,
             Requests requests,
             TransactionEnds ends,
             ClientOutput out) {
         this.transactions = transactions;
+        this.queue = queue;
         this.statements = statements;
         this.block = block;
         this.requests = requests;
@@ -37,12 +44,20 @@ final class SimpleProtocol {
 
     /** A call of a function by its number. */
     void call() throws IOException {
+        queue.endCycle();
         refuse(Refusal.unsupported(
                 "a call of a function by its number cannot be replicated, nor can large objects: use SELECT"));
     }
 
     void query(ClientMessage message) throws IOException {
         List<SqlStatement> query = statements.of(message.text(0));
+        if (query.size() == 1
+                && !block.isOpen()
+                && BEGIN_ALONE.contains(query.get(0).text())) {
+            beginAtOnce(message, query.get(0));
+            return;
+        }
+        queue.endCycle();
         for (SqlStatement statement : query) {
             if (statement.kind() == Kind.REFUSED) {
                 refuse(statement.refusal());
@@ -99,6 +114,14 @@ final class SimpleProtocol {
 
     private void send(String sql, Expected answer) throws IOException {
         requests.query(whole.isEmpty() ? sql : whole, answer);
+    }
+
+    /** What the client sends behind it does not wait for its answer. */
+    private void beginAtOnce(ClientMessage message, SqlStatement statement) throws IOException {
+        transactions.executing(statement);
+        transactions.opening();
+        block.openClients();
+        requests.send(message, Expected.query(statement, false, ends::begun));
     }
 
     private void begin(SqlStatement statement, Step next) throws IOException {

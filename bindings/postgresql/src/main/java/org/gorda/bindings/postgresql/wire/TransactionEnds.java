@@ -174,6 +174,20 @@ final class TransactionEnds {
         block.settle();
     }
 
+    /**
+     * The server has answered a BEGIN, behind which the client may have sent more already. If it was cancelled, what changes something there is refused by
+     * the triggers, because it is in no block.
+     */
+    void begun() throws IOException {
+        queue.ifQuiet(() -> {
+            if (block.isIdle()) {
+                block.settle();
+            }
+            return true;
+        });
+        out.ready(block.status());
+    }
+
     /** Tells the client that the server is ready. What it has sent since may go on. */
     void ready() throws IOException {
         if (!block.isIdle() && transactions.isRefused()) {
