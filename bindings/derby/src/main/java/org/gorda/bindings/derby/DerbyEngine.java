@@ -38,6 +38,8 @@ final class DerbyEngine {
         modules.put("derby.module.gorda.execution", ReflectedExecutionFactory.class.getName());
         modules.put("derby.module.gorda.locks", PriorityLockFactory.class.getName());
         modules.put("derby.module.gorda.driver", GuardedDriver.class.getName());
+        // The name of a kind of storage of its own, which is that of a URL that tells none.
+        modules.put("derby.module.directory", DirectoryStorage.class.getName());
         modules.put("derby.service.jdbc", "org.apache.derby.iapi.jdbc.InternalDriver");
         modules.put("derby.service.authentication", "org.apache.derby.iapi.jdbc.AuthenticationService");
         Monitor.startMonitor(modules, new PrintWriter(Writer.nullWriter()));

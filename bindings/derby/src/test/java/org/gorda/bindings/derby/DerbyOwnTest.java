@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -68,6 +69,34 @@ class DerbyOwnTest extends BindingTck {
                 "/* a comment */ ALTER TABLE \"my schema\".\"a table\" -- another\n DROP STATISTICS",
                 "INSERT INTO \"my schema\".\"a table\" VALUES (3, 3)");
         assertEqual();
+    }
+
+    /** Derby takes the numbers of each record out of its log byte by byte, of those of all others, too. */
+    @Test
+    void whoRollsBackReadsTheLogByFewCallsOfTheSystem() throws SQLException, IOException {
+        Path counts = Path.of("/proc/self/io");
+        assumeTrue(Files.exists(counts), "this system does not count what a process reads");
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute("INSERT INTO T VALUES (0)");
+            for (int i = 1; i <= 300; i++) {
+                execute("INSERT INTO T VALUES (" + i + ")");
+            }
+            statement.execute("INSERT INTO T VALUES (1000)");
+            long before = readCalls(counts);
+            connection.rollback();
+            assertThat(readCalls(counts) - before).isLessThan(1_000);
+        }
+        assertEqual();
+    }
+
+    private static long readCalls(Path counts) throws IOException {
+        return Files.readAllLines(counts).stream()
+                .filter(line -> line.startsWith("syscr: "))
+                .mapToLong(line -> Long.parseLong(line.substring("syscr: ".length())))
+                .sum();
     }
 
     @Test

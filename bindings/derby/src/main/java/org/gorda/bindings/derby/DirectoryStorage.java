@@ -1,0 +1,125 @@
+package org.gorda.bindings.derby;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.util.regex.Pattern;
+import org.apache.derby.impl.io.DirStorageFactory;
+import org.apache.derby.io.StorageFile;
+import org.apache.derby.io.WritableStorageFactory;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Derby's own files of a database in a directory, but that those of its log are read by {@link LogReader}: who rolls back reads the log backwards, with what
+ * all others have written since, and Derby takes numbers out of the file byte by byte, each by a call of the system. Thread-safe.
+ */
+public final class DirectoryStorage implements WritableStorageFactory {
+
+    private static final Pattern LOG_FILE = Pattern.compile("log\\d+\\.dat");
+
+    private final DirStorageFactory directory = new DirStorageFactory();
+
+    /** For Derby. */
+    public DirectoryStorage() {}
+
+    @Override
+    public StorageFile newStorageFile(String path) {
+        return directory.newStorageFile(path);
+    }
+
+    @Override
+    public StorageFile newStorageFile(String parent, String name) {
+        return directory.newStorageFile(parent, name);
+    }
+
+    @Override
+    public StorageFile newStorageFile(StorageFile parent, String name) {
+        StorageFile file = directory.newStorageFile(parent, name);
+        return LOG_FILE.matcher(name).matches() ? readByWindows(file) : file;
+    }
+
+    private static StorageFile readByWindows(StorageFile file) {
+        InvocationHandler handler = (proxy, method, arguments) -> {
+            if (method.getName().equals("getRandomAccessFile") && "r".equals(arguments[0])) {
+                return new LogReader(new File(file.getPath()));
+            }
+            try {
+                return method.invoke(file, arguments);
+            } catch (InvocationTargetException e) {
+                throw e.getCause();
+            }
+        };
+        return (StorageFile) Proxy.newProxyInstance(
+                DirectoryStorage.class.getClassLoader(), new Class<?>[] {StorageFile.class}, handler);
+    }
+
+    @Override
+    public void init(
+            @Nullable String home, @Nullable String database, @Nullable String temporary, @Nullable String name)
+            throws IOException {
+        directory.init(home, database, temporary, name);
+    }
+
+    @Override
+    public void shutdown() {
+        directory.shutdown();
+    }
+
+    @Override
+    public String getCanonicalName() throws IOException {
+        return directory.getCanonicalName();
+    }
+
+    @Override
+    public void setCanonicalName(String name) {
+        directory.setCanonicalName(name);
+    }
+
+    @Override
+    public char getSeparator() {
+        return directory.getSeparator();
+    }
+
+    @Override
+    public StorageFile getTempDir() {
+        return directory.getTempDir();
+    }
+
+    @Override
+    public boolean isFast() {
+        return directory.isFast();
+    }
+
+    @Override
+    public boolean isReadOnlyDatabase() {
+        return directory.isReadOnlyDatabase();
+    }
+
+    @Override
+    public boolean supportsRandomAccess() {
+        return directory.supportsRandomAccess();
+    }
+
+    @Override
+    public int getStorageFactoryVersion() {
+        return directory.getStorageFactoryVersion();
+    }
+
+    @Override
+    public StorageFile createTemporaryFile(String prefix, String suffix) throws IOException {
+        return directory.createTemporaryFile(prefix, suffix);
+    }
+
+    @Override
+    public void sync(OutputStream stream, boolean metaData) throws IOException {
+        directory.sync(stream, metaData);
+    }
+
+    @Override
+    public boolean supportsWriteSync() {
+        return directory.supportsWriteSync();
+    }
+}
