@@ -1,14 +1,12 @@
 package org.gorda.bindings.postgresql;
 
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -16,7 +14,6 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.Generator;
@@ -55,20 +52,17 @@ final class PostgresApplier implements Applier {
             + " string_agg(quote_ident(nspname) || ', ', '' ORDER BY nspname), 'pg_temp'), false) FROM pg_namespace"
             + " WHERE nspname <> 'pg_catalog' AND oid IN (SELECT oprnamespace FROM pg_operator WHERE oprname = '=')";
 
-    /** So many rows, or bytes of them, are sent together at most. */
-    private static final int BATCH_ROWS_MAX = 1000;
-
-    private static final long BATCH_BYTES_MAX = 1 << 20;
+    /** Not back behind what was taken here. */
+    private static final String GO_ON_BEHIND =
+            "SELECT setval(seqrelid, $1::bigint) FROM pg_sequence WHERE seqrelid = $2::regclass"
+                    + " AND coalesce(sign(seqincrement) * ($1::bigint - pg_sequence_last_value(seqrelid)), 1) > 0";
 
     private final PostgresDatabase database;
-    private final Connection connection;
+    private final ApplierSession session;
     private final LockWatch watch;
 
-    /** Stores a position and commits, in one round trip; prepared on the server. */
-    private final PreparedStatement ends;
-
-    /** By schema and name; those that this transaction has changed have their batches. */
-    private final Map<String, Batch> tables = new LinkedHashMap<>();
+    /** By schema and name. */
+    private final Map<String, TableStatements> tables = new HashMap<>();
 
     /** What others have taken from generators since the last commit. */
     private final Map<Generator, Long> generated = new HashMap<>();
@@ -80,14 +74,10 @@ final class PostgresApplier implements Applier {
 
     PostgresApplier(PostgresDatabase database) throws SQLException {
         this.database = database;
-        this.connection = database.server().connect(Server.APPLIES);
-        connection.setAutoCommit(false);
-        SqlSession session = SqlSession.of(connection);
-        session.query(SEE_OPERATORS);
-        long backend = session.number("SELECT pg_backend_pid()");
-        connection.commit();
-        this.ends = connection.prepareStatement("INSERT INTO gorda.position VALUES (?, ?, ?, ?, ?, ?); COMMIT");
-        this.watch = new LockWatch(database, Math.toIntExact(backend));
+        this.session = new ApplierSession(database.server());
+        SqlSession driver = SqlSession.of(session.connection());
+        driver.query(SEE_OPERATORS);
+        this.watch = new LockWatch(database, Math.toIntExact(driver.number("SELECT pg_backend_pid()")));
     }
 
     /** What is done on the connection, during which those in the way give way. */
@@ -104,82 +94,20 @@ final class PostgresApplier implements Applier {
         }
     }
 
-    /** Changes of one table's rows by the same statement, gathered in their order. */
-    private final class Batch {
-
-        private final TableShape table;
-        private final List<RowKey> rows = new ArrayList<>();
-        private String sql = "";
-        private @Nullable PreparedStatement statement;
-        private long bytes;
-
-        Batch(TableShape table) {
-            this.table = table;
-        }
-
-        void add(String next, List<@Nullable Object> values, List<@Nullable Object> key) throws SQLException {
-            if (!next.equals(sql)) {
-                close();
-                statement = connection.prepareStatement(next);
-                sql = next;
-            }
-            PreparedStatement open = statement;
-            if (open == null) {
-                throw new IllegalStateException("no statement for " + next);
-            }
-            for (int i = 0; i < values.size(); i++) {
-                Values.set(open, i + 1, values.get(i));
-                bytes += Values.size(values.get(i));
-            }
-            open.addBatch();
-            rows.add(RowKey.of(table, key));
-            if (rows.size() == BATCH_ROWS_MAX || bytes > BATCH_BYTES_MAX) {
-                flush();
-            }
-        }
-
-        void flush() throws SQLException {
-            PreparedStatement open = statement;
-            if (open == null || rows.isEmpty()) {
-                return;
-            }
-            List<RowKey> changed = List.copyOf(rows);
-            rows.clear();
-            bytes = 0;
-            int[] counts = first(changed.get(0), open::executeBatch);
-            for (int i = 0; i < counts.length; i++) {
-                if (counts[i] != 1) {
-                    throw new DivergenceException(
-                            "there is not one row " + changed.get(i) + " here, which was changed elsewhere: " + sql);
-                }
-            }
-        }
-
-        void close() throws SQLException {
-            flush();
-            PreparedStatement open = statement;
-            statement = null;
-            sql = "";
-            if (open != null) {
-                open.close();
-            }
-        }
-    }
-
     @Override
     public void apply(WriteSet writeSet) {
         WriteSetReader in = new WriteSetReader(writeSet);
-        Batch[] batches = new Batch[in.tables().size()];
+        TableStatements[] named = new TableStatements[in.tables().size()];
         try {
             forgetTablesThatWereChanged();
             for (WriteSetReader.Kind kind = in.next(); kind != null; kind = in.next()) {
                 switch (kind) {
-                    case INSERT -> insert(in, batch(in, batches));
-                    case UPDATE -> update(in, batch(in, batches));
-                    case DELETE -> delete(in, batch(in, batches));
+                    case INSERT -> insert(in, table(in, named));
+                    case UPDATE -> update(in, table(in, named));
+                    case DELETE -> delete(in, table(in, named));
                     case STATEMENT -> {
                         statement(in);
-                        Arrays.fill(batches, null);
+                        Arrays.fill(named, null);
                     }
                     case END_OF_STATEMENT -> {}
                     case GENERATED -> {
@@ -190,9 +118,21 @@ final class PostgresApplier implements Applier {
                         }
                     }
                 }
+                if (session.isFull()) {
+                    executeChanges();
+                }
             }
         } catch (SQLException e) {
             throw failed("a write set cannot be applied", e);
+        }
+    }
+
+    private void executeChanges() throws SQLException {
+        if (!session.isEmpty()) {
+            first(session.row(), () -> {
+                session.execute();
+                return true;
+            });
         }
     }
 
@@ -203,30 +143,28 @@ final class PostgresApplier implements Applier {
         return violates ? new DivergenceException(message, e) : new ReflectionException(message, e);
     }
 
-    private Batch batch(WriteSetReader in, Batch[] batches) throws SQLException {
+    private TableStatements table(WriteSetReader in, TableStatements[] named) throws SQLException {
         int index = in.tableIndex();
-        if (batches[index] != null) {
-            return batches[index];
+        if (named[index] != null) {
+            return named[index];
         }
-        WriteSetReader.Table named = in.tables().get(index);
-        Batch batch = tables.get(named.toString());
-        if (batch == null || batch.table.fingerprint() != named.fingerprint()) {
-            if (batch != null) {
-                batch.close();
-            }
-            TableShape found = PostgresDatabase.table(SqlSession.of(connection), named.schema(), named.name());
-            if (found == null || found.fingerprint() != named.fingerprint()) {
-                throw new DivergenceException("rows of " + named + " were changed elsewhere, but here "
+        WriteSetReader.Table wanted = in.tables().get(index);
+        TableStatements table = tables.get(wanted.toString());
+        if (table == null || table.shape().fingerprint() != wanted.fingerprint()) {
+            TableShape found =
+                    PostgresDatabase.table(SqlSession.of(session.connection()), wanted.schema(), wanted.name());
+            if (found == null || found.fingerprint() != wanted.fingerprint()) {
+                throw new DivergenceException("rows of " + wanted + " were changed elsewhere, but here "
                         + (found == null
                                 ? "is no such table"
                                 : "it has other columns or another primary key: " + found.columns() + " "
                                         + found.key()));
             }
-            batch = new Batch(found);
-            tables.put(named.toString(), batch);
+            table = new TableStatements(found);
+            tables.put(wanted.toString(), table);
         }
-        batches[index] = batch;
-        return batch;
+        named[index] = table;
+        return table;
     }
 
     private static List<@Nullable Object> values(WriteSetReader in, int count) {
@@ -237,58 +175,45 @@ final class PostgresApplier implements Applier {
         return values;
     }
 
-    private static void insert(WriteSetReader in, Batch batch) throws SQLException {
-        TableShape table = batch.table;
+    private void insert(WriteSetReader in, TableStatements table) {
         List<@Nullable Object> values = values(in, in.count());
         List<@Nullable Object> key = new ArrayList<>();
-        table.key().forEach(position -> key.add(values.get(position - 1)));
-        batch.add(
-                "INSERT INTO " + PostgresDatabase.withColumns(table) + " OVERRIDING SYSTEM VALUE VALUES ("
-                        + "?, ".repeat(values.size() - 1) + "?)",
-                values,
-                key);
+        table.shape().key().forEach(position -> key.add(values.get(position - 1)));
+        session.change(table.shape(), key, table.insert(), values);
     }
 
-    private static void update(WriteSetReader in, Batch batch) throws SQLException {
-        TableShape table = batch.table;
-        List<@Nullable Object> key = values(in, table.key().size());
-        List<@Nullable Object> values = new ArrayList<>();
-        StringBuilder sql = new StringBuilder("UPDATE ").append(table).append(" SET ");
-        for (int left = in.count(); left > 0; left--) {
-            sql.append(name(table, in.column())).append(left > 1 ? " = ?, " : " = ?");
+    private void update(WriteSetReader in, TableStatements table) {
+        List<@Nullable Object> key = values(in, table.shape().key().size());
+        int count = in.count();
+        List<Integer> columns = new ArrayList<>(count);
+        List<@Nullable Object> values = new ArrayList<>(count + key.size());
+        for (int i = 0; i < count; i++) {
+            columns.add(in.column());
             values.add(Values.read(in));
         }
         values.addAll(key);
-        batch.add(sql.append(where(table)).toString(), values, key);
+        session.change(table.shape(), key, table.update(columns), values);
     }
 
-    private static void delete(WriteSetReader in, Batch batch) throws SQLException {
-        List<@Nullable Object> key = values(in, batch.table.key().size());
-        batch.add("DELETE FROM " + batch.table + where(batch.table), key, key);
-    }
-
-    private static String name(TableShape table, int position) {
-        return TableShape.quoted(table.columns().get(position - 1).name());
-    }
-
-    private static String where(TableShape table) {
-        return table.key().stream()
-                .map(position -> name(table, position) + " = ?")
-                .collect(Collectors.joining(" AND ", " WHERE ", ""));
+    private void delete(WriteSetReader in, TableStatements table) {
+        List<@Nullable Object> key = values(in, table.shape().key().size());
+        session.change(table.shape(), key, table.delete(), key);
     }
 
     private void statement(WriteSetReader in) throws SQLException {
         WriteSetReader.Statement change = in.readStatement();
+        executeChanges();
         forgetTables();
-        SqlSession session = SqlSession.of(connection);
+        SqlSession driver = SqlSession.of(session.connection());
         first(null, () -> {
-            String ours = SessionSettings.of(session);
-            try (Statement statement = connection.createStatement()) {
+            session.begin();
+            String ours = SessionSettings.of(driver);
+            try (Statement statement = session.connection().createStatement()) {
                 statement.execute("SET LOCAL SESSION AUTHORIZATION " + TableShape.quoted(change.user()));
                 if (!change.role().isEmpty()) {
                     statement.execute("SET LOCAL ROLE " + TableShape.quoted(change.role()));
                 }
-                SessionSettings.set(session, change.currentSchema());
+                SessionSettings.set(driver, change.currentSchema());
                 try {
                     statement.setEscapeProcessing(false);
                     execute(statement, change.text());
@@ -298,11 +223,11 @@ final class PostgresApplier implements Applier {
                                     + e.getMessage(),
                             e);
                 }
-                SessionSettings.set(session, ours);
+                SessionSettings.set(driver, ours);
                 statement.execute("SET LOCAL SESSION AUTHORIZATION DEFAULT");
             }
-            database.captureNewTables(session);
-            session.query(SEE_OPERATORS);
+            database.captureNewTables(driver);
+            driver.query(SEE_OPERATORS);
             return true;
         });
     }
@@ -314,14 +239,14 @@ final class PostgresApplier implements Applier {
             statement.execute(change);
             return;
         }
-        Savepoint before = connection.setSavepoint();
+        statement.execute("SAVEPOINT gorda");
         try {
             statement.execute(change);
         } catch (SQLException e) {
             if (!ROLE_STAYS.contains(role.group(1).toUpperCase(Locale.ROOT) + " " + e.getSQLState())) {
                 throw e;
             }
-            connection.rollback(before);
+            statement.execute("ROLLBACK TO SAVEPOINT gorda");
             LOG.warn("{}: roles of this server stay as they are: {}", database.server(), e.getMessage());
         }
     }
@@ -330,23 +255,27 @@ final class PostgresApplier implements Applier {
     private void forgetTablesThatWereChanged() throws SQLException {
         long changes = database.schemaChanges();
         if (changes != schemaChangesSeen) {
+            executeChanges();
             forgetTables();
-            SqlSession.of(connection).query(SEE_OPERATORS);
+            SqlSession.of(session.connection()).query(SEE_OPERATORS);
             schemaChangesSeen = changes;
         }
     }
 
-    private void forgetTables() throws SQLException {
-        for (Batch batch : tables.values()) {
-            batch.close();
-        }
+    private void forgetTables() {
         tables.clear();
+        session.forgetStatements();
         known.clear();
     }
 
     @Override
     public void settle(Map<Generator, OptionalLong> next) {
-        try (Statement statement = connection.createStatement()) {
+        if (next.isEmpty()) {
+            return;
+        }
+        execute();
+        try (Statement statement = session.connection().createStatement()) {
+            session.begin();
             for (Map.Entry<Generator, OptionalLong> one : next.entrySet()) {
                 String sequence = literal(one.getKey());
                 String sql = one.getValue().isPresent()
@@ -362,50 +291,41 @@ final class PostgresApplier implements Applier {
     }
 
     private static String literal(Generator generator) {
+        return PostgresDatabase.literal(name(generator)) + "::regclass";
+    }
+
+    private static String name(Generator generator) {
         if (generator.identity()) {
             throw new DivergenceException(generator + " is generated by a sequence here");
         }
-        String name = TableShape.quoted(generator.schema()) + "." + TableShape.quoted(generator.name());
-        return PostgresDatabase.literal(name) + "::regclass";
+        return TableShape.quoted(generator.schema()) + "." + TableShape.quoted(generator.name());
     }
 
     @Override
     public void execute() {
         try {
-            for (Batch batch : tables.values()) {
-                batch.flush();
-            }
+            executeChanges();
         } catch (SQLException e) {
             throw failed("write sets cannot be applied", e);
         }
     }
 
-    private void executeNow(String sql) throws SQLException {
-        try (Statement statement = connection.createStatement()) {
-            statement.execute(sql);
-        }
-    }
-
     @Override
     public void commit(StoredPosition position, boolean durable) {
-        database.checkNew(position);
         execute();
+        database.checkNew(position);
         try {
             first(null, () -> {
                 for (Map.Entry<Generator, Long> one : generated.entrySet()) {
-                    // Not back behind what was taken here.
-                    executeNow("SELECT setval(seqrelid, " + one.getValue() + ") FROM pg_sequence WHERE seqrelid = "
-                            + literal(one.getKey()) + " AND coalesce(sign(seqincrement) * (" + one.getValue()
-                            + " - pg_sequence_last_value(seqrelid)), 1) > 0");
+                    session.add(GO_ON_BEHIND, one.getValue().toString(), name(one.getKey()));
                 }
                 if (durable) {
-                    executeNow("SET LOCAL synchronous_commit TO local");
+                    session.add("SET LOCAL synchronous_commit TO local");
                 }
-                List<String> values = database.rowOf(position);
-                for (int i = 0; i < values.size(); i++) {
-                    ends.setString(i + 1, values.get(i));
-                }
-                return ends.execute();
+                session.add(PostgresDatabase.STORES, database.rowOf(position).toArray());
+                session.add("COMMIT");
+                session.execute();
+                return true;
             });
             known.putAll(generated);
             generated.clear();
@@ -419,17 +339,22 @@ final class PostgresApplier implements Applier {
     @Override
     public Connection reading() {
         watch.begin(database.listener().makeWay(null));
-        return connection;
+        try {
+            return session.reading();
+        } catch (SQLException e) {
+            throw failed("nothing can be read", e);
+        }
     }
 
     @Override
     public List<TableShape> tables() throws SQLException {
-        return first(null, () -> PostgresDatabase.tables(SqlSession.of(connection)));
+        return first(null, () -> PostgresDatabase.tables(SqlSession.of(session.reading())));
     }
 
     /** Compares the primary key's index and all others with the rows, where the server has its own extension for that. */
     @Override
     public @Nullable String damage(TableShape table) throws SQLException {
+        Connection connection = session.reading();
         Savepoint before = connection.setSavepoint();
         try {
             SqlSession.of(connection)
@@ -453,16 +378,9 @@ final class PostgresApplier implements Applier {
     @Override
     public void rollback() {
         try {
-            for (Batch batch : tables.values()) {
-                batch.rows.clear();
-                PreparedStatement open = batch.statement;
-                if (open != null) {
-                    open.close();
-                }
-            }
-            tables.clear();
             generated.clear();
-            connection.rollback();
+            session.rollback();
+            forgetTables(); // they may be as they were before a change of the schema
             watch.end();
         } catch (SQLException e) {
             throw failed("what was applied cannot be rolled back", e);
@@ -473,7 +391,7 @@ final class PostgresApplier implements Applier {
     public void close() {
         try {
             watch.close();
-            connection.close();
+            session.close();
         } catch (SQLException e) {
             LOG.debug("the applier's connection was gone already", e);
         }

@@ -52,6 +52,9 @@ final class PostgresDatabase implements ReflectedDatabase {
     private static final int OPEN_LOCK_TIMEOUT_MILLIS = 2000;
     private static final String LOCK_NOT_AVAILABLE = "55P03";
 
+    /** Stores a position, of which a {@linkplain #rowOf row} is to be inserted. */
+    static final String STORES = "INSERT INTO gorda.position VALUES ($1, $2, $3, $4, $5, $6)";
+
     private final DatabaseConfiguration configuration;
     private final TransactionListener listener;
     private final Server server;
@@ -255,9 +258,7 @@ final class PostgresDatabase implements ReflectedDatabase {
 
     /** Stores a position; in the transaction that brings the database there, just before its commit. */
     OwnStatement storing(StoredPosition position) {
-        return OwnStatement.kept(
-                "INSERT INTO gorda.position VALUES ($1, $2, $3, $4, $5, $6)",
-                rowOf(position).toArray(String[]::new));
+        return OwnStatement.kept(STORES, rowOf(position).toArray(String[]::new));
     }
 
     /** The row to be inserted to store a position. */

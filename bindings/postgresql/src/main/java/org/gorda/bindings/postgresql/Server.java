@@ -8,6 +8,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectionException;
+import org.postgresql.PGProperty;
 
 /**
  * Where a database is, and as whom the replica uses it. Immutable.
@@ -64,7 +65,17 @@ record Server(String host, int port, String database, Properties login) {
 
     /** A session of our own. */
     Connection connect(String options) throws SQLException {
-        return connect(database, options);
+        return connect(database, options, new Properties());
+    }
+
+    /** One whose socket is {@linkplain SharedSockets#take taken}, too. */
+    Connection share(String options, String key) throws SQLException {
+        Properties shared = new Properties();
+        PGProperty.SOCKET_FACTORY.set(shared, SharedSockets.class.getName());
+        PGProperty.SOCKET_FACTORY_ARG.set(shared, key);
+        PGProperty.SSL_MODE.set(shared, "disable");
+        PGProperty.GSS_ENC_MODE.set(shared, "disable");
+        return connect(database, options, shared);
     }
 
     /** What it is called while it is made. */
@@ -74,11 +85,10 @@ record Server(String host, int port, String database, Properties login) {
 
     /** A session with the server, from which databases are created and dropped. */
     Connection maintain() throws SQLException {
-        return connect(MAINTENANCE, "");
+        return connect(MAINTENANCE, "", new Properties());
     }
 
-    private Connection connect(String to, String options) throws SQLException {
-        Properties properties = new Properties();
+    private Connection connect(String to, String options, Properties properties) throws SQLException {
         properties.putAll(login);
         properties.setProperty("options", OPTIONS + options);
         properties.setProperty("ApplicationName", APPLICATION);

@@ -388,6 +388,11 @@ final class Delivery implements Effects {
         return segment().isEmpty();
     }
 
+    /** Whether what is executed and not committed yet is of several transactions. */
+    boolean isGathered() {
+        return segment().isGathered();
+    }
+
     /** Whether there are any of clients. */
     boolean hasTables() {
         try (ResultSet tables = applier().reading().getMetaData().getTables(null, null, "%", new String[] {"TABLE"})) {

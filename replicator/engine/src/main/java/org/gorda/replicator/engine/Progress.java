@@ -14,6 +14,8 @@ final class Progress {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition made = lock.newCondition();
+    private final Condition awaited = lock.newCondition();
+    private int waiting;
 
     /** What somebody may wait for has changed. */
     void signal() {
@@ -35,6 +37,8 @@ final class Progress {
     boolean await(BooleanSupplier done, long deadline) {
         try {
             lock.lockInterruptibly();
+            waiting++;
+            awaited.signal();
             try {
                 while (!done.getAsBoolean()) {
                     long left = deadline - System.nanoTime();
@@ -45,10 +49,31 @@ final class Progress {
                 }
                 return true;
             } finally {
+                waiting--;
                 lock.unlock();
             }
         } catch (InterruptedException e) {
             throw interrupted();
+        }
+    }
+
+    /**
+     * Has the delivery rest, unless and until somebody waits for it to get on.
+     *
+     * @param deadline by {@link System#nanoTime}
+     */
+    void rest(long deadline) {
+        lock.lock();
+        try {
+            for (long left = deadline - System.nanoTime();
+                    waiting == 0 && left > 0;
+                    left = deadline - System.nanoTime()) {
+                awaited.awaitNanos(left);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            lock.unlock();
         }
     }
 

@@ -50,6 +50,9 @@ final class ReplicaEngine implements GroupListener {
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
 
+    /** A busy backup commits at most once in so long: what has come meanwhile is one local transaction, and less work. */
+    private static final long GATHER_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
     private final ReplicaConfiguration configuration;
     private final Runnable reopen;
 
@@ -326,21 +329,30 @@ final class ReplicaEngine implements GroupListener {
 
     @Override
     public void onCaughtUp(Position upTo) {
+        long began = System.nanoTime();
+        if (caughtUp(upTo) && !standing.isEverywhere()) {
+            standing.progress().rest(began + GATHER_NANOS);
+        }
+    }
+
+    /** Returns whether several transactions have been committed together: others will follow soon. */
+    private boolean caughtUp(Position upTo) {
         order.lock();
         try {
             if (standing.is(ReplicaState.RECEIVING)) {
-                return;
+                return false;
             }
+            boolean isGathered = delivery.isGathered();
             delivery.commitSegment();
             delivery.releaseDurably();
             try {
                 history.caughtUp(upTo);
             } catch (MustReceiveException e) {
                 beginReceiving(String.valueOf(e.getMessage()));
-                return;
+                return false;
             } catch (ReplicaException e) {
                 fail(String.valueOf(e.getMessage()), e);
-                return;
+                return false;
             }
             standing.visible(upTo.index());
             if (history.isFound()
@@ -350,6 +362,7 @@ final class ReplicaEngine implements GroupListener {
                 standing.explain(ReplicaState.ONLINE, "has everything up to " + upTo);
                 announceRun();
             }
+            return isGathered;
         } catch (RuntimeException e) {
             fail("what was ordered up to " + upTo + " could not be committed: " + e.getMessage(), e);
             throw e;

@@ -52,6 +52,11 @@ final class Segment {
         return changes.isEmpty();
     }
 
+    /** Whether it has changes of several transactions. */
+    boolean isGathered() {
+        return changes.size() > 1;
+    }
+
     boolean isFull() {
         return bytes > BYTES_MAX || changes.size() >= CHANGES_MAX;
     }

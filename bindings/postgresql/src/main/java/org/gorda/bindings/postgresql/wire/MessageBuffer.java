@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Messages of the protocol, one behind the other, as they are built or wait to be read. Confined to one thread at a time. */
 final class MessageBuffer {
@@ -37,7 +38,7 @@ final class MessageBuffer {
         clear();
     }
 
-    private void clear() {
+    void clear() {
         from = 0;
         size = 0;
         if (bytes.length > KEPT_BYTES_MAX) {
@@ -109,6 +110,26 @@ final class MessageBuffer {
         for (String parameter : parameters) {
             byte[] value = parameter.getBytes(StandardCharsets.UTF_8);
             number(value.length).put(value);
+        }
+        return count(0).end(start);
+    }
+
+    /** Of the portal without a name: texts, of which the server makes what it needs, bytes as they are, or null. */
+    MessageBuffer bindValues(String statement, List<? extends @Nullable Object> values) {
+        int start = size;
+        type('B').text("").text(statement).count(values.size());
+        for (Object value : values) {
+            count(value instanceof byte[] ? 1 : 0);
+        }
+        count(values.size());
+        for (Object value : values) {
+            if (value == null) {
+                number(-1);
+            } else {
+                byte[] bytes =
+                        value instanceof byte[] binary ? binary : ((String) value).getBytes(StandardCharsets.UTF_8);
+                number(bytes.length).put(bytes);
+            }
         }
         return count(0).end(start);
     }
