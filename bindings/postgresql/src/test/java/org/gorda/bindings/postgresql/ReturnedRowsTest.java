@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -508,6 +509,40 @@ class ReturnedRowsTest {
         } finally {
             complete.close();
         }
+    }
+
+    /** Certification keys, too: what travels is the same, byte for byte. */
+    @Test
+    void whatIsReturnedIsWhatTriggersTell(@TempDir Path directory) throws SQLException {
+        List<List<ByteBuffer>> sent = new ArrayList<>();
+        for (String capture : List.of("complete", "returning")) {
+            MetaLevel told = new MetaLevel();
+            PostgresDatabase database = (PostgresDatabase)
+                    new PostgresBinding().open(with(TestServer.configuration(directory, capture), capture), told);
+            try (Connection connection = database.connect(new Properties())) {
+                execute(
+                        connection,
+                        "CREATE TABLE parent (id int PRIMARY KEY, a int)",
+                        "CREATE TABLE plain (id int, k text, a int, b text, u numeric UNIQUE, p int REFERENCES parent, PRIMARY KEY (k, id))",
+                        "INSERT INTO parent VALUES (1, 1), (2, 2)");
+                plain(connection);
+                told.takeWriteSets();
+                List<String> statements = List.of(
+                        "INSERT INTO plain VALUES (1, 'one', 1, 'it''s', 1.50, 1), (2, 'two', NULL, NULL, NULL, NULL)",
+                        "INSERT INTO plain (k, id) VALUES ('three', 3)",
+                        "UPDATE plain SET b = 'set', a = 55 WHERE id = 1",
+                        "UPDATE plain SET a = id + 10",
+                        "DELETE FROM plain WHERE k IN ('one', 'two')",
+                        "UPDATE parent SET a = 9 WHERE id = 2");
+                execute(connection, statements.toArray(String[]::new));
+                connection.commit();
+                assertThat(returning(connection).containsAll(statements)).isEqualTo(capture.equals("returning"));
+                sent.add(told.takeWriteSets().stream().map(WriteSet::bytes).toList());
+            } finally {
+                database.close();
+            }
+        }
+        assertThat(sent.get(1)).hasSize(1).isEqualTo(sent.get(0));
     }
 
     private static DatabaseConfiguration with(DatabaseConfiguration given, String capture) {
