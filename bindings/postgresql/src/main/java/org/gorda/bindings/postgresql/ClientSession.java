@@ -38,6 +38,10 @@ final class ClientSession implements ConnectionContext, SqlSession {
     private final Sessions sessions;
     private final SessionId id = SessionId.of(UUID.randomUUID());
     private final String user;
+
+    /** By which triggers know statements that return their rows. */
+    private final String mark = UUID.randomUUID().toString();
+
     private final ClientTransactions transactions;
     private final Interceptor interceptor;
     private final ReentrantLock using = new ReentrantLock();
@@ -60,9 +64,9 @@ final class ClientSession implements ConnectionContext, SqlSession {
         Map<String, String> parameters = new LinkedHashMap<>(startup.parameters());
         this.user = parameters.getOrDefault("user", "");
         // The order is durable; who commits says when the database must be.
-        parameters.merge("options", "-c synchronous_commit=off", (given, ours) -> ours + " " + given);
-        this.interceptor = new Interceptor(
-                server, startup, parameters, transactions, sessions.database().tell(), isRelayed);
+        parameters.merge(
+                "options", "-c synchronous_commit=off -c gorda.session=" + mark, (given, ours) -> ours + " " + given);
+        this.interceptor = new Interceptor(server, startup, parameters, transactions, isRelayed);
         parameters.forEach((name, value) -> {
             if (!NAMES.contains(name)) {
                 noteSettings(value);
@@ -72,6 +76,10 @@ final class ClientSession implements ConnectionContext, SqlSession {
 
     Interceptor interceptor() {
         return interceptor;
+    }
+
+    String mark() {
+        return mark;
     }
 
     int process() {

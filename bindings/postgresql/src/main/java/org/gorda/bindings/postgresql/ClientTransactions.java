@@ -1,11 +1,14 @@
 package org.gorda.bindings.postgresql;
 
 import java.sql.SQLException;
+import java.util.List;
 import java.util.Objects;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
+import org.gorda.bindings.postgresql.wire.PlainStatement;
 import org.gorda.bindings.postgresql.wire.ServerError;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
+import org.gorda.bindings.postgresql.wire.Substitute;
 import org.gorda.bindings.postgresql.wire.Transactions;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
@@ -32,6 +35,7 @@ final class ClientTransactions implements Transactions {
     private final RowCapture capture;
     private final Savepoints savepoints;
     private final SchemaChange schema;
+    private final ReturnedRows returned;
     private long lastNumber;
     private boolean keys;
 
@@ -46,6 +50,7 @@ final class ClientTransactions implements Transactions {
         this.capture = new RowCapture(sessions.database());
         this.savepoints = new Savepoints(out);
         this.schema = new SchemaChange(session, sessions.database(), out);
+        this.returned = new ReturnedRows(sessions.database(), session.mark(), this::returned);
     }
 
     private LocalTransaction open() {
@@ -63,10 +68,23 @@ final class ClientTransactions implements Transactions {
     @Override
     public void opening() {
         session.transaction(new LocalTransaction(session, listener.visible()));
+        returned.opening();
     }
 
     @Override
-    public void executing(SqlStatement statement) {
+    public @Nullable Substitute substitute(SqlStatement statement) {
+        return session.transaction() == null ? null : returned.substitute(statement);
+    }
+
+    /** The client's statement has returned a row that it has changed. */
+    private void returned(ProvableTable table, PlainStatement statement, List<@Nullable String> row) {
+        if (open().refusal() == null) {
+            capture.returned(out, table, statement, row, keys);
+        }
+    }
+
+    @Override
+    public List<OwnStatement> executing(SqlStatement statement, boolean isReplaced) {
         schema.endWatch(); // of a change that has failed
         Kind kind = statement.kind();
         if (statement.mayChangeSession()) {
@@ -84,6 +102,7 @@ final class ClientTransactions implements Transactions {
             }
             running.executes(kind);
         }
+        return returned.executing(statement, isReplaced);
     }
 
     /** A request to cancel may have come before there was anything to cancel. */
@@ -144,6 +163,7 @@ final class ClientTransactions implements Transactions {
     @Override
     public void executed(SqlStatement statement) {
         boolean changed = out.changesSchema();
+        returned.executed();
         if (savepoints.executed(statement)) {
             capture.begin();
         }
@@ -155,6 +175,9 @@ final class ClientTransactions implements Transactions {
     @Override
     public void changing(SqlStatement statement) throws SQLException {
         LocalTransaction running = open();
+        for (OwnStatement guard : returned.changing()) {
+            session.query(guard);
+        }
         // To ask for the relations takes the snapshot of the transaction, if it has one.
         boolean first = !running.hasExecuted() && (statement.name().isEmpty() || !session.hasSnapshots());
         boolean isReplicated = schema.isReplicated(statement);
@@ -194,6 +217,11 @@ final class ClientTransactions implements Transactions {
     }
 
     @Override
+    public List<OwnStatement> beforeCommit() {
+        return returned.beforeCommit();
+    }
+
+    @Override
     public @Nullable Refusal takeRefusal() {
         LocalTransaction running = session.transaction();
         return running == null ? null : running.takeRefusal();
@@ -216,6 +244,7 @@ final class ClientTransactions implements Transactions {
         session.transaction(null);
         boolean tells = ending != null && ending.end();
         schema.endWatch();
+        returned.ended(committed, ending != null && ending.mayHaveChanged());
         out.clear();
         capture.ended(committed);
         savepoints.clear();
@@ -225,14 +254,22 @@ final class ClientTransactions implements Transactions {
     }
 
     @Override
-    public @Nullable Refusal commit(String sql, String last) throws SQLException {
+    public @Nullable Refusal commit(String sql, List<List<@Nullable String>> rows) throws SQLException {
         LocalTransaction ending = open();
+        returned.told(rows);
+        String last = rows.isEmpty()
+                ? ""
+                : Objects.requireNonNull(rows.get(rows.size() - 1).get(0));
         Refusal refusal = ending.refusal();
         if (refusal == null) {
             SerialTurn turn = null;
             try {
                 boolean serializable = last.startsWith(SERIALIZABLE);
-                told(serializable ? last.substring(SERIALIZABLE.length()) : last);
+                if (rows.isEmpty()) {
+                    returned.requireComplete();
+                } else {
+                    told(serializable ? last.substring(SERIALIZABLE.length()) : last);
+                }
                 turn = serializable ? takeTurn(ending) : null;
                 refusal = ending.refusal(); // if there was one before, nothing may have been told
                 if (refusal == null && out.isEmpty()) {

@@ -29,17 +29,26 @@ final class Installation {
      * Installs what is needed, or what has changed of it, for those who have the token.
      *
      * @param connection not in autocommit mode; committed
+     * @param returning whether statements may return their rows in place of triggers that tell of them
      * @throws ReflectionException if a replica cannot use the database at all
      */
-    static void install(Connection connection, String token) throws SQLException {
+    static void install(Connection connection, String token, boolean returning) throws SQLException {
         for (Finding obstacle : findings(connection, "fit.sql")) {
             throw new ReflectionException(obstacle.object() + ": " + obstacle.problem() + "; " + obstacle.fix());
         }
         try (Statement statement = connection.createStatement()) {
-            statement.execute(OWN_NAMES + script("install.sql").replace("${digest}", digest(token)));
+            statement.execute(OWN_NAMES
+                    + script("install.sql")
+                            .replace("${digest}", digest(token))
+                            .replace("${returning}", Boolean.toString(returning)));
             statement.execute("SELECT gorda.adopt()");
             connection.commit();
         }
+    }
+
+    /** The same with what is the default. */
+    static void install(Connection connection, String token) throws SQLException {
+        install(connection, token, true);
     }
 
     /**

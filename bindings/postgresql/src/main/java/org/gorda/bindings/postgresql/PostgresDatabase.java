@@ -8,6 +8,8 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -69,6 +71,18 @@ final class PostgresDatabase implements ReflectedDatabase {
     private final AtomicLong turns = new AtomicLong();
 
     private final AtomicLong schemaChanges = new AtomicLong();
+
+    /** The server's transactions that have changed the schema and may not have ended. */
+    private final Set<String> changing = ConcurrentHashMap.newKeySet();
+
+    /** Whether changes are taken from what statements return, where that is proved to be all. */
+    private final boolean takesReturned;
+
+    private volatile @Nullable ProvableTables provable;
+
+    /** Values were taken from generators that nobody was told of, because the transaction was rolled back. */
+    private final AtomicBoolean untold = new AtomicBoolean();
+
     private final AtomicBoolean stopped = new AtomicBoolean();
 
     /** Used by one thread at a time. */
@@ -88,12 +102,13 @@ final class PostgresDatabase implements ReflectedDatabase {
         this.listener = listener;
         this.server = server;
         this.serialTurn = new SerialTurn(server);
+        this.takesReturned = !Server.COMPLETE.equals(configuration.attributes().get(Server.CAPTURE));
         this.internal = server.connect("");
         try {
             internal.setAutoCommit(false);
             SqlSession session = SqlSession.of(internal);
             lock(session, "pg_advisory_lock", server + " is open already, in another process or in this one");
-            Installation.install(internal, token);
+            Installation.install(internal, token, takesReturned);
             describe(session);
             for (List<@Nullable String> row :
                     session.query("SELECT * FROM (SELECT c.oid, CASE WHEN c.relpersistence = 'p' THEN"
@@ -216,7 +231,82 @@ final class PostgresDatabase implements ReflectedDatabase {
     void captureNewTables(SqlSession session) throws SQLException {
         session.query("SELECT gorda.adopt()");
         describe(session);
+        changing.add(Objects.requireNonNull(
+                session.query("SELECT pg_current_xact_id()").get(0).get(0)));
         schemaChanges.incrementAndGet();
+    }
+
+    boolean takesReturned() {
+        return takesReturned;
+    }
+
+    /** The tables of which statements change only what they return; null if that was not read since the last change of the schema. */
+    @Nullable
+    ProvableTables provable() {
+        ProvableTables known = provable;
+        return known != null && known.schemaChanges() == schemaChanges.get() ? known : null;
+    }
+
+    /** As {@link #provable}, read if need be; null while the schema is being changed. */
+    @Nullable
+    ProvableTables readProvable() {
+        ProvableTables known = provable();
+        if (known != null || !takesReturned) {
+            return known;
+        }
+        long before = schemaChanges.get();
+        changing.removeIf(change -> !isOpen(change));
+        if (!changing.isEmpty()) {
+            return null;
+        }
+        provable = internally("its tables cannot be read", session -> readProvable(session, before));
+        return provable();
+    }
+
+    private boolean isOpen(String transaction) {
+        return internally(
+                "its schema cannot be read",
+                session -> "in progress"
+                        .equals(session.query("SELECT pg_xact_status('" + transaction + "')")
+                                .get(0)
+                                .get(0)));
+    }
+
+    private ProvableTables readProvable(SqlSession session, long before) throws SQLException {
+        describe(session);
+        Map<String, ProvableTable> tables = new HashMap<>();
+        for (List<@Nullable String> row :
+                session.query("SELECT relid, nspname, relname, digest, by_settings, asked, is_only"
+                        + " FROM gorda.provable WHERE NOT gorda.has_operators()")) {
+            String schema = Objects.requireNonNull(row.get(1));
+            String name = Objects.requireNonNull(row.get(2));
+            String digest = Objects.requireNonNull(row.get(3));
+            Set<String> asked = new HashSet<>();
+            RowText names = new RowText(Objects.requireNonNull(row.get(5)), 0);
+            while (names.hasMore()) {
+                asked.add(Objects.requireNonNull(names.row().get(0)));
+            }
+            CapturedTable captured = described.get(digest);
+            if (captured != null) {
+                ProvableTable table = new ProvableTable(
+                        Objects.requireNonNull(row.get(0)), digest, "t".equals(row.get(4)), asked, captured);
+                tables.put(ProvableTables.name(schema, name), table);
+                if ("t".equals(row.get(6))) {
+                    tables.put(name, table);
+                }
+            }
+        }
+        return new ProvableTables(before, tables);
+    }
+
+    /** A transaction was rolled back that may have taken values from generators. */
+    void untold() {
+        untold.set(true);
+    }
+
+    /** Whether the next commit is to tell of such values; that is left to the caller then. */
+    boolean takeUntold() {
+        return untold.get() && untold.getAndSet(false);
     }
 
     /** Counts changes of the schema, committed or not. */

@@ -1,10 +1,13 @@
 package org.gorda.bindings.postgresql;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import org.gorda.bindings.postgresql.wire.PlainStatement;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.Refusal;
@@ -92,6 +95,52 @@ final class RowCapture {
                 delete(writer, table, first, keys);
             }
             default -> throw new IllegalArgumentException("unknown kind of change " + kind);
+        }
+    }
+
+    /**
+     * Adds the change of a row that its statement has returned: all its values, or of an UPDATE its key and what is set. Of changes that are told of afterwards none was made
+     * before, and within a statement no row is changed twice: so there is no order to be checked.
+     */
+    void returned(
+            WriteSetWriter out,
+            ProvableTable table,
+            PlainStatement statement,
+            List<@Nullable String> values,
+            boolean keys) {
+        switch (statement.verb()) {
+            case INSERT -> insert(out, table.captured(), values, keys);
+            case DELETE -> delete(out, table.captured(), values, keys);
+            case UPDATE -> set(out, table, statement, values, keys);
+            case SELECT -> throw new IllegalArgumentException("a SELECT changes no rows");
+        }
+    }
+
+    private void set(
+            WriteSetWriter out,
+            ProvableTable table,
+            PlainStatement statement,
+            List<@Nullable String> values,
+            boolean keys) {
+        TableShape shape = table.captured().shape();
+        List<@Nullable String> row =
+                new ArrayList<>(Collections.nCopies(shape.columns().size(), null));
+        List<Integer> returned = table.returned(statement);
+        for (int i = 0; i < values.size(); i++) {
+            row.set(returned.get(i) - 1, values.get(i));
+        }
+        out.update(shape);
+        shape.key().forEach(position -> put(out, shape, position, row));
+        Set<Integer> set = table.set(statement);
+        out.changed(set.size());
+        for (int position : set) {
+            out.column(position);
+            put(out, shape, position, row);
+        }
+        if (keys) {
+            table.captured().unique().stream()
+                    .filter(key -> key.columns().equals(shape.key()))
+                    .forEach(key -> key(out, KeyMode.WRITTEN, shape, key, row));
         }
     }
 

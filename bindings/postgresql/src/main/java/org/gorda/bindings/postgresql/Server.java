@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.util.Properties;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -16,6 +17,12 @@ import org.postgresql.PGProperty;
  * @param login user and password
  */
 record Server(String host, int port, String database, Properties login) {
+
+    /** How changes are captured: {@code returning}, by what statements return where that is proved to be all, or {@code complete}, always by triggers. */
+    static final String CAPTURE = "capture";
+
+    static final String COMPLETE = "complete";
+    private static final Set<String> CAPTURES = Set.of("returning", COMPLETE);
 
     /** How the replica's own sessions are called on the server. */
     static final String APPLICATION = "gorda";
@@ -48,9 +55,15 @@ record Server(String host, int port, String database, Properties login) {
     static Server of(DatabaseConfiguration configuration) {
         Properties login = new Properties();
         configuration.attributes().forEach((name, value) -> {
+            if (name.equals(CAPTURE)) {
+                if (!CAPTURES.contains(value)) {
+                    throw new ReflectionException("capture is '" + value + "', but must be returning or complete");
+                }
+                return;
+            }
             if (!name.equals("user") && !name.equals("password")) {
-                throw new ReflectionException(
-                        "a replicated PostgreSQL database has no setting '" + name + "', only user and password");
+                throw new ReflectionException("a replicated PostgreSQL database has no setting '" + name
+                        + "', only user, password and capture");
             }
             login.setProperty(name, value);
         });

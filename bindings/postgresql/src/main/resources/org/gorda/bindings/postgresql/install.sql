@@ -131,6 +131,7 @@ end $$;
 -- The tables whose rows are captured. A description has a row for each thing, with its kind first: (t, schema, name);
 -- columns (c, name, type, whether it is computed); the primary key (p) and unique indexes (u, name, whether nulls are equal)
 -- with (k, column) for each of theirs; foreign keys (f, schema, table) with (r, column, name there) for each of theirs.
+drop view if exists gorda.provable;
 drop view if exists gorda.described;
 create view gorda.described as
 select c.oid as relid, n.nspname, c.relname,
@@ -209,33 +210,98 @@ create or replace function gorda.told_at_last(has_generators boolean) returns te
                 case when $1 then gorda.generated() end) end)
 $$;
 
+-- Tables of which a statement that names one, and calls no function, changes exactly the rows that it can return, as it returns them: no rules, policies, heirs, triggers
+-- of others, cascades, or functions in what is computed or checked for a row, and nothing deferred. With "by_settings" texts are the same as ours only under settings that
+-- gorda.footing looks for. An INSERT must give the columns in "asked", whose defaults are computed.
+-- With "is_only" its name alone can mean nothing else but a temporary relation.
+create view gorda.provable as
+select d.relid, d.nspname, d.relname, md5(d.description) as digest,
+    exists (select from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid where a.attrelid = d.relid and a.attnum > 0
+        and t.typname in ('timestamp', 'date', 'time', 'bytea', 'float4', 'float8')) as by_settings,
+    (select coalesce(string_agg(row(a.attname)::text, ''), '') from pg_catalog.pg_attribute a
+        left join pg_catalog.pg_attrdef f on f.adrelid = a.attrelid and f.adnum = a.attnum
+        where a.attrelid = d.relid and a.attnum > 0 and (a.attidentity <> '' or f.adbin::text not like '{CONST %')) as asked,
+    not exists (select from pg_catalog.pg_class o join pg_catalog.pg_namespace n on n.oid = o.relnamespace
+        where o.relname = d.relname and o.oid <> d.relid and n.nspname not like 'pg\_temp%' and n.nspname not like 'pg\_toast%') as is_only
+from gorda.described d join pg_catalog.pg_class c on c.oid = d.relid
+where not (c.relhasrules or c.relrowsecurity or c.relhassubclass or c.relispartition)
+    and not exists (select from pg_catalog.pg_inherits i where c.oid in (i.inhrelid, i.inhparent))
+    and not exists (select from pg_catalog.pg_trigger g
+        where g.tgrelid = c.oid and not g.tgisinternal and g.tgname not in ('gorda_capture', 'gorda_truncate'))
+    and not exists (select from pg_catalog.pg_constraint k where c.oid in (k.conrelid, k.confrelid)
+        and (k.condeferrable and k.contype <> 't' or k.contype = 'x' or k.contype = 'c' and k.conbin::text ~ 'FUNCEXPR|DOMAIN'
+            or k.confrelid = c.oid and (k.confupdtype not in ('a', 'r') or k.confdeltype not in ('a', 'r'))))
+    and not exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and (i.indexprs is not null or i.indpred is not null
+        or i.indisexclusion or exists (select from unnest(i.indclass::oid[]) o (oid) where o.oid >= 16384)))
+    and exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisprimary and i.indimmediate)
+    and not exists (select from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and (a.attgenerated <> '' or not (t.typtype = 'e'
+            or t.typnamespace = 'pg_catalog'::regnamespace and t.typname in ('bool', 'int2', 'int4', 'int8', 'numeric', 'text', 'varchar',
+                'bpchar', 'uuid', 'json', 'jsonb', 'timestamp', 'date', 'time', 'bytea', 'float4', 'float8'))));
+
+-- Whether operators and casts, which look like the server's own, call functions that could do anything.
+create or replace function gorda.has_operators() returns boolean language sql set search_path = pg_catalog, pg_temp as $$
+    select exists (select from pg_proc p join pg_language l on l.oid = p.prolang where l.lanname not in ('internal', 'c')
+        and (p.oid in (select oprcode from pg_operator where oid >= 16384) or p.oid in (select castfunc from pg_cast where oid >= 16384)))
+$$;
+
+-- What must be so in a session that rows are taken from what its statements return: null if it is not, otherwise whether texts are as those of our own sessions, and which
+-- tables it cannot read. With a limit of time a commit could fail after it was ordered.
+create or replace function gorda.footing() returns text language sql as $$
+    select case when pg_catalog.current_setting('statement_timeout') operator(pg_catalog.=) '0'
+            and pg_catalog.current_setting('lock_timeout') operator(pg_catalog.=) '0'
+            and pg_catalog.current_setting('idle_in_transaction_session_timeout') operator(pg_catalog.=) '0'
+            and coalesce(pg_catalog.current_setting('transaction_timeout', true), '0') operator(pg_catalog.=) '0'
+            and pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.=) 'read committed'
+            and pg_catalog.current_setting('default_transaction_isolation') operator(pg_catalog.=) 'read committed'
+            and pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'off'
+            and pg_catalog.current_setting('default_transaction_read_only') operator(pg_catalog.=) 'off'
+            and not exists (select from pg_catalog.pg_class c where c.relnamespace operator(pg_catalog.=) pg_catalog.pg_my_temp_schema())
+        then pg_catalog.concat(
+            case when pg_catalog.left(pg_catalog.current_setting('datestyle'), 3) operator(pg_catalog.=) 'ISO'
+                and pg_catalog.current_setting('bytea_output') operator(pg_catalog.=) 'hex'
+                and pg_catalog.current_setting('extra_float_digits')::pg_catalog.int4 operator(pg_catalog.>) 0 then 'o' else 't' end,
+            (select pg_catalog.string_agg(pg_catalog.concat(',', p.relid), '') from gorda.provable p
+                where not pg_catalog.has_table_privilege(p.relid, 'SELECT'))) end
+$$;
+grant select on gorda.provable to public;
+
+-- Has a commit fail of which its replica does not know, although no trigger has anything to tell.
+create or replace function gorda.guard() returns boolean language plpgsql as $$
+begin
+    raise exception using errcode = 'GW002', message = 'the transaction cannot be committed in this way: its replica does not see it';
+end $$;
+
 -- Gives each table the triggers that it needs as it is now. The argument of its capture is the digest of its description; which function it is depends on whether
--- a column may be of a type whose texts depend on settings.
+-- a column may be of a type whose texts depend on settings. It is not called for statements that end with the session's mark and that digest: they return their rows.
 create or replace function gorda.adopt() returns void language plpgsql security definer
     set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
 declare
     t record;
     capture text;
 begin
-    for t in select relid, md5(description) as digest, not exists (select from pg_index i where i.indrelid = relid and i.indisprimary and i.indimmediate) as keyless,
-            (select x.relname from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = relid and i.indisprimary) as key,
-            exists (select from pg_attribute a left join pg_type y on y.oid = a.atttypid where a.attrelid = relid and a.attnum > 0
+    for t in select d.relid, md5(description) as digest, not exists (select from pg_index i where i.indrelid = d.relid and i.indisprimary and i.indimmediate) as keyless,
+            (select x.relname from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = d.relid and i.indisprimary) as key,
+            exists (select from pg_attribute a left join pg_type y on y.oid = a.atttypid where a.attrelid = d.relid and a.attnum > 0
                 and not (a.attisdropped or y.typtype = 'e' or y.typnamespace = 'pg_catalog'::regnamespace and y.typname in ('bool',
                 'int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'uuid', 'json', 'jsonb'))) as dependent,
-            (select encode(g.tgargs, 'escape') || f.proname from pg_trigger g join pg_proc f on f.oid = g.tgfoid
-                where g.tgrelid = relid and g.tgname = 'gorda_capture') as captured,
-            exists (select from pg_trigger g where g.tgrelid = relid and g.tgname = 'gorda_keyless') as refused
-        from gorda.described
+            ${returning} and p.relid is not null as returning,
+            (select encode(g.tgargs, 'escape') || f.proname || (g.tgqual is not null) from pg_trigger g join pg_proc f on f.oid = g.tgfoid
+                where g.tgrelid = d.relid and g.tgname = 'gorda_capture') as captured,
+            exists (select from pg_trigger g where g.tgrelid = d.relid and g.tgname = 'gorda_keyless') as refused
+        from gorda.described d left join gorda.provable p on p.relid = d.relid
     loop
         capture := case when t.dependent then 'capture_dependent' else 'capture' end;
-        if t.captured is distinct from t.digest || '\000' || capture then
+        if t.captured is distinct from t.digest || '\000' || capture || t.returning then
             if t.captured is null then
                 execute format('create trigger gorda_truncate before truncate on %s execute function gorda.truncates()', t.relid::regclass);
             else
                 execute format('drop trigger gorda_capture on %s', t.relid::regclass);
             end if;
             execute format('create constraint trigger gorda_capture after insert or update or delete on %s '
-                'deferrable initially deferred for each row execute function gorda.%I(%L)', t.relid::regclass, capture, t.digest);
+                'deferrable initially deferred for each row %s execute function gorda.%I(%L)', t.relid::regclass,
+                case when t.returning then format('when ((right(current_query(), 73) = ''/*'' || current_setting(''gorda.session'', true) || %L) is not true)',
+                    ' ' || t.digest || '*/') else '' end, capture, t.digest);
         end if;
         if t.keyless and not t.refused then
             execute format('create trigger gorda_keyless before update or delete on %s execute function gorda.refuse(%L)',

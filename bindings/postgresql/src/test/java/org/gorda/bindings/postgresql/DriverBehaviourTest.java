@@ -185,6 +185,7 @@ class DriverBehaviourTest {
             statement.execute(FRESH);
         }
         try (Observer client = new Observer(place, mode)) {
+            knowSession(client);
             behaviour.body().run(client);
             client.aftermath();
             return client.seen();
@@ -192,6 +193,13 @@ class DriverBehaviourTest {
             if (place.isReplica()) {
                 applyElsewhere();
             }
+        }
+    }
+
+    /** From now on the session's changes are taken from what statements return, where that is all. */
+    private static void knowSession(Observer client) throws SQLException {
+        try (Statement statement = client.connection().createStatement()) {
+            statement.executeUpdate("UPDATE t SET a = a WHERE id = 0");
         }
     }
 

@@ -13,7 +13,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class Answers {
 
-    /** What a server reports that only follows another one. */
     /** What it says to a BEGIN in a block. */
     private static final String ALREADY_BEGUN = "25001";
 
@@ -98,10 +97,7 @@ final class Answers {
             case '1' -> parsed(requests.pop());
             case '3' -> closed(requests.pop());
             case '2', 's' -> pass(requests.pop());
-            case 'n', 'T' -> {
-                Expected head = requests.head();
-                pass(head != null && head.part() == Part.DESCRIBE ? requests.pop() : head);
-            }
+            case 'n', 'T' -> described();
             case 'C', 'I' -> completed();
             case 'D' -> row();
             default -> pass(requests.head());
@@ -162,8 +158,23 @@ final class Answers {
     // -------------------------------------------------------------------------------------------------------- answers
 
     private void pass(@Nullable Expected answered) {
-        if (answered == null || answered.exchange() == null) {
+        if (answered == null || answered.isClients()) {
             out.pass(server);
+        }
+    }
+
+    private void described() throws IOException {
+        Expected head = requests.head();
+        if (head == null || head.part() != Part.DESCRIBE) {
+            if (head == null || head.rows() == null) {
+                pass(head);
+            }
+            return;
+        }
+        if (requests.pop().rows() == null) {
+            pass(head);
+        } else {
+            out.noData();
         }
     }
 
@@ -171,14 +182,14 @@ final class Answers {
         SqlStatement statement = answered.statement();
         if (statement != null) {
             statements.parsed(answered.name(), statement);
-        } else if (answered.exchange() != null) {
+        } else if (!answered.isClients()) {
             requests.prepared(answered);
         }
         pass(answered);
     }
 
     private void closed(Expected answered) {
-        if (answered.exchange() == null) {
+        if (answered.isClients()) {
             statements.closed(answered.name());
         }
         pass(answered);
@@ -187,10 +198,19 @@ final class Answers {
     private void row() {
         Expected head = requests.head();
         Exchange exchange = head == null ? null : head.exchange();
-        if (exchange == null) {
-            out.pass(server);
-        } else {
+        if (exchange != null) {
             exchange.row(server.row());
+            return;
+        }
+        Substitute.Rows rows = head == null ? null : head.rows();
+        if (rows == null) {
+            out.pass(server);
+            return;
+        }
+        try {
+            rows.row(server.row());
+        } catch (RefusedException e) {
+            transactions.refuse(e.refusal());
         }
     }
 

@@ -1,6 +1,10 @@
 package org.gorda.bindings.postgresql.wire;
 
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 
 /** A message of a client, as it came. Immutable. */
 public final class ClientMessage {
@@ -42,6 +46,32 @@ public final class ClientMessage {
             end++;
         }
         return end + 1 - CONTENT;
+    }
+
+    /** Numbers of four bytes at that place of its content, behind how many they are. */
+    List<Integer> numbers(int at) {
+        ByteBuffer content = ByteBuffer.wrap(bytes, CONTENT + at, bytes.length - CONTENT - at);
+        List<Integer> numbers = new ArrayList<>();
+        for (int left = content.getShort(); left > 0; left--) {
+            numbers.add(content.getInt());
+        }
+        return numbers;
+    }
+
+    /** Where the formats of results begin in its content, which binds a portal, behind the parameters at that place. */
+    int resultFormats(int at) {
+        ByteBuffer content = ByteBuffer.wrap(bytes, CONTENT + at, bytes.length - CONTENT - at);
+        content.position(content.position() + 2 * content.getShort(content.position()) + 2);
+        for (int left = content.getShort(); left > 0; left--) {
+            int length = content.getInt();
+            content.position(content.position() + Math.max(0, length));
+        }
+        return content.position() - CONTENT;
+    }
+
+    /** A part of its content. */
+    byte[] content(int from, int to) {
+        return Arrays.copyOfRange(bytes, CONTENT + from, CONTENT + to);
     }
 
     /** A byte of its content. */

@@ -64,6 +64,12 @@ final class ClientOutput {
         out.parameter(name, value);
     }
 
+    /** What was described returns no rows. */
+    void noData() {
+        passCompletion();
+        out.noData();
+    }
+
     void complete(String tag) {
         out.complete(tag);
     }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the statements of a client's session are: by its settings, as far as the server has told of them, and by what the client has prepared, which the
@@ -20,6 +21,7 @@ final class ClientStatements {
     private final Map<String, SqlStatement> taken = new HashMap<>();
     private final Map<String, SqlStatement> pending = new HashMap<>();
     private final Map<String, SqlStatement> portals = new HashMap<>();
+    private final Map<String, Substitute> substitutes = new HashMap<>();
     private boolean standardStrings = true;
     private String encoding = "UTF8";
 
@@ -57,8 +59,8 @@ final class ClientStatements {
     }
 
     /** The client has one prepared. */
-    synchronized SqlStatement parse(String name, String text) {
-        SqlStatement statement = of(text).stream().findFirst().orElse(UNKNOWN);
+    synchronized SqlStatement parse(String name, String text, List<Integer> types) {
+        SqlStatement statement = of(text).stream().findFirst().orElse(UNKNOWN).with(types);
         if (statement.kind() != Kind.REFUSED) {
             pending.put(name, statement);
         }
@@ -88,7 +90,18 @@ final class ClientStatements {
     synchronized SqlStatement bind(String portal, String name) {
         SqlStatement statement = find(name);
         portals.put(portal, statement);
+        substitutes.remove(portal);
         return statement;
+    }
+
+    /** What the portal that was just bound is bound to in place of the client's statement. */
+    synchronized void substitute(String portal, Substitute substitute) {
+        substitutes.put(portal, substitute);
+    }
+
+    /** Null if the portal is bound to the client's statement. */
+    synchronized @Nullable Substitute substitute(String portal) {
+        return substitutes.get(portal);
     }
 
     synchronized SqlStatement bound(String portal) {
@@ -98,5 +111,6 @@ final class ClientStatements {
     /** They end with their transaction. */
     synchronized void dropPortals() {
         portals.clear();
+        substitutes.clear();
     }
 }

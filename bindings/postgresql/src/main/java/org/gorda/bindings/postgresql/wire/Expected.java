@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param statement of the client, if it executes or parses one
  * @param name of a prepared statement that it parses or closes
  * @param refusal what the client is told when it fails, as it must
+ * @param rows who takes the rows, of which the client does not know; without a statement of the client's it does not know of anything that goes well
  * @param holdsCompletion whether the client is not to be told of the last statement's end yet
  * @param then what to do when the server is ready behind it
  */
@@ -21,6 +22,7 @@ record Expected(
         @Nullable SqlStatement statement,
         String name,
         @Nullable Refusal refusal,
+        Substitute.@Nullable Rows rows,
         boolean holdsCompletion,
         Step then) {
 
@@ -47,7 +49,7 @@ record Expected(
     }
 
     static Expected own(Part part, Exchange exchange, String name) {
-        return new Expected(part, exchange, null, name, null, false, Step.NOTHING);
+        return new Expected(part, exchange, null, name, null, null, false, Step.NOTHING);
     }
 
     static Expected of(Part part) {
@@ -55,20 +57,42 @@ record Expected(
     }
 
     static Expected named(Part part, String name, @Nullable SqlStatement statement) {
-        return new Expected(part, null, statement, name, null, false, Step.NOTHING);
+        return new Expected(part, null, statement, name, null, null, false, Step.NOTHING);
     }
 
     static Expected failing(Refusal refusal) {
-        return new Expected(Part.EXECUTE, null, null, "", refusal, false, Step.NOTHING);
+        return new Expected(Part.EXECUTE, null, null, "", refusal, null, false, Step.NOTHING);
     }
 
     /** A synchronisation, ours or the client's. */
     static Expected sync(Step then) {
-        return new Expected(Part.SYNC, null, null, "", null, false, then);
+        return new Expected(Part.SYNC, null, null, "", null, null, false, then);
     }
 
     /** A query of the client, of one statement if that is given. */
     static Expected query(@Nullable SqlStatement statement, boolean holdsCompletion, Step then) {
-        return new Expected(Part.QUERY, null, statement, "", null, holdsCompletion, then);
+        return new Expected(Part.QUERY, null, statement, "", null, null, holdsCompletion, then);
+    }
+
+    /** A query of ours, whatever comes of it. */
+    static Expected ownQuery() {
+        return new Expected(Part.QUERY, new Exchange(), null, "", null, null, false, Step.NOTHING);
+    }
+
+    /** Of what the client knows only if it fails. */
+    static Expected unseen(Part part, String name) {
+        return new Expected(part, null, null, name, null, Substitute.Rows.NONE, false, Step.NOTHING);
+    }
+
+    /** The same answer; if there are rows to be taken the client does not know of them. */
+    Expected without(Substitute.@Nullable Rows taken) {
+        return taken == null
+                ? this
+                : new Expected(part, exchange, statement, name, refusal, taken, holdsCompletion, then);
+    }
+
+    /** Whether the client has asked for it. */
+    boolean isClients() {
+        return exchange == null && (rows == null || statement != null);
     }
 }

@@ -1,6 +1,7 @@
 package org.gorda.bindings.postgresql.wire;
 
 import java.io.IOException;
+import java.util.List;
 import org.gorda.bindings.postgresql.wire.Expected.Part;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
 import org.gorda.gapi.Refusal;
@@ -56,7 +57,7 @@ final class ExtendedProtocol {
             case 'P' -> parse(message);
             case 'B' -> bind(message);
             case 'E' -> execute(message);
-            case 'D' -> requests.send(message, Expected.of(Part.DESCRIBE));
+            case 'D' -> requests.send(message, described(message));
             case 'C' ->
                 requests.send(message, Expected.named(Part.CLOSE, message.at(0) == 'S' ? message.text(1) : "", null));
             default -> throw new IOException("a client sent a message of type " + message.type());
@@ -65,7 +66,7 @@ final class ExtendedProtocol {
 
     private void parse(ClientMessage message) throws IOException {
         String name = message.text(0);
-        SqlStatement statement = statements.parse(name, message.text(message.textEnd(0)));
+        SqlStatement statement = statements.parse(name, message.text(message.textEnd(0)), types(message));
         if (statement.kind() == Kind.REFUSED) {
             requests.fail(statement.refusal());
         } else {
@@ -73,12 +74,27 @@ final class ExtendedProtocol {
         }
     }
 
+    private static List<Integer> types(ClientMessage parse) {
+        return parse.numbers(parse.textEnd(parse.textEnd(0)));
+    }
+
     private void bind(ClientMessage message) throws IOException {
         SqlStatement statement = statements.bind(message.text(0), message.text(message.textEnd(0)));
         if (!block.isOpen() && statement.needsBlock()) {
             ends.open();
         }
-        requests.send(message, Expected.of(Part.BIND));
+        Substitute substitute = transactions.substitute(statement);
+        if (substitute != null && requests.bind(message, substitute, statement.parameterTypes())) {
+            statements.substitute(message.text(0), substitute);
+        } else {
+            requests.send(message, Expected.of(Part.BIND));
+        }
+    }
+
+    /** A portal that returns rows only to us returns none to the client. */
+    private Expected described(ClientMessage message) {
+        boolean isReplaced = message.at(0) == 'P' && statements.substitute(message.text(1)) != null;
+        return isReplaced ? Expected.unseen(Part.DESCRIBE, "") : Expected.of(Part.DESCRIBE);
     }
 
     private void execute(ClientMessage message) throws IOException {
@@ -93,7 +109,7 @@ final class ExtendedProtocol {
                 requests.fail(
                         Refusal.unsupported("COPY FROM STDIN is executed by the simple protocol only: as a Query"));
             case BEGIN -> {
-                transactions.executing(statement);
+                transactions.executing(statement, false);
                 block.begin();
                 if (!block.isOpen()) {
                     transactions.opening();
@@ -115,11 +131,16 @@ final class ExtendedProtocol {
             }
             default -> {
                 try {
-                    transactions.executing(statement);
+                    Substitute substitute = statements.substitute(message.text(0));
+                    requests.amid(transactions.executing(statement, substitute != null));
                     if (statement.kind() == Kind.PASS && KeptStatements.drops(statement.text())) {
                         requests.forgetPrepared();
                     }
-                    requests.send(message, answer);
+                    if (substitute == null) {
+                        requests.send(message, answer);
+                    } else {
+                        requests.executeAll(message.text(0), answer.without(substitute.rows()));
+                    }
                 } catch (RefusedException e) {
                     requests.fail(e.refusal());
                 }

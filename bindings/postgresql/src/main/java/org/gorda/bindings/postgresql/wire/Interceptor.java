@@ -33,7 +33,6 @@ public final class Interceptor implements AutoCloseable {
     /**
      * Begins between a client and a server, to which nothing was sent yet.
      *
-     * @param tell statements by which the server tells of what has changed, with the last row, and commits only then
      * @param waitsForRoom whether {@link #accept} may wait, because another thread calls {@link #take}
      */
     public Interceptor(
@@ -41,7 +40,6 @@ public final class Interceptor implements AutoCloseable {
             StartupMessage startup,
             Map<String, String> parameters,
             Transactions transactions,
-            List<OwnStatement> tell,
             boolean waitsForRoom)
             throws IOException {
         ClientStatements statements = new ClientStatements();
@@ -52,7 +50,7 @@ public final class Interceptor implements AutoCloseable {
         this.answers = new Answers(this.server, requests, statements, transactions, cancellation, block, out);
         this.exchanges = new Exchanges(requests, answers, cancellation);
         TransactionEnds ends =
-                new TransactionEnds(transactions, tell, queue, statements, block, requests, exchanges, out);
+                new TransactionEnds(transactions, waitsForRoom, queue, statements, block, requests, exchanges, out);
         this.extended = new ExtendedProtocol(transactions, queue, statements, block, requests, ends, out);
         this.simple = new SimpleProtocol(transactions, queue, statements, block, requests, ends, out);
         this.server.write(startup.with(parameters));
@@ -155,8 +153,14 @@ public final class Interceptor implements AutoCloseable {
     public int take(byte[] target, int offset, int length) throws IOException {
         try {
             while (out.length() == 0 && !out.isEnding() && !queue.isClosed()) {
-                server.next();
-                answer();
+                Expected.Step due = requests.takeDue();
+                if (due == null) {
+                    server.next();
+                    answer();
+                } else {
+                    due.run();
+                    pump(true);
+                }
             }
         } catch (EOFException e) {
             close();

@@ -98,9 +98,17 @@ final class MessageBuffer {
 
     // -------------------------------------------------------------------------------------------------- to the server
 
-    MessageBuffer parse(String name, String sql) {
+    MessageBuffer parse(String name, String sql, List<Integer> types) {
         int start = size;
-        return type('P').text(name).text(sql).single(0).single(0).end(start);
+        type('P').text(name).text(sql).count(types.size());
+        types.forEach(this::number);
+        return end(start);
+    }
+
+    /** With parameters as a client has sent them, and all results as texts. */
+    MessageBuffer bind(String portal, String statement, byte[] parameters) {
+        int start = size;
+        return type('B').text(portal).text(statement).put(parameters).count(0).end(start);
     }
 
     /** All parameters and results as texts. */
@@ -168,6 +176,10 @@ final class MessageBuffer {
     MessageBuffer complete(String tag) {
         int start = size;
         return type('C').text(tag).end(start);
+    }
+
+    MessageBuffer noData() {
+        return type('n').end(size - 5);
     }
 
     MessageBuffer error(String severity, String sqlState, String message) {

@@ -20,6 +20,7 @@ final class Requests {
     private final ServerStream server;
     private final KeptStatements kept = new KeptStatements();
     private final Deque<Expected> expected = new ConcurrentLinkedDeque<>();
+    private volatile Expected.@Nullable Step due;
 
     Requests(ServerStream server) {
         this.server = server;
@@ -78,7 +79,7 @@ final class Requests {
             messages.close('P', KeptStatements.NAME);
             expected.add(Expected.own(Part.CLOSE, exchange, ""));
             if (!kept.isPrepared(name)) {
-                messages.close('S', name).parse(name, statement.sql());
+                messages.close('S', name).parse(name, statement.sql(), List.of());
                 expected.add(Expected.own(Part.CLOSE, exchange, ""));
                 expected.add(Expected.own(Part.PARSE, exchange, name));
             }
@@ -91,10 +92,72 @@ final class Requests {
         server.write(messages);
     }
 
+    /** Binds a portal of the client to a statement of ours in place of its own. Without effect, and false, if there are too many of those. */
+    boolean bind(ClientMessage message, Substitute substitute, List<Integer> types) throws IOException {
+        String name = kept.name(substitute.sql(), types);
+        if (name == null) {
+            return false;
+        }
+        MessageBuffer messages = new MessageBuffer();
+        if (!kept.isPrepared(name)) {
+            messages.close('S', name).parse(name, substitute.sql(), types);
+            expected.add(Expected.unseen(Part.CLOSE, ""));
+            expected.add(Expected.unseen(Part.PARSE, name));
+        }
+        int parameters = message.textEnd(message.textEnd(0));
+        messages.bind(message.text(0), name, message.content(parameters, message.resultFormats(parameters)));
+        expected.add(Expected.of(Part.BIND));
+        server.write(messages);
+        return true;
+    }
+
+    /** Has all of a portal executed. */
+    void executeAll(String portal, Expected answer) throws IOException {
+        expected.add(answer);
+        server.write(new MessageBuffer().execute(portal));
+    }
+
+    /** Has statements of ours executed in the midst of the client's, who is told if one fails. */
+    void amid(List<OwnStatement> statements) throws IOException {
+        MessageBuffer messages = new MessageBuffer();
+        for (OwnStatement statement : statements) {
+            messages.close('P', KeptStatements.NAME)
+                    .close('S', KeptStatements.NAME)
+                    .parse(KeptStatements.NAME, statement.sql(), List.of())
+                    .bind(KeptStatements.NAME, KeptStatements.NAME, statement.parameters())
+                    .execute(KeptStatements.NAME)
+                    .close('P', KeptStatements.NAME);
+            for (Part part : List.of(Part.CLOSE, Part.CLOSE, Part.PARSE, Part.BIND, Part.EXECUTE, Part.CLOSE)) {
+                expected.add(Expected.unseen(part, KeptStatements.NAME));
+            }
+        }
+        server.write(messages);
+    }
+
     /** Frees the locks and leaves the client's transaction failed, as the client will be told. */
     void undo(Exchange exchange) throws IOException {
         own(exchange, List.of(Exchanges.ROLLBACK, Exchanges.BEGIN));
         fail(exchange, "refused, see its client");
+    }
+
+    /**
+     * Has something done when what is to be read is taken next. To be called where one thread sends and takes.
+     *
+     * @return false if answers are owed, which must be taken before
+     */
+    boolean later(Expected.Step step) {
+        boolean isAnswered = expected.isEmpty();
+        if (isAnswered) {
+            due = step;
+        }
+        return isAnswered;
+    }
+
+    /** What is to be done now; null if nothing is. */
+    Expected.@Nullable Step takeDue() {
+        Expected.Step step = due;
+        due = null;
+        return step;
     }
 
     void flush() throws IOException {

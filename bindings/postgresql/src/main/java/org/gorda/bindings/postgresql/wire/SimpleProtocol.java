@@ -86,7 +86,12 @@ final class SimpleProtocol {
         switch (statement.kind()) {
             case BEGIN -> begin(statement, next);
             case COMMIT, ROLLBACK -> ends.end(statement, then -> send(statement, then), next);
-            case SAVEPOINT, RELEASE, ROLLBACK_TO -> send(statement, next);
+            case SAVEPOINT, RELEASE, ROLLBACK_TO -> {
+                if (block.isOpen()) {
+                    amid(transactions.executing(statement, false));
+                }
+                send(statement, next);
+            }
             case SCHEMA, CONSTRAINTS -> {
                 if (!block.isOpen()) {
                     ends.open();
@@ -116,9 +121,16 @@ final class SimpleProtocol {
         requests.query(whole.isEmpty() ? sql : whole, answer);
     }
 
+    /** What fails has failed the client's transaction before it, or is seen to be missing before its commit. */
+    private void amid(List<OwnStatement> own) throws IOException {
+        for (OwnStatement statement : own) {
+            requests.query(statement.sql(), Expected.ownQuery());
+        }
+    }
+
     /** What the client sends behind it does not wait for its answer. */
     private void beginAtOnce(ClientMessage message, SqlStatement statement) throws IOException {
-        transactions.executing(statement);
+        transactions.executing(statement, false);
         transactions.opening();
         block.openClients();
         requests.send(message, Expected.query(statement, false, ends::begun));
@@ -127,7 +139,7 @@ final class SimpleProtocol {
     private void begin(SqlStatement statement, Step next) throws IOException {
         boolean opens = !block.isOpen();
         block.begin();
-        transactions.executing(statement);
+        transactions.executing(statement, false);
         if (opens) {
             transactions.opening();
         }
@@ -161,7 +173,9 @@ final class SimpleProtocol {
             ends.open();
         }
         try {
-            query.subList(i, end).forEach(transactions::executing);
+            for (SqlStatement statement : query.subList(i, end)) {
+                amid(transactions.executing(statement, false));
+            }
         } catch (RefusedException e) {
             refuse(e.refusal());
             return;

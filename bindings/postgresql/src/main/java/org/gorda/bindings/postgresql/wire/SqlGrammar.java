@@ -53,7 +53,9 @@ final class SqlGrammar {
     }
 
     static SqlStatement statement(String text, List<Token> tokens) {
-        return new SqlGrammar(text, tokens).statement();
+        SqlStatement known = new SqlGrammar(text, tokens).statement();
+        boolean mayBePlain = known.kind() == Kind.READ || known.kind() == Kind.WRITE;
+        return mayBePlain ? known.as(PlainGrammar.of(text, tokens)) : known;
     }
 
     /** Whether the statement creates a function or procedure, whose body may hold semicolons. */

@@ -1,7 +1,9 @@
 package org.gorda.bindings.postgresql.wire;
 
+import java.util.List;
 import java.util.Locale;
 import org.gorda.gapi.Refusal;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One SQL statement, as far as an interceptor must know it. Immutable.
@@ -9,8 +11,11 @@ import org.gorda.gapi.Refusal;
  * @param text without comments and blanks before it and without the semicolon behind it
  * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes; the relations that a {@link Kind#SCHEMA} statement
  *     changes, a line for each, if they may be temporary; of a {@link Kind#REFUSED} statement why it is refused; else empty
+ * @param plain what it does if it is so plain that nothing else can come of it; null if that is not known
+ * @param parameterTypes what the client says of the types of its parameters
  */
-public record SqlStatement(Kind kind, String text, String name) {
+public record SqlStatement(
+        Kind kind, String text, String name, @Nullable PlainStatement plain, List<Integer> parameterTypes) {
 
     private static final String DECLARE = "DECLARE";
 
@@ -44,10 +49,27 @@ public record SqlStatement(Kind kind, String text, String name) {
             return this == CALL || this == WRITE || this == COPY_IN;
         }
 
+        /** Whether it sets, releases or goes back to a savepoint. */
+        public boolean isAboutSavepoints() {
+            return this == SAVEPOINT || this == RELEASE || this == ROLLBACK_TO;
+        }
+
         /** Whether the order among others of its kind is all that matters, so that they may be sent together. */
         boolean isPlain() {
             return this == READ || this == PASS || mayChange();
         }
+    }
+
+    SqlStatement(Kind kind, String text, String name) {
+        this(kind, text, name, null, List.of());
+    }
+
+    SqlStatement as(@Nullable PlainStatement known) {
+        return new SqlStatement(kind, text, name, known, parameterTypes);
+    }
+
+    SqlStatement with(List<Integer> types) {
+        return types.isEmpty() ? this : new SqlStatement(kind, text, name, plain, types);
     }
 
     /** Whether it is executed in a transaction block, in one of ours if the client has none. The server refuses a cursor that is not held without the client's. */

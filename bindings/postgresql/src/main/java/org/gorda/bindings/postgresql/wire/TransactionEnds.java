@@ -3,7 +3,6 @@ package org.gorda.bindings.postgresql.wire;
 import java.io.IOException;
 import java.sql.SQLException;
 import java.util.List;
-import java.util.Objects;
 import org.gorda.bindings.postgresql.wire.Expected.Step;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
 import org.gorda.gapi.Refusal;
@@ -19,7 +18,7 @@ final class TransactionEnds {
     private static final SqlStatement COMMIT = new SqlStatement(Kind.COMMIT, "COMMIT", "");
 
     private final Transactions transactions;
-    private final List<OwnStatement> tell;
+    private final boolean isRelayed;
     private final ClientQueue queue;
     private final ClientStatements statements;
     private final Block block;
@@ -37,10 +36,10 @@ final class TransactionEnds {
         void run() throws SQLException;
     }
 
-    /** @param tell statements by which the server tells of what has changed, with the last row, and commits only then */
+    /** @param isRelayed whether one thread sends and another one takes */
     TransactionEnds(
             Transactions transactions,
-            List<OwnStatement> tell,
+            boolean isRelayed,
             ClientQueue queue,
             ClientStatements statements,
             Block block,
@@ -48,7 +47,7 @@ final class TransactionEnds {
             Exchanges exchanges,
             ClientOutput out) {
         this.transactions = transactions;
-        this.tell = tell;
+        this.isRelayed = isRelayed;
         this.queue = queue;
         this.statements = statements;
         this.block = block;
@@ -106,12 +105,19 @@ final class TransactionEnds {
     /** Has the server tell what the transaction has changed, and commit from now on. */
     private void beforeCommit(SqlStatement statement, boolean isClients, Step then) throws IOException {
         Exchange told = new Exchange();
-        requests.own(told, tell);
-        requests.sync(() -> commit(statement, isClients, told, then));
+        List<OwnStatement> before = transactions.beforeCommit();
+        Step commits = () -> commit(statement, isClients, told, !before.isEmpty(), then);
+        if (!before.isEmpty()) {
+            requests.own(told, before);
+        } else if (!isRelayed && requests.later(commits)) {
+            return;
+        }
+        requests.sync(commits);
     }
 
     /** Commits, unless something has failed; {@code isClients} if the client has asked for it in these words. */
-    private void commit(SqlStatement statement, boolean isClients, Exchange told, Step then) throws IOException {
+    private void commit(SqlStatement statement, boolean isClients, Exchange told, boolean tells, Step then)
+            throws IOException {
         if (out.hasFailed() && isClients) {
             then.run(); // the client's block has failed before, and is for the client to end
             return;
@@ -124,12 +130,10 @@ final class TransactionEnds {
         } else {
             attempt(() -> {
                 List<List<@Nullable String>> rows = told.rows();
-                if (rows.isEmpty()) {
+                if (tells && rows.isEmpty()) {
                     throw new SQLException("the server has passed over what precedes a commit", "08P01");
                 }
-                Refusal refusal = transactions.commit(
-                        statement.chains() ? "COMMIT AND CHAIN" : "COMMIT",
-                        Objects.requireNonNull(rows.get(rows.size() - 1).get(0)));
+                Refusal refusal = transactions.commit(statement.chains() ? "COMMIT AND CHAIN" : "COMMIT", rows);
                 if (queue.isClosed()) {
                     block.leave();
                 }

@@ -1,6 +1,7 @@
 package org.gorda.bindings.postgresql.wire;
 
 import java.sql.SQLException;
+import java.util.List;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.jspecify.annotations.Nullable;
@@ -17,12 +18,18 @@ public interface Transactions {
     /** A transaction block is about to be opened. */
     void opening();
 
+    /** What is to be executed in place of a statement, and told of here; null if that itself is. */
+    @Nullable
+    Substitute substitute(SqlStatement statement);
+
     /**
      * A statement is about to be sent.
      *
+     * @param isReplaced whether its {@link #substitute} is
+     * @return what must be executed before it; without parameters
      * @throws RefusedException to have it fail with that instead
      */
-    void executing(SqlStatement statement);
+    List<OwnStatement> executing(SqlStatement statement, boolean isReplaced);
 
     /** A statement has ended well. */
     void executed(SqlStatement statement);
@@ -40,6 +47,9 @@ public interface Transactions {
     /** Whether the open transaction may have changed rows or the schema. */
     boolean mayHaveChanged();
 
+    /** What is to be executed before a commit, so that all that the transaction has changed is told with the last row; nothing if that is so. */
+    List<OwnStatement> beforeCommit();
+
     /** Why the open transaction is rolled back, if its client was not told yet, who is told now. */
     @Nullable
     Refusal takeRefusal();
@@ -54,12 +64,12 @@ public interface Transactions {
      * Commits: all that it has changed was told.
      *
      * @param sql the statement that does it
-     * @param last of what the server tells of changes
+     * @param told the rows of what was executed before it
      * @return why it is refused and was rolled back; null if it is committed
      * @throws SQLException the server's own refusal; it was rolled back
      */
     @Nullable
-    Refusal commit(String sql, String last) throws SQLException;
+    Refusal commit(String sql, List<List<@Nullable String>> told) throws SQLException;
 
     /** The open transaction has ended. */
     void ended(boolean committed);
