@@ -35,6 +35,9 @@ final class ClientTransactions implements Transactions {
     private long lastNumber;
     private boolean keys;
 
+    /** Whether the listener knows that the transaction changes the schema. */
+    private boolean changesSchema;
+
     /** Whether the client was told so when it connected. */
     private volatile boolean tookWrites;
 
@@ -143,12 +146,12 @@ final class ClientTransactions implements Transactions {
 
     @Override
     public void executed(SqlStatement statement) {
-        boolean changed = out.changesSchema();
         if (savepoints.executed(statement)) {
             capture.begin();
-        }
-        if (changed && !out.changesSchema()) {
-            listener.schemaUnchanged(open());
+            if (changesSchema && !out.changesSchema()) {
+                changesSchema = false;
+                listener.schemaUnchanged(open());
+            }
         }
     }
 
@@ -161,7 +164,10 @@ final class ClientTransactions implements Transactions {
         running.executes(statement.kind());
         if (isReplicated) {
             begin(running);
-            listener.changesSchema(running, first);
+            if (!changesSchema) {
+                listener.changesSchema(running, first);
+                changesSchema = true;
+            }
             if (first) {
                 running.beginsAt(listener.visible());
             }
@@ -216,6 +222,7 @@ final class ClientTransactions implements Transactions {
         session.transaction(null);
         boolean tells = ending != null && ending.end();
         schema.endWatch();
+        changesSchema = false;
         out.clear();
         capture.ended(committed);
         savepoints.clear();
