@@ -84,6 +84,14 @@ final class ClientTransactions implements Transactions {
             if (kind == Kind.WRITE || kind == Kind.COPY_IN) {
                 begin(running);
                 checkNotRefused(running);
+                if (statement.setsGenerator() && sessions.database().leases().haveBegun()) {
+                    throw new RefusedException(
+                            Refusal.unsupported(
+                                    "setval cannot be replicated where every replica takes writes: use ALTER SEQUENCE ... RESTART WITH"));
+                }
+            }
+            if (kind.mayChange()) {
+                sessions.database().leases().await(kind != Kind.CALL, () -> checkNotRefused(running));
             }
             running.executes(kind);
         }
@@ -206,6 +214,11 @@ final class ClientTransactions implements Transactions {
     }
 
     @Override
+    public @Nullable Refusal valueRefused(String message) {
+        return sessions.database().leases().refused(message, out.changesSchema());
+    }
+
+    @Override
     public boolean isRefused() {
         LocalTransaction running = session.transaction();
         return running != null && running.pendingRefusal() != null;
@@ -220,6 +233,9 @@ final class ClientTransactions implements Transactions {
     public void ended(boolean committed) {
         LocalTransaction ending = session.transaction();
         session.transaction(null);
+        if (committed && out.changesSchema()) {
+            sessions.database().leases().ended();
+        }
         boolean tells = ending != null && ending.end();
         schema.endWatch();
         changesSchema = false;
@@ -241,6 +257,9 @@ final class ClientTransactions implements Transactions {
                 boolean serializable = last.startsWith(SERIALIZABLE);
                 told(serializable ? last.substring(SERIALIZABLE.length()) : last);
                 turn = serializable ? takeTurn(ending) : null;
+                if (out.changesSchema() && sessions.database().leases().haveBegun()) {
+                    settleSchema(ending);
+                }
                 refusal = ending.refusal(); // if there was one before, nothing may have been told
                 if (refusal == null && out.isEmpty()) {
                     commitUnchanged(sql);
@@ -308,16 +327,28 @@ final class ClientTransactions implements Transactions {
             safe = true;
             return turn;
         } catch (ServerError e) {
-            Refusal refusal = ending.refusal();
-            throw new RefusedException(
-                    refusal == null
-                            ? new Refusal(Refusal.Cause.CONFLICT, Objects.requireNonNull(e.getMessage()))
-                            : refusal);
+            throw refused(ending, e);
         } finally {
             if (taken && !safe) {
                 turn.end();
             }
         }
+    }
+
+    private void settleSchema(LocalTransaction ending) throws SQLException {
+        try {
+            session.query(sessions.database().settling());
+        } catch (ServerError e) {
+            throw refused(ending, e);
+        }
+    }
+
+    private static RefusedException refused(LocalTransaction ending, ServerError e) {
+        Refusal refusal = ending.refusal();
+        return new RefusedException(
+                refusal == null
+                        ? new Refusal(Refusal.Cause.CONFLICT, Objects.requireNonNull(e.getMessage()))
+                        : refusal);
     }
 
     private @Nullable Refusal suspend(LocalTransaction ending, String sql) throws SQLException {

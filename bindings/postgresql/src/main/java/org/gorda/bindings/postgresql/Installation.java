@@ -37,6 +37,8 @@ final class Installation {
         }
         try (Statement statement = connection.createStatement()) {
             statement.execute(OWN_NAMES + script("install.sql").replace("${digest}", digest(token)));
+            statement.execute("SET LOCAL session_replication_role TO replica; "
+                    + script("generators.sql").replace("${digest}", digest(token)));
             statement.execute("SELECT gorda.adopt()");
             connection.commit();
         }

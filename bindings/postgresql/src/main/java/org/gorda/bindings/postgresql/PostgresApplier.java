@@ -17,6 +17,8 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.gorda.bindings.postgresql.wire.OwnStatement;
+import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.Generator;
@@ -77,6 +79,12 @@ final class PostgresApplier implements Applier {
     private final Map<Generator, Long> known = new HashMap<>();
 
     private long schemaChangesSeen;
+
+    /** Whether the transaction changes the schema. */
+    private boolean changesSchema;
+
+    /** Whether the values of generators are leased from this transaction on; null if it does not change that. */
+    private @Nullable Boolean leases;
 
     PostgresApplier(PostgresDatabase database) throws SQLException {
         this.database = database;
@@ -289,6 +297,10 @@ final class PostgresApplier implements Applier {
                     statement.execute("SET LOCAL ROLE " + TableShape.quoted(change.role()));
                 }
                 SessionSettings.set(session, change.currentSchema());
+                boolean leased = database.leases().haveBegun();
+                if (leased) {
+                    execute(session, database.showing(SqlStatement.of(change.text())));
+                }
                 try {
                     statement.setEscapeProcessing(false);
                     execute(statement, change.text());
@@ -299,12 +311,22 @@ final class PostgresApplier implements Applier {
                             e);
                 }
                 SessionSettings.set(session, ours);
+                if (leased) {
+                    execute(session, database.hiding());
+                }
                 statement.execute("SET LOCAL SESSION AUTHORIZATION DEFAULT");
             }
             database.captureNewTables(session);
             session.query(SEE_OPERATORS);
             return true;
         });
+        changesSchema = true;
+    }
+
+    private static void execute(SqlSession session, @Nullable OwnStatement statement) throws SQLException {
+        if (statement != null) {
+            session.query(statement.inOne());
+        }
     }
 
     /** Roles belong to the whole server, and not to this database and its origin alone: they stay as they are there. */
@@ -346,18 +368,31 @@ final class PostgresApplier implements Applier {
 
     @Override
     public void settle(Map<Generator, OptionalLong> next) {
-        try (Statement statement = connection.createStatement()) {
-            for (Map.Entry<Generator, OptionalLong> one : next.entrySet()) {
-                String sequence = literal(one.getKey());
-                String sql = one.getValue().isPresent()
-                        ? "SELECT setval(" + sequence + ", " + one.getValue().getAsLong() + ", false)"
-                        : "SELECT setval(seqrelid, CASE WHEN seqincrement > 0 THEN seqmax ELSE seqmin END) FROM pg_sequence WHERE seqrelid = "
-                                + sequence;
-                statement.execute(sql);
-            }
+        try {
+            first(null, () -> {
+                for (Map.Entry<Generator, OptionalLong> one : next.entrySet()) {
+                    OptionalLong value = one.getValue();
+                    executeNow("SELECT gorda.settle(" + literal(one.getKey()) + ", "
+                            + (value.isPresent() ? value.getAsLong() : "NULL") + ")");
+                }
+                return true;
+            });
         } catch (SQLException e) {
             database.notice(e);
             throw new DivergenceException("generators cannot go on with " + next + ": " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public void leaseGenerators(boolean begins) {
+        try {
+            first(null, () -> {
+                executeNow("SELECT gorda.lease_generators(" + begins + ")");
+                return true;
+            });
+            leases = begins;
+        } catch (SQLException e) {
+            throw failed("values of generators cannot be leased, or not any more,", e);
         }
     }
 
@@ -398,6 +433,9 @@ final class PostgresApplier implements Applier {
                             + literal(one.getKey()) + " AND coalesce(sign(seqincrement) * (" + one.getValue()
                             + " - pg_sequence_last_value(seqrelid)), 1) > 0");
                 }
+                if (changesSchema && database.leases().haveBegun()) {
+                    execute(SqlSession.of(connection), database.settling());
+                }
                 if (durable) {
                     executeNow("SET LOCAL synchronous_commit TO local");
                 }
@@ -410,9 +448,22 @@ final class PostgresApplier implements Applier {
             known.putAll(generated);
             generated.clear();
             database.committed(position);
+            leasesHaveChanged();
         } catch (SQLException e) {
             throw failed("what was ordered up to " + position + " cannot be committed", e);
         }
+    }
+
+    private void leasesHaveChanged() {
+        Boolean begins = leases;
+        if (begins != null) {
+            known.clear();
+            database.leases().begin(begins);
+        } else if (changesSchema) {
+            database.leases().ended();
+        }
+        leases = null;
+        changesSchema = false;
     }
 
     /** Versions of rows are read, which nobody locks; for the locks of tables that a schema change holds, its transaction is rolled back. */
@@ -462,6 +513,8 @@ final class PostgresApplier implements Applier {
             }
             tables.clear();
             generated.clear();
+            leases = null;
+            changesSchema = false;
             connection.rollback();
             watch.end();
         } catch (SQLException e) {

@@ -8,9 +8,11 @@ import org.gorda.gapi.Refusal;
  *
  * @param text without comments and blanks before it and without the semicolon behind it
  * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes; the relations that a {@link Kind#SCHEMA} statement
- *     changes, a line for each, if they may be temporary; of a {@link Kind#REFUSED} statement why it is refused; else empty
+ *     changes, a line for each, if they may be temporary; that of setval, of a {@link Kind#WRITE} statement that calls it; of a {@link Kind#REFUSED} statement why it is refused; else empty
  */
 public record SqlStatement(Kind kind, String text, String name) {
+
+    static final String SETVAL = "SETVAL";
 
     private static final String DECLARE = "DECLARE";
 
@@ -68,6 +70,11 @@ public record SqlStatement(Kind kind, String text, String name) {
                 || (kind == Kind.CALL && text.toUpperCase(Locale.ROOT).contains("SET_CONFIG"));
     }
 
+    /** Whether it sets where a sequence goes on. */
+    public boolean setsGenerator() {
+        return kind == Kind.WRITE && name.equals(SETVAL);
+    }
+
     /** Whether it ends a transaction and begins the next one. */
     boolean chains() {
         return (kind == Kind.COMMIT || kind == Kind.ROLLBACK) && name.equals("CHAIN");
@@ -76,6 +83,11 @@ public record SqlStatement(Kind kind, String text, String name) {
     /** Why it is refused, if it is {@link Kind#REFUSED}. */
     Refusal refusal() {
         return Refusal.unsupported(name);
+    }
+
+    /** The statement that a text consists of. */
+    public static SqlStatement of(String text) {
+        return SqlLexer.statements(text, true).get(0);
     }
 
     static SqlStatement refused(String text, String why) {
