@@ -368,6 +368,9 @@ final class PostgresApplier implements Applier {
 
     @Override
     public void settle(Map<Generator, OptionalLong> next) {
+        if (next.isEmpty()) {
+            return;
+        }
         try {
             first(null, () -> {
                 for (Map.Entry<Generator, OptionalLong> one : next.entrySet()) {

@@ -29,10 +29,11 @@ final class SequenceLeases implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(SequenceLeases.class);
 
-    /** While values may be taken the sequences are looked at so often, but not for more than such a part of the time. */
+    /** While values may be taken the sequences are looked at so often, but for no more than such a part of the time, as long as that is not too seldom. */
     private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     private static final int PART = 20;
+    private static final long REST_NANOS_MAX = TimeUnit.MILLISECONDS.toNanos(300);
 
     /** A client waits so long for values; for a function that may take some so long, as well as to hear why it was refused one. */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
@@ -65,7 +66,9 @@ final class SequenceLeases implements AutoCloseable {
 
     private volatile long covered = -1;
 
-    /** Names of those that have no values left, and of those whose values cannot be leased; as of the last look. */
+    /** Names of all, of those that have no values left, and of those whose values cannot be leased; as of the last look. */
+    private volatile Set<String> known = Set.of();
+
     private volatile Set<String> usedUp = Set.of();
 
     private volatile Set<String> cycling = Set.of();
@@ -76,6 +79,10 @@ final class SequenceLeases implements AutoCloseable {
 
     // -------------------------------------------------------------------------------------- confined to the own thread
     private @Nullable Connection connection;
+
+    /** What the server had to do for the last look. */
+    private long tookNanos;
+
     private final Map<Long, Need> needs = new HashMap<>();
 
     SequenceLeases(Server server, TransactionListener listener) {
@@ -164,7 +171,7 @@ final class SequenceLeases implements AutoCloseable {
      *
      * @param message the server's, which names the sequence
      * @param changesSchema whether the transaction that has failed so has changed the schema
-     * @return what its client is told; null if it is the server's to tell, because the sequence has no values left
+     * @return what its client is told; null if it is the server's to tell, because the sequence has no values left or is temporary
      */
     @Nullable
     Refusal refused(String message, boolean changesSchema) {
@@ -177,8 +184,8 @@ final class SequenceLeases implements AutoCloseable {
             return Refusal.unsupported("a sequence with CYCLE cannot be had where every replica takes writes:"
                     + " create it without, or run protocol=primary-backup; " + message);
         }
-        if (isNamed(usedUp, message)) {
-            return null;
+        if (isNamed(usedUp, message) || !isNamed(known, message)) {
+            return null; // or it is one of the session's own
         }
         return changesSchema
                 ? Refusal.unsupported(
@@ -194,18 +201,16 @@ final class SequenceLeases implements AutoCloseable {
         return names.stream().anyMatch(name -> message.contains("\"" + name + "\""));
     }
 
-    // --------------------------------------------------------------------------------------------------- the own
-    // thread
+    // --------------------------------------------------------------------------------------------------- its thread
 
     private void run() {
         try {
             while (!closed) {
                 awaitUse();
                 isUsed = false;
-                long start = System.nanoTime();
+                tookNanos = 0;
                 look();
-                long end = System.nanoTime();
-                rest(end + Math.max(GLANCE_NANOS, PART * (end - start)));
+                rest(System.nanoTime() + Math.min(GLANCE_NANOS + PART * tookNanos, REST_NANOS_MAX));
             }
         } catch (InterruptedException e) {
             LOG.debug("{}: closed", server);
@@ -237,7 +242,10 @@ final class SequenceLeases implements AutoCloseable {
         long upTo = needed;
         try {
             long seen = listener.visible();
-            List<LeasedSequence> needy = needy(LeasedSequence.all(session()));
+            long start = System.nanoTime();
+            List<LeasedSequence> all = LeasedSequence.all(session());
+            tookNanos = System.nanoTime() - start;
+            List<LeasedSequence> needy = needy(all);
             if (needy.stream().anyMatch(one -> need(one).isShort(one))) {
                 upTo = hold();
             }
@@ -262,11 +270,13 @@ final class SequenceLeases implements AutoCloseable {
 
     /** Those of which more is to be leased. */
     private List<LeasedSequence> needy(List<LeasedSequence> all) {
+        Set<String> names = new HashSet<>();
         Set<String> without = new HashSet<>();
         Set<String> refused = new HashSet<>();
         List<LeasedSequence> needy = new ArrayList<>();
         for (LeasedSequence one : all) {
             Need need = need(one);
+            names.add(one.generator().name());
             if (one.cycles()) {
                 refused.add(one.generator().name());
             } else if (one.isUsedUp() || (need.isUsedUp(one) && one.left() == 0)) {
@@ -275,6 +285,7 @@ final class SequenceLeases implements AutoCloseable {
                 needy.add(one);
             }
         }
+        known = names;
         usedUp = without;
         cycling = refused;
         return needy;

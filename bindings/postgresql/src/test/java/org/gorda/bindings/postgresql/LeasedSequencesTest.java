@@ -326,6 +326,9 @@ class LeasedSequencesTest {
             assertRefused("0A000", () -> number(at, "SELECT setval('brief', 1)"));
             assertRefused("22003", () -> number(at, "SELECT back()"));
         }
+        assertRefused(
+                "2200H",
+                () -> execute(0, "CREATE TEMPORARY SEQUENCE own MAXVALUE 1", "SELECT nextval('own'), nextval('own')"));
         execute(2, "ALTER SEQUENCE brief MAXVALUE 1000", "ALTER SEQUENCE round NO CYCLE");
         for (int i = 0; i < SIZE; i++) {
             assertThat(number(i, "SELECT nextval('brief')")).isBetween(501L, 1000L);
