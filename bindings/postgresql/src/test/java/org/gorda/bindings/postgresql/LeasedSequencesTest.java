@@ -328,7 +328,10 @@ class LeasedSequencesTest {
         }
         assertRefused(
                 "2200H",
-                () -> execute(0, "CREATE TEMPORARY SEQUENCE own MAXVALUE 1", "SELECT nextval('own'), nextval('own')"));
+                () -> execute(
+                        0,
+                        "CREATE TEMPORARY SEQUENCE own MAXVALUE 2",
+                        "SELECT nextval('own') FROM generate_series(1, 3)"));
         execute(2, "ALTER SEQUENCE brief MAXVALUE 1000", "ALTER SEQUENCE round NO CYCLE");
         for (int i = 0; i < SIZE; i++) {
             assertThat(number(i, "SELECT nextval('brief')")).isBetween(501L, 1000L);
