@@ -51,6 +51,14 @@ public interface Applier extends AutoCloseable {
     void settle(Map<Generator, OptionalLong> next);
 
     /**
+     * From this transaction on the values of generators are {@linkplain TransactionListener#leases leased}, or not any more. To be told where the order
+     * says so, for databases that have to know before anybody asks for a value.
+     *
+     * @throws ReflectionException if the database fails; the transaction must be rolled back
+     */
+    default void leaseGenerators(boolean begins) {}
+
+    /**
      * Commits what was applied together with its position.
      *
      * @param position after all that the database holds

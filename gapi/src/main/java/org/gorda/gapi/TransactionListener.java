@@ -1,5 +1,6 @@
 package org.gorda.gapi;
 
+import java.util.Map;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
@@ -90,6 +91,19 @@ public interface TransactionListener {
      */
     default OptionalLong lease(TransactionContext transaction, String generator, GeneratorState state) {
         return OptionalLong.empty();
+    }
+
+    /**
+     * As {@link #lease}, for databases whose own generators give the values, in which nobody can be asked for each: values for any transaction of this
+     * database. An interrupt ends the wait.
+     *
+     * @param wanted how many of each generator, as the database shows it
+     * @param seen what was {@link #visible} before the database was asked for that
+     * @return for each of them, fewer if there are not as many
+     * @throws RefusedException if there are none for now, or if the schema has changed since
+     */
+    default Map<Generator, GeneratorRange> leaseRanges(Map<GeneratorState, Integer> wanted, long seen) {
+        return Map.of();
     }
 
     /**

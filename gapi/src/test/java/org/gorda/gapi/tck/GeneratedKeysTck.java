@@ -17,6 +17,7 @@ import org.gorda.gapi.Applier;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
 import org.junit.jupiter.api.Test;
 
@@ -138,14 +139,18 @@ public abstract class GeneratedKeysTck extends BindingTck {
         execute(
                 "CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 5, INCREMENT BY 2) PRIMARY KEY, A INTEGER)",
                 "CREATE SEQUENCE S AS SMALLINT START WITH 7 INCREMENT BY -1");
-        meta.lease(100L, 102L, 104L, 300L);
+        TableShape table = origin.tables().get(0);
+        Generator identity = tested().identityColumn(table);
+        Generator sequence = tested().sequence(table.schema(), "S");
+        meta.lease(Map.of(identity, List.of(100L, 102L, 104L), sequence, List.of(300L)));
+        try (Applier order = origin.applier()) {
+            order.leaseGenerators(true);
+            order.commit(meta.nextPosition(), false);
+        }
         execute("INSERT INTO T (A) VALUES (1), (2)", "INSERT INTO T (A) VALUES (3)");
         assertThat(query(origin, "VALUES NEXT VALUE FOR S")).containsExactly("300");
         assertRefused("2200H", () -> query(origin, "VALUES NEXT VALUE FOR S"));
         assertThat(query(origin, "SELECT ID FROM T ORDER BY ID")).containsExactly("100", "102", "104");
-        String schema = origin.tables().get(0).schema();
-        Generator identity = new Generator(true, schema, "T");
-        Generator sequence = new Generator(false, schema, "S");
         assertThat(meta.leasedFor())
                 .contains(new GeneratorState(identity, 5, 2, Integer.MIN_VALUE, Integer.MAX_VALUE))
                 .contains(new GeneratorState(sequence, 7, -1, Short.MIN_VALUE, Short.MAX_VALUE));

@@ -11,13 +11,17 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.gorda.gapi.ConnectionContext;
 import org.gorda.gapi.Content;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.GeneratorRange;
 import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
@@ -46,7 +50,8 @@ public final class MetaLevel implements TransactionListener {
     private boolean isBackup;
     private boolean schemaChangesWin;
     private boolean wantsKeys = true;
-    private Deque<Long> leased;
+    private Map<Generator, Deque<Long>> leased;
+    private final Map<String, Generator> generators = new HashMap<>();
     private final List<GeneratorState> leasedFor = new ArrayList<>();
     private long index;
 
@@ -104,8 +109,9 @@ public final class MetaLevel implements TransactionListener {
     }
 
     /** From now on generators have these values only. */
-    public synchronized void lease(Long... values) {
-        leased = new ArrayDeque<>(List.of(values));
+    public synchronized void lease(Map<Generator, List<Long>> values) {
+        leased = new HashMap<>();
+        values.forEach((generator, some) -> leased.put(generator, new ArrayDeque<>(some)));
     }
 
     /** What was told of generators when values were asked for. */
@@ -121,17 +127,37 @@ public final class MetaLevel implements TransactionListener {
     /** Every other one. */
     @Override
     public synchronized OptionalLong leased(String generator) {
-        return leased.size() % 2 == 0 ? OptionalLong.empty() : next();
+        Generator known = generators.get(generator);
+        return known == null || leased.get(known).size() % 2 == 0 ? OptionalLong.empty() : next(known);
     }
 
     @Override
     public synchronized OptionalLong lease(TransactionContext transaction, String generator, GeneratorState state) {
         leasedFor.add(state);
-        return next();
+        generators.put(generator, state.generator());
+        return next(state.generator());
     }
 
-    private OptionalLong next() {
-        return leased.isEmpty() ? OptionalLong.empty() : OptionalLong.of(leased.remove());
+    private OptionalLong next(Generator generator) {
+        Deque<Long> left = leased.get(generator);
+        return left.isEmpty() ? OptionalLong.empty() : OptionalLong.of(left.remove());
+    }
+
+    @Override
+    public synchronized Map<Generator, GeneratorRange> leaseRanges(Map<GeneratorState, Integer> wanted, long seen) {
+        Map<Generator, GeneratorRange> ranges = new HashMap<>();
+        wanted.forEach((state, most) -> {
+            leasedFor.add(state);
+            Deque<Long> left = leased.get(state.generator());
+            long first = left.isEmpty() ? 0 : left.peek();
+            int count = 0;
+            while (count < most && !left.isEmpty() && left.peek() == first + count * state.increment()) {
+                left.remove();
+                count++;
+            }
+            ranges.put(state.generator(), new GeneratorRange(first, count));
+        });
+        return ranges;
     }
 
     /** Commits and releases, one after the other. */

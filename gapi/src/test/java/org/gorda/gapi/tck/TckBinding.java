@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionListener;
@@ -51,6 +52,16 @@ public interface TckBinding {
 
     /** Pairs of statements of kinds that other databases do not have: one that makes something, and one that drops it again. */
     List<List<String>> ownSchemaChanges();
+
+    /** What generates the values of a table's identity column, which is called ID. */
+    default Generator identityColumn(TableShape table) {
+        return new Generator(true, table.schema(), table.name());
+    }
+
+    /** A sequence whose name is written without quotes. */
+    default Generator sequence(String schema, String name) {
+        return new Generator(false, schema, name);
+    }
 
     /** Statements that are refused with 0A000, because what they change is not replicated; by the database's administrator. */
     List<String> refused();

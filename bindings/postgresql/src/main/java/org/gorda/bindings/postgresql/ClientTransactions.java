@@ -39,6 +39,9 @@ final class ClientTransactions implements Transactions {
     private long lastNumber;
     private boolean keys;
 
+    /** Whether the listener knows that the transaction changes the schema. */
+    private boolean changesSchema;
+
     /** Whether the client was told so when it connected. */
     private volatile boolean tookWrites;
 
@@ -99,6 +102,14 @@ final class ClientTransactions implements Transactions {
             if (kind == Kind.WRITE || kind == Kind.COPY_IN) {
                 begin(running);
                 checkNotRefused(running);
+                if (statement.setsGenerator() && sessions.database().leases().haveBegun()) {
+                    throw new RefusedException(
+                            Refusal.unsupported(
+                                    "setval cannot be replicated where every replica takes writes: use ALTER SEQUENCE ... RESTART WITH"));
+                }
+            }
+            if (kind.mayChange()) {
+                sessions.database().leases().await(kind != Kind.CALL, () -> checkNotRefused(running));
             }
             running.executes(kind);
         }
@@ -162,13 +173,13 @@ final class ClientTransactions implements Transactions {
 
     @Override
     public void executed(SqlStatement statement) {
-        boolean changed = out.changesSchema();
         returned.executed();
         if (savepoints.executed(statement)) {
             capture.begin();
-        }
-        if (changed && !out.changesSchema()) {
-            listener.schemaUnchanged(open());
+            if (changesSchema && !out.changesSchema()) {
+                changesSchema = false;
+                listener.schemaUnchanged(open());
+            }
         }
     }
 
@@ -184,7 +195,10 @@ final class ClientTransactions implements Transactions {
         running.executes(statement.kind());
         if (isReplicated) {
             begin(running);
-            listener.changesSchema(running, first);
+            if (!changesSchema) {
+                listener.changesSchema(running, first);
+                changesSchema = true;
+            }
             if (first) {
                 running.beginsAt(listener.visible());
             }
@@ -228,6 +242,11 @@ final class ClientTransactions implements Transactions {
     }
 
     @Override
+    public @Nullable Refusal valueRefused(String message) {
+        return sessions.database().leases().refused(message, out.changesSchema());
+    }
+
+    @Override
     public boolean isRefused() {
         LocalTransaction running = session.transaction();
         return running != null && running.pendingRefusal() != null;
@@ -242,9 +261,13 @@ final class ClientTransactions implements Transactions {
     public void ended(boolean committed) {
         LocalTransaction ending = session.transaction();
         session.transaction(null);
+        if (committed && out.changesSchema()) {
+            sessions.database().leases().ended();
+        }
         boolean tells = ending != null && ending.end();
         schema.endWatch();
         returned.ended(committed, ending != null && ending.mayHaveChanged());
+        changesSchema = false;
         out.clear();
         capture.ended(committed);
         savepoints.clear();
@@ -271,6 +294,9 @@ final class ClientTransactions implements Transactions {
                     told(serializable ? last.substring(SERIALIZABLE.length()) : last);
                 }
                 turn = serializable ? takeTurn(ending) : null;
+                if (out.changesSchema() && sessions.database().leases().haveBegun()) {
+                    settleSchema(ending);
+                }
                 refusal = ending.refusal(); // if there was one before, nothing may have been told
                 if (refusal == null && out.isEmpty()) {
                     commitUnchanged(sql);
@@ -338,16 +364,28 @@ final class ClientTransactions implements Transactions {
             safe = true;
             return turn;
         } catch (ServerError e) {
-            Refusal refusal = ending.refusal();
-            throw new RefusedException(
-                    refusal == null
-                            ? new Refusal(Refusal.Cause.CONFLICT, Objects.requireNonNull(e.getMessage()))
-                            : refusal);
+            throw refused(ending, e);
         } finally {
             if (taken && !safe) {
                 turn.end();
             }
         }
+    }
+
+    private void settleSchema(LocalTransaction ending) throws SQLException {
+        try {
+            session.query(sessions.database().settling());
+        } catch (ServerError e) {
+            throw refused(ending, e);
+        }
+    }
+
+    private static RefusedException refused(LocalTransaction ending, ServerError e) {
+        Refusal refusal = ending.refusal();
+        return new RefusedException(
+                refusal == null
+                        ? new Refusal(Refusal.Cause.CONFLICT, Objects.requireNonNull(e.getMessage()))
+                        : refusal);
     }
 
     private @Nullable Refusal suspend(LocalTransaction ending, String sql) throws SQLException {

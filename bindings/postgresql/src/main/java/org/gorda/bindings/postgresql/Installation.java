@@ -41,6 +41,8 @@ final class Installation {
                     + script("install.sql")
                             .replace("${digest}", digest(token))
                             .replace("${returning}", Boolean.toString(returning)));
+            statement.execute("SET LOCAL session_replication_role TO replica; "
+                    + script("generators.sql").replace("${digest}", digest(token)));
             statement.execute("SELECT gorda.adopt()");
             connection.commit();
         }

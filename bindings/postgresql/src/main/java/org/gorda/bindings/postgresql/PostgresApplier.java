@@ -14,6 +14,8 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.gorda.bindings.postgresql.wire.OwnStatement;
+import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.Generator;
@@ -71,6 +73,12 @@ final class PostgresApplier implements Applier {
     private final Map<Generator, Long> known = new HashMap<>();
 
     private long schemaChangesSeen;
+
+    /** Whether the transaction changes the schema. */
+    private boolean changesSchema;
+
+    /** Whether the values of generators are leased from this transaction on; null if it does not change that. */
+    private @Nullable Boolean leases;
 
     PostgresApplier(PostgresDatabase database) throws SQLException {
         this.database = database;
@@ -214,6 +222,10 @@ final class PostgresApplier implements Applier {
                     statement.execute("SET LOCAL ROLE " + TableShape.quoted(change.role()));
                 }
                 SessionSettings.set(driver, change.currentSchema());
+                boolean leased = database.leases().haveBegun();
+                if (leased) {
+                    execute(driver, database.showing(SqlStatement.of(change.text())));
+                }
                 try {
                     statement.setEscapeProcessing(false);
                     execute(statement, change.text());
@@ -224,12 +236,22 @@ final class PostgresApplier implements Applier {
                             e);
                 }
                 SessionSettings.set(driver, ours);
+                if (leased) {
+                    execute(driver, database.hiding());
+                }
                 statement.execute("SET LOCAL SESSION AUTHORIZATION DEFAULT");
             }
             database.captureNewTables(driver);
             driver.query(SEE_OPERATORS);
             return true;
         });
+        changesSchema = true;
+    }
+
+    private static void execute(SqlSession session, @Nullable OwnStatement statement) throws SQLException {
+        if (statement != null) {
+            session.query(statement.inOne());
+        }
     }
 
     /** Roles belong to the whole server, and not to this database and its origin alone: they stay as they are there. */
@@ -273,20 +295,38 @@ final class PostgresApplier implements Applier {
         if (next.isEmpty()) {
             return;
         }
-        execute();
-        try (Statement statement = session.connection().createStatement()) {
-            session.begin();
-            for (Map.Entry<Generator, OptionalLong> one : next.entrySet()) {
-                String sequence = literal(one.getKey());
-                String sql = one.getValue().isPresent()
-                        ? "SELECT setval(" + sequence + ", " + one.getValue().getAsLong() + ", false)"
-                        : "SELECT setval(seqrelid, CASE WHEN seqincrement > 0 THEN seqmax ELSE seqmin END) FROM pg_sequence WHERE seqrelid = "
-                                + sequence;
-                statement.execute(sql);
-            }
+        try {
+            first(null, () -> {
+                for (Map.Entry<Generator, OptionalLong> one : next.entrySet()) {
+                    OptionalLong value = one.getValue();
+                    executeNow("SELECT gorda.settle(" + literal(one.getKey()) + ", "
+                            + (value.isPresent() ? value.getAsLong() : "NULL") + ")");
+                }
+                return true;
+            });
         } catch (SQLException e) {
             database.notice(e);
             throw new DivergenceException("generators cannot go on with " + next + ": " + e.getMessage(), e);
+        }
+    }
+
+    private void executeNow(String sql) throws SQLException {
+        session.begin();
+        try (Statement statement = session.connection().createStatement()) {
+            statement.execute(sql);
+        }
+    }
+
+    @Override
+    public void leaseGenerators(boolean begins) {
+        try {
+            first(null, () -> {
+                executeNow("SELECT gorda.lease_generators(" + begins + ")");
+                return true;
+            });
+            leases = begins;
+        } catch (SQLException e) {
+            throw failed("values of generators cannot be leased, or not any more,", e);
         }
     }
 
@@ -319,6 +359,10 @@ final class PostgresApplier implements Applier {
                 for (Map.Entry<Generator, Long> one : generated.entrySet()) {
                     session.add(GO_ON_BEHIND, one.getValue().toString(), name(one.getKey()));
                 }
+                if (changesSchema && database.leases().haveBegun()) {
+                    session.begin();
+                    execute(SqlSession.of(session.connection()), database.settling());
+                }
                 if (durable) {
                     session.add("SET LOCAL synchronous_commit TO local");
                 }
@@ -330,9 +374,22 @@ final class PostgresApplier implements Applier {
             known.putAll(generated);
             generated.clear();
             database.committed(position);
+            leasesHaveChanged();
         } catch (SQLException e) {
             throw failed("what was ordered up to " + position + " cannot be committed", e);
         }
+    }
+
+    private void leasesHaveChanged() {
+        Boolean begins = leases;
+        if (begins != null) {
+            known.clear();
+            database.leases().begin(begins);
+        } else if (changesSchema) {
+            database.leases().ended();
+        }
+        leases = null;
+        changesSchema = false;
     }
 
     /** Versions of rows are read, which nobody locks; for the locks of tables that a schema change holds, its transaction is rolled back. */
@@ -381,6 +438,8 @@ final class PostgresApplier implements Applier {
             generated.clear();
             session.rollback();
             forgetTables(); // they may be as they were before a change of the schema
+            leases = null;
+            changesSchema = false;
             watch.end();
         } catch (SQLException e) {
             throw failed("what was applied cannot be rolled back", e);

@@ -22,6 +22,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
+import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -64,6 +65,7 @@ final class PostgresDatabase implements ReflectedDatabase {
     private final String description;
     private final Sessions sessions;
     private final SerialTurn serialTurn;
+    private final SequenceLeases leases;
     private final Map<String, CapturedTable> described = new ConcurrentHashMap<>();
     private final Map<String, String> generated = new ConcurrentHashMap<>();
 
@@ -103,6 +105,7 @@ final class PostgresDatabase implements ReflectedDatabase {
         this.server = server;
         this.serialTurn = new SerialTurn(server);
         this.takesReturned = !Server.COMPLETE.equals(configuration.attributes().get(Server.CAPTURE));
+        this.leases = new SequenceLeases(server, listener);
         this.internal = server.connect("");
         try {
             internal.setAutoCommit(false);
@@ -116,6 +119,11 @@ final class PostgresDatabase implements ReflectedDatabase {
                             + " WHERE last IS NOT NULL")) {
                 generated.put(Objects.requireNonNull(row.get(0)), Objects.requireNonNull(row.get(1)));
             }
+            session.query("SELECT gorda.end_leases()");
+            leases.begin("t"
+                    .equals(session.query("SELECT leases FROM gorda.leasing")
+                            .get(0)
+                            .get(0)));
             this.committed = PostgresSnapshot.position(session);
             turns.set(session.number("SELECT coalesce(max(turn), 0) FROM gorda.position"));
             internal.commit();
@@ -165,6 +173,10 @@ final class PostgresDatabase implements ReflectedDatabase {
         return serialTurn;
     }
 
+    SequenceLeases leases() {
+        return leases;
+    }
+
     Duration readGrace() {
         return configuration.readGrace();
     }
@@ -177,7 +189,9 @@ final class PostgresDatabase implements ReflectedDatabase {
         return List.of(
                 listen(),
                 OwnStatement.kept("SET CONSTRAINTS ALL IMMEDIATE"),
-                OwnStatement.kept("SELECT gorda.told_at_last(EXISTS (SELECT FROM pg_catalog.pg_sequence))"));
+                OwnStatement.kept(
+                        "SELECT gorda.told_at_last(EXISTS (SELECT FROM pg_catalog.pg_sequence WHERE NOT EXISTS"
+                                + " (SELECT FROM gorda.generator WHERE relid OPERATOR(pg_catalog.=) seqrelid)))"));
     }
 
     /** Has the server tell within a transaction what it has changed so far. */
@@ -188,6 +202,26 @@ final class PostgresDatabase implements ReflectedDatabase {
     /** From now on the server accepts what it refuses within other statements, until {@code gorda.told()}. */
     OwnStatement listen() {
         return OwnStatement.kept("SELECT gorda.know($1)", token);
+    }
+
+    /** The last of a transaction that has changed the schema, if values are leased: what it has made is leased from its commit on. */
+    OwnStatement settling() {
+        return OwnStatement.kept("SELECT gorda.settle_schema($1)", token);
+    }
+
+    /**
+     * Before a statement that changes the schema, if values are leased: generators have their own bounds while it is executed, if it may look at them.
+     *
+     * @return null if it does not
+     */
+    @Nullable
+    OwnStatement showing(SqlStatement statement) {
+        return GeneratorChange.of(statement).showing(statement, token);
+    }
+
+    /** After each such statement. */
+    OwnStatement hiding() {
+        return OwnStatement.kept("SELECT gorda.hide_generators($1)", token);
     }
 
     WriteSetWriter newWriter() {
@@ -484,9 +518,16 @@ final class PostgresDatabase implements ReflectedDatabase {
         PostgresSnapshot.write(server, directory);
     }
 
-    /** Nothing to do: whatever generators have given elsewhere, they know. */
+    /** Whatever generators have given elsewhere, they know. In a group of before their values may have been leased. */
     @Override
-    public void takeOver() {}
+    public void takeOver() {
+        if (leases.haveBegun()) {
+            internally(
+                    "generators cannot go on by themselves",
+                    session -> session.query("SELECT gorda.lease_generators(false)"));
+            leases.begin(false);
+        }
+    }
 
     @Override
     public void abortAll(Refusal refusal) {
@@ -509,6 +550,7 @@ final class PostgresDatabase implements ReflectedDatabase {
         stopped.set(true); // what clients meet from now on is no failure
         abortAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
         sessions.close();
+        leases.close();
         PostgresApplier open = applier;
         if (open != null) {
             open.close();

@@ -37,6 +37,9 @@ final class PostgresSnapshot {
     private static final List<String> SCHEMA = List.of("schema-before", "schema-after");
     private static final String TABLES = "tables";
 
+    /** Whether the values of generators are leased. */
+    private static final String LEASES = "leases";
+
     private PostgresSnapshot() {}
 
     /** Up to where a session sees the database; null if nothing was ever committed with a position. */
@@ -95,7 +98,10 @@ final class PostgresSnapshot {
             }
             tables.add(named);
         }
+        String leases = String.valueOf(
+                session.query("SELECT leases FROM gorda.leasing").get(0).get(0));
         connection.commit();
+        Files.writeString(directory.resolve(LEASES), leases);
         Files.writeString(directory.resolve(SCHEMA.get(0)), String.join(SEPARATOR, phases.get(1)));
         Files.writeString(directory.resolve(SCHEMA.get(1)), String.join(SEPARATOR, phases.get(2)));
         Files.writeString(directory.resolve(TABLES), String.join(SEPARATOR, tables));
@@ -152,6 +158,9 @@ final class PostgresSnapshot {
         connection.commit();
         Installation.install(connection, token);
         SqlSession.of(connection).query("SET LOCAL synchronous_commit TO local");
+        if (Files.readString(snapshot.resolve(LEASES)).equals("t")) {
+            SqlSession.of(connection).query("SELECT gorda.lease_generators(true)");
+        }
         if (!position.isEmpty()) {
             SqlSession.of(connection)
                     .query(PostgresDatabase.positionInsert(1, position(List.of(position.split(" ", -1))), token));

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.regex.Pattern;
+import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
 import org.gorda.gapi.Refusal;
@@ -109,8 +110,16 @@ final class SchemaChange {
             String current = Objects.requireNonNull(context.get(1));
             role = current.equals(user) ? "" : current;
             settings = SessionSettings.of(session);
+            OwnStatement showing = showsGenerators() ? database.showing(statement) : null;
+            if (showing != null) {
+                session.query(showing);
+            }
         }
         session.query(database.listen());
+    }
+
+    private boolean showsGenerators() {
+        return !isTemporary && database.leases().haveBegun();
     }
 
     /** The statement has ended well; the session is listened to still. */
@@ -118,6 +127,9 @@ final class SchemaChange {
         endWatch();
         if (statement.kind() == Kind.SCHEMA && !isTemporary) {
             out.statement(user, role, settings, statement.text(), List.of());
+            if (showsGenerators()) {
+                session.query(database.hiding());
+            }
             database.captureNewTables(session);
         }
     }

@@ -167,13 +167,14 @@ where c.relkind = 'r' and c.relpersistence = 'p'
 
 grant select on gorda.described to public;
 
--- How far all generators have come, but for those that are of one session only.
+-- How far all generators have come, but for those that are of one session only, or whose values are leased.
 create or replace function gorda.generated() returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     return (select 'G' || string_agg(row(c.oid, n.nspname, c.relname, s.last)::text, '')
     from (select seqrelid, case when d.relpersistence = 'p' and pg_relation_filenode(seqrelid) is not null
                 then pg_sequence_last_value(seqrelid) end as last
-            from pg_sequence join pg_class d on d.oid = seqrelid) s
+            from pg_sequence join pg_class d on d.oid = seqrelid
+            where not exists (select from gorda.generator where relid = seqrelid)) s
         join pg_class c on c.oid = s.seqrelid join pg_namespace n on n.oid = c.relnamespace
     where s.last is not null and c.relpersistence = 'p');
 exception

@@ -9,6 +9,11 @@ relations as (
     from pg_class c
     where c.relnamespace in (select oid from ours) and c.relpersistence <> 't'
         and not exists (select from members where classid = 'pg_class'::regclass and objid = c.oid)),
+sequences as ( -- with their own bounds, where values are leased
+    select s.seqrelid, s.seqtypid, s.seqstart, s.seqincrement, s.seqcache, coalesce(g.low, s.seqmin) as seqmin, coalesce(g.high, s.seqmax) as seqmax,
+        coalesce(g.cycles, s.seqcycle) as seqcycle, g.relid is null as isown,
+        case when g.next between g.low and g.high then g.next when g.increment > 0 then g.high else g.low end as value, g.next between g.low and g.high as isnext
+    from pg_sequence s left join gorda.generator g on g.relid = s.seqrelid),
 functions as (
     select p.*, format('%s %s', case p.prokind when 'p' then 'procedure' else 'function' end, p.oid::regprocedure) as named
     from pg_proc p
@@ -70,7 +75,7 @@ union all
 select 1, 5, r.oid, format('create sequence %s as %s increment %s minvalue %s maxvalue %s start %s cache %s %s; alter sequence %1$s owner to %9$s',
     r.named, s.seqtypid::regtype, s.seqincrement, s.seqmin, s.seqmax, s.seqstart, s.seqcache,
     case when s.seqcycle then 'cycle' else '' end, r.owner)
-from relations r join pg_sequence s on s.seqrelid = r.oid
+from relations r join sequences s on s.seqrelid = r.oid
 where not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = r.oid and d.deptype = 'i')
 union all
 select 1, 6, r.oid, format('create %stable %s (%s)%s%s; alter table %2$s owner to %6$s',
@@ -85,7 +90,7 @@ select 1, 6, r.oid, format('create %stable %s (%s)%s%s; alter table %2$s owner t
                 select format(' generated %s as identity (sequence name %s increment %s minvalue %s maxvalue %s start %s cache %s %s)',
                     case a.attidentity when 'a' then 'always' else 'by default' end, q.seqrelid::regclass, q.seqincrement, q.seqmin,
                     q.seqmax, q.seqstart, q.seqcache, case when q.seqcycle then 'cycle' else '' end)
-                from pg_sequence q where q.seqrelid = pg_get_serial_sequence(r.named, a.attname)::regclass)
+                from sequences q where q.seqrelid = pg_get_serial_sequence(r.named, a.attname)::regclass)
             when d.adbin is not null then ' default ' || pg_get_expr(d.adbin, d.adrelid)
             else '' end,
         case when a.attnotnull then ' not null' else '' end), ', ' order by a.attnum)
@@ -100,9 +105,9 @@ select 1, 7, i.inhrelid, case when c.relispartition
     else format('alter table %s inherit %s', i.inhrelid::regclass, i.inhparent::regclass) end
 from pg_inherits i join relations c on c.oid = i.inhrelid where c.relkind in ('r', 'p')
 union all
-select 2, 1, r.oid, format('select setval(%L, %s, %L)', r.named, coalesce(pg_sequence_last_value(r.oid), s.seqstart),
-    pg_sequence_last_value(r.oid) is not null)
-from relations r join pg_sequence s on s.seqrelid = r.oid
+select 2, 1, r.oid, case when s.isown then format('select setval(%L, %s, %L)', r.named, coalesce(pg_sequence_last_value(r.oid), s.seqstart),
+    pg_sequence_last_value(r.oid) is not null) else format('select setval(%L, %s, %L)', r.named, s.value, not s.isnext) end
+from relations r join sequences s on s.seqrelid = r.oid
 union all
 select 2, 2, d.objid, format('alter sequence %s owned by %s.%I', d.objid::regclass, d.refobjid::regclass, a.attname)
 from pg_depend d join relations s on s.oid = d.objid and s.relkind = 'S'

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -15,6 +16,7 @@ import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Finding;
+import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionListener;
@@ -35,8 +37,6 @@ final class PostgresUnderTest implements TckBinding {
                 "ConstraintsTck.uniqueKeysChangePlacesInOneStatementAndInSeveral");
         missing(
                 "PostgreSQL spells it otherwise",
-                "GeneratedKeysTck.identityAndSequenceValuesAreNotGivenTwiceAfterTakingOver",
-                "GeneratedKeysTck.sequencesThatCycleEndOrGoDownAreTakenOver",
                 "SchemaChangesTck.severalSchemasWithTablesOfTheSameName",
                 "RowChangesTck.scrollableUpdatableResultSetsAndPositionedStatements",
                 "RowChangesTck.rowsPutInBetweenColumnsAddedInOneTransactionAfterMetadataWereRead");
@@ -84,9 +84,6 @@ final class PostgresUnderTest implements TckBinding {
                 "UsersTck.rolesAreGrantedAndUsed",
                 "UsersTck.schemasBelongToWhoMadeThem",
                 "UsersTck.whatIsDoneWithAnothersRightsIsDoneSoOnTheReplica");
-        missing(
-                "no leases yet: generators give their own values",
-                "GeneratedKeysTck.leasedValuesAreTakenAndGeneratorsGoOnWhereTheyAreSettled");
         missing(
                 "PostgreSQL's unique indexes hold any number of NULLs (see RowsTest)",
                 "CertificationKeysTck.uniqueIndexesHaveCertificationKeysToo");
@@ -259,6 +256,16 @@ final class PostgresUnderTest implements TckBinding {
             case MAKE_TABLE -> "CREATE TABLE MADE (ID INTEGER NOT NULL PRIMARY KEY); INSERT INTO MADE VALUES (N);";
         };
         return "CREATE PROCEDURE " + procedure + " (N INTEGER) LANGUAGE plpgsql AS $$ BEGIN " + body + " END $$";
+    }
+
+    @Override
+    public Generator identityColumn(TableShape table) {
+        return new Generator(false, table.schema(), table.name() + "_id_seq");
+    }
+
+    @Override
+    public Generator sequence(String schema, String name) {
+        return new Generator(false, schema, name.toLowerCase(Locale.ROOT));
     }
 
     @Override

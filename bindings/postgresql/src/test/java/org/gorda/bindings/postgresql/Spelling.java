@@ -22,6 +22,12 @@ final class Spelling {
     private static final List<Rule> RULES = List.of(
             rule("^VALUES NEXT VALUE FOR (\\w+)$", "SELECT nextval('$1')"),
             rule("NEXT VALUE FOR (\\w+)", "nextval('$1')"),
+            rule(
+                    "START WITH (-?\\d+),? INCREMENT BY (-\\d+)",
+                    "START WITH $1 INCREMENT BY $2 MINVALUE -32768 MAXVALUE 32767"),
+            rule(
+                    "START WITH (-?\\d+),? INCREMENT BY (\\d+)(?! M)",
+                    "START WITH $1 INCREMENT BY $2 MINVALUE -2147483648"),
             rule("CAST\\(X'([0-9A-F]*)' AS BLOB\\)", "'\\\\x$1'::bytea"),
             rule("\\bBLOB\\(\\w+\\)", "BYTEA"),
             rule("\\bCLOB\\(\\w+\\)", "TEXT"),

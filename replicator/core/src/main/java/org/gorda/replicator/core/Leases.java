@@ -15,7 +15,7 @@ import org.gorda.gapi.GeneratorState;
 final class Leases {
 
     /** One lease has at most so many values. */
-    static final int COUNT_MAX = 10_000;
+    static final int COUNT_MAX = 1_000_000;
 
     /** Of what is left a lease gets such a part at most, so that the end of a short generator is not all with one replica. */
     private static final int SHARE = 10;

@@ -284,6 +284,7 @@ final class Delivery implements Effects {
                     engine.database().takeOver();
                 }
                 applier().settle(next);
+                applier().leaseGenerators(toEverywhere);
                 applier().commit(storedAt(position), false);
                 return;
             } catch (DivergenceException e) {

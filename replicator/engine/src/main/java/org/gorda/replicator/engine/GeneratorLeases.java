@@ -1,10 +1,14 @@
 package org.gorda.replicator.engine;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.GeneratorRange;
 import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
@@ -33,6 +37,10 @@ final class GeneratorLeases {
     private final Map<String, Leased> all = new HashMap<>();
 
     private final Map<Long, Leased> asked = new HashMap<>();
+
+    /** Ranges that were asked for as such. */
+    private final Map<Long, Wanted> wanted = new HashMap<>();
+
     private final Consumer<ReplicaMessage.Lease> sender;
     private final long waitNanos;
     private long lastRequest;
@@ -74,6 +82,20 @@ final class GeneratorLeases {
                 following = null;
             }
             return range.first() + taken++ * range.increment();
+        }
+    }
+
+    /** A range that was asked for; guarded by the leases. */
+    private static final class Wanted {
+        final GeneratorState state;
+        boolean isAnswered;
+
+        /** Null if the schema had changed before it was ordered. */
+        @Nullable
+        GeneratorRange range;
+
+        Wanted(GeneratorState state) {
+            this.state = state;
         }
     }
 
@@ -172,6 +194,81 @@ final class GeneratorLeases {
                         + " ms, or the wait was interrupted: run the transaction again"));
     }
 
+    /**
+     * Leases ranges, of which the caller keeps account.
+     *
+     * @param counts how many values of each generator
+     * @param seen where the database was when it was asked for the states
+     * @throws RefusedException if one is not ordered in time or the caller is interrupted, or if the schema has changed since
+     */
+    Map<Generator, GeneratorRange> awaitRanges(Map<GeneratorState, Integer> counts, long seen) {
+        long end = System.nanoTime() + waitNanos;
+        List<Long> requests = new ArrayList<>();
+        try {
+            for (Map.Entry<GeneratorState, Integer> one : counts.entrySet()) {
+                requests.add(ask(one.getKey(), one.getValue(), seen, end));
+            }
+            Map<Generator, GeneratorRange> ranges = new HashMap<>();
+            for (long request : requests) {
+                Wanted answered = awaitAnswer(request, end);
+                if (answered.range == null) {
+                    throw new RefusedException(new Refusal(
+                            Refusal.Cause.CONFLICT,
+                            "the schema was changed while values of " + answered.state.generator()
+                                    + " were asked for: run the transaction again"));
+                }
+                ranges.put(answered.state.generator(), answered.range);
+            }
+            return ranges;
+        } finally {
+            synchronized (this) {
+                requests.forEach(wanted::remove);
+            }
+        }
+    }
+
+    private long ask(GeneratorState state, int count, long seen, long end) {
+        long request;
+        synchronized (this) {
+            request = ++lastRequest;
+            wanted.put(request, new Wanted(state));
+        }
+        while (true) {
+            try {
+                sender.accept(new ReplicaMessage.Lease(request, seen, count, state));
+                return request;
+            } catch (GroupException e) {
+                if (e.disposition() != GroupException.Disposition.RETRY || System.nanoTime() > end) {
+                    synchronized (this) {
+                        wanted.remove(request);
+                    }
+                    throw new RefusedException(new Refusal(
+                            e.disposition() == GroupException.Disposition.RETRY
+                                    ? Refusal.Cause.OVERDUE
+                                    : Refusal.Cause.STOPPED,
+                            String.valueOf(e.getMessage())));
+                }
+            }
+        }
+    }
+
+    private synchronized Wanted awaitAnswer(long request, long end) {
+        Wanted answered = java.util.Objects.requireNonNull(wanted.get(request));
+        while (!answered.isAnswered) {
+            long left = end - System.nanoTime();
+            if (left <= 0 || Thread.currentThread().isInterrupted()) {
+                throw overdue(answered.state);
+            }
+            await(answered.state, left);
+        }
+        return answered;
+    }
+
+    private void answer(Wanted one, @Nullable LeasedRange range) {
+        one.isAnswered = true;
+        one.range = range == null ? null : new GeneratorRange(range.first(), range.count());
+    }
+
     private ReplicaMessage.Lease ask(Leased leased) {
         long now = System.nanoTime();
         boolean quick = now - leased.askedNanos < QUICK.toNanos();
@@ -202,6 +299,12 @@ final class GeneratorLeases {
 
     /** What this run has asked for is ordered; null if the schema had changed before. */
     synchronized void granted(long request, @Nullable LeasedRange range) {
+        Wanted one = wanted.get(request);
+        if (one != null) {
+            answer(one, range);
+            notifyAll();
+            return;
+        }
         Leased leased = asked.remove(request);
         if (leased == null) {
             return; // asked for by an earlier run, or before a schema change
@@ -217,6 +320,7 @@ final class GeneratorLeases {
     synchronized void clear() {
         all.clear();
         asked.clear();
+        wanted.values().forEach(one -> answer(one, null));
         notifyAll();
     }
 }

@@ -11,6 +11,8 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.LongAdder;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.ConnectionContext;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.GeneratorRange;
 import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
@@ -164,6 +166,12 @@ final class LocalTransactions implements TransactionListener {
         } catch (RefusedException e) {
             throw refusals.counted(e);
         }
+    }
+
+    @Override
+    public Map<Generator, GeneratorRange> leaseRanges(Map<GeneratorState, Integer> wanted, long seen) {
+        checkWritable();
+        return leases.awaitRanges(wanted, seen);
     }
 
     private void checkWritable() {

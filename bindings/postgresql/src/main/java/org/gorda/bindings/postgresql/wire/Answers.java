@@ -16,6 +16,9 @@ final class Answers {
     /** What it says to a BEGIN in a block. */
     private static final String ALREADY_BEGUN = "25001";
 
+    /** A sequence has come to its end. */
+    static final String NO_VALUE = "2200H";
+
     private static final String STANDBY = "in_hot_standby";
 
     private final ServerStream server;
@@ -257,6 +260,9 @@ final class Answers {
         }
         out.passCompletion();
         Refusal refusal = transactions.takeRefusal();
+        if (refusal == null && server.isField('C', NO_VALUE)) {
+            refusal = transactions.valueRefused(String.valueOf(server.field('M')));
+        }
         if (refusal == null && head != null) {
             refusal = head.refusal();
         }

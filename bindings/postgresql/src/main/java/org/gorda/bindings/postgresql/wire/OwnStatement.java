@@ -15,6 +15,15 @@ public record OwnStatement(String sql, boolean isKept, List<String> parameters) 
         return new OwnStatement(sql, false, List.of());
     }
 
+    /** As one text, for sessions by JDBC. */
+    public String inOne() {
+        String text = sql;
+        for (int i = parameters.size(); i > 0; i--) {
+            text = text.replace("$" + i, "'" + parameters.get(i - 1).replace("'", "''") + "'");
+        }
+        return text;
+    }
+
     /** One that stays prepared. */
     public static OwnStatement kept(String sql, String... parameters) {
         return new OwnStatement(sql, true, List.of(parameters));

@@ -72,7 +72,7 @@ public final class Pipeline {
         String name = names.get(sql);
         if (name == null) {
             name = "gorda_" + ++named;
-            messages.parse(name, sql);
+            messages.parse(name, sql, List.of());
             names.put(sql, name);
             unprepared.add(sql);
         }

@@ -30,6 +30,8 @@ final class SqlGrammar {
     /** Functions that take values, which only a replica may that takes writes. */
     private static final Set<String> GENERATING = Set.of("NEXTVAL", "SETVAL");
 
+    private static final Set<String> SETTING = Set.of(SqlStatement.SETVAL);
+
     private static final Set<String> RELATIONS = Set.of("TABLE", "VIEW", "SEQUENCE", "INDEX");
 
     /** What is computed without parentheses, and otherwise at each place and time. */
@@ -204,6 +206,9 @@ final class SqlGrammar {
     }
 
     private SqlStatement rows(boolean changes) {
+        if (calls(SETTING)) {
+            return new SqlStatement(Kind.WRITE, text, SqlStatement.SETVAL);
+        }
         return of(changes || calls(GENERATING) ? Kind.WRITE : callsUnknown(0) ? Kind.CALL : Kind.READ);
     }
 

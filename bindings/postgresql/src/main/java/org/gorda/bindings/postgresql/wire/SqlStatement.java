@@ -10,12 +10,14 @@ import org.jspecify.annotations.Nullable;
  *
  * @param text without comments and blanks before it and without the semicolon behind it
  * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes; the relations that a {@link Kind#SCHEMA} statement
- *     changes, a line for each, if they may be temporary; of a {@link Kind#REFUSED} statement why it is refused; else empty
+ *     changes, a line for each, if they may be temporary; that of setval, of a {@link Kind#WRITE} statement that calls it; of a {@link Kind#REFUSED} statement why it is refused; else empty
  * @param plain what it does if it is so plain that nothing else can come of it; null if that is not known
  * @param parameterTypes what the client says of the types of its parameters
  */
 public record SqlStatement(
         Kind kind, String text, String name, @Nullable PlainStatement plain, List<Integer> parameterTypes) {
+
+    static final String SETVAL = "SETVAL";
 
     private static final String DECLARE = "DECLARE";
 
@@ -90,6 +92,11 @@ public record SqlStatement(
                 || (kind == Kind.CALL && text.toUpperCase(Locale.ROOT).contains("SET_CONFIG"));
     }
 
+    /** Whether it sets where a sequence goes on. */
+    public boolean setsGenerator() {
+        return kind == Kind.WRITE && name.equals(SETVAL);
+    }
+
     /** Whether it ends a transaction and begins the next one. */
     boolean chains() {
         return (kind == Kind.COMMIT || kind == Kind.ROLLBACK) && name.equals("CHAIN");
@@ -98,6 +105,11 @@ public record SqlStatement(
     /** Why it is refused, if it is {@link Kind#REFUSED}. */
     Refusal refusal() {
         return Refusal.unsupported(name);
+    }
+
+    /** The statement that a text consists of. */
+    public static SqlStatement of(String text) {
+        return SqlLexer.statements(text, true).get(0);
     }
 
     static SqlStatement refused(String text, String why) {

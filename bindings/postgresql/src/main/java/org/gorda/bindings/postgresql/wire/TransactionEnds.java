@@ -256,6 +256,9 @@ final class TransactionEnds {
 
     private void fail(@Nullable ServerError error) {
         Refusal refusal = transactions.takeRefusal();
+        if (refusal == null && error != null && Answers.NO_VALUE.equals(error.getSQLState())) {
+            refusal = transactions.valueRefused(String.valueOf(error.getMessage()));
+        }
         if (refusal != null) {
             out.refuse(refusal);
         } else if (error != null) {

@@ -54,6 +54,15 @@ public interface Transactions {
     @Nullable
     Refusal takeRefusal();
 
+    /**
+     * The server has failed the open transaction because a sequence has no value for it.
+     *
+     * @param message the server's
+     * @return what the client is told instead, if anything
+     */
+    @Nullable
+    Refusal valueRefused(String message);
+
     /** Whether the open transaction is to be rolled back and was not yet. */
     boolean isRefused();
 

@@ -1,0 +1,238 @@
+-- Where the values of generators are leased, the server's sequences give what is leased to this replica and nothing else: the bounds in the catalogue are those
+-- of the lease. Without one there are none, the lowest above the highest, which nextval and setval refuse alike. A value that was set and not called
+-- would be given whatever the bounds are, so that there is one within a lease only.
+create table if not exists gorda.leasing (leases boolean not null, era bigint not null);
+insert into gorda.leasing select false, 0 where not exists (select from gorda.leasing);
+
+-- All generators, while they are leased: their own bounds, where each goes on for who leases first after the last schema change, and the lease; the file
+-- is another one when the sequence was restarted.
+create table if not exists gorda.generator (
+    relid oid not null primary key, file oid not null, increment bigint not null, low bigint not null, high bigint not null, cycles boolean not null,
+    next numeric not null, first bigint, last bigint, shown boolean not null default false);
+grant select on gorda.leasing, gorda.generator to public;
+
+create or replace function gorda.require(token text) returns void language plpgsql as $$
+begin
+    if encode(sha256(convert_to(token, 'UTF8')), 'hex') <> '${digest}' then
+        perform gorda.refuse_token();
+    end if;
+end $$;
+
+-- Gives a generator the bounds of its lease.
+create or replace function gorda.bound(which oid) returns void language sql as $$
+    update pg_catalog.pg_sequence s set seqcycle = false, seqmin = coalesce(least(g.first, g.last), '9223372036854775807'),
+        seqmax = coalesce(greatest(g.first, g.last), '-9223372036854775808')
+    from gorda.generator g where g.relid = $1 and s.seqrelid = $1
+$$;
+
+-- Gives it its own bounds, for what follows in the transaction, and keeps others from taking values until it ends.
+create or replace function gorda.unbound(which oid) returns void language plpgsql as $$
+begin
+    update pg_sequence s set seqmin = g.low, seqmax = g.high, seqcycle = g.cycles from gorda.generator g where g.relid = which and s.seqrelid = which;
+    execute (select format('alter sequence %s cache %s', seqrelid::regclass, seqcache) from pg_sequence where seqrelid = which);
+end $$;
+
+-- Those that nobody has bound yet: what the transaction has made, or all where leases begin.
+create or replace function gorda.bind_new() returns void language plpgsql as $$
+declare
+    s record;
+    value bigint;
+    called boolean;
+begin
+    for s in select q.* from pg_sequence q join pg_class c on c.oid = q.seqrelid
+        where c.relpersistence = 'p' and not exists (select from gorda.generator g where g.relid = q.seqrelid) order by q.seqrelid
+    loop
+        execute format('alter sequence %s cache %s', s.seqrelid::regclass, s.seqcache); -- nobody takes values meanwhile
+        execute format('select last_value, is_called from %s', s.seqrelid::regclass) into value, called;
+        if not called then
+            perform setval(s.seqrelid, value);
+        end if;
+        insert into gorda.generator select s.seqrelid, c.relfilenode, s.seqincrement, s.seqmin, s.seqmax, s.seqcycle,
+            case when called then value::numeric + s.seqincrement else value end from pg_class c where c.oid = s.seqrelid;
+        perform gorda.bound(s.seqrelid);
+    end loop;
+end $$;
+
+-- Generators go on by themselves, where they are.
+create or replace function gorda.unbind_all() returns void language plpgsql as $$
+declare
+    g record;
+    further numeric;
+begin
+    delete from gorda.generator b where not exists (select from pg_sequence where seqrelid = b.relid);
+    for g in select * from gorda.generator order by relid loop
+        perform gorda.unbound(g.relid);
+        if g.first is not null then
+            further := coalesce(pg_sequence_last_value(g.relid)::numeric + g.increment, g.first);
+        end if;
+        if g.first is null or (further - g.next) * sign(g.increment) < 0 then
+            further := g.next;
+        end if;
+        if further between g.low and g.high then
+            perform setval(g.relid, further::bigint, false);
+        else
+            perform setval(g.relid, case when g.increment > 0 then g.high else g.low end);
+        end if;
+    end loop;
+    delete from gorda.generator;
+end $$;
+
+-- From this transaction on values are leased, or are not any more.
+create or replace function gorda.lease_generators(begins boolean) returns void language plpgsql security definer
+    set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
+begin
+    if begins then
+        perform gorda.bind_new();
+    else
+        perform gorda.unbind_all();
+    end if;
+    update gorda.leasing set leases = begins, era = era + 1;
+end $$;
+
+-- Takes a value that was set and not called.
+create or replace function gorda.take(which oid) returns void language plpgsql as $$
+begin
+    if pg_sequence_last_value(which) is null then
+        perform nextval(which);
+    end if;
+exception
+    when sequence_generator_limit_exceeded then -- somebody else has taken it
+end $$;
+
+-- Has a generator go on with a value; null if it has none left.
+create or replace function gorda.settle(which oid, value bigint) returns void language plpgsql as $$
+declare
+    g gorda.generator;
+begin
+    select * into g from gorda.generator where relid = which;
+    if not found and value is not null then
+        perform setval(which, value, false);
+    elsif not found then
+        perform setval(which, case when seqincrement > 0 then seqmax else seqmin end) from pg_sequence where seqrelid = which;
+    else
+        if g.first is not null then
+            perform gorda.take(which);
+        end if;
+        update gorda.generator b set first = null, last = null,
+            next = coalesce(value, case when g.increment > 0 then g.high else g.low end::numeric + g.increment) where b.relid = which;
+        perform gorda.bound(which);
+    end if;
+end $$;
+
+-- The leases of an earlier opening have ended.
+create or replace function gorda.end_leases() returns void language plpgsql as $$
+declare
+    g record;
+begin
+    for g in select * from gorda.generator where first is not null order by relid loop
+        perform gorda.take(g.relid);
+        update gorda.generator b set first = null, last = null where b.relid = g.relid;
+        perform gorda.bound(g.relid);
+    end loop;
+    update gorda.generator b set file = c.relfilenode from pg_class c where c.oid = b.relid and c.relfilenode <> b.file;
+    update gorda.leasing set era = era + 1;
+end $$;
+
+-- A lease begins, unless the schema has changed since it was asked for.
+create or replace function gorda.begin_lease(which oid, in_era bigint, from_value bigint, to_value bigint, gently boolean) returns boolean language plpgsql as $$
+declare
+    g gorda.generator;
+begin
+    perform from gorda.leasing where leases and era = in_era for share;
+    if not found then
+        return false;
+    end if;
+    select * into g from gorda.generator where relid = which for update;
+    if not found then
+        return false;
+    end if;
+    if g.last is null or g.last::numeric + g.increment <> from_value then
+        -- Who finds the bounds of before and the value of now is refused, so that nobody is to be between them.
+        if gently then
+            perform gorda.unbound(which);
+        else
+            update pg_sequence set seqmin = g.low, seqmax = g.high where seqrelid = which;
+        end if;
+        perform setval(which, from_value, false);
+        g.first := from_value;
+    end if;
+    update gorda.generator b set file = c.relfilenode, first = g.first, last = to_value from pg_class c where b.relid = which and c.oid = which;
+    perform gorda.bound(which);
+    return true;
+end $$;
+
+-- Before a statement that may look at generators' bounds: those have their own, all or those of some relations; they begin at their start for one that may
+-- change them, which then fails on all replicas or on none.
+create or replace function gorda.show_generators(token text, relations oid[], changes boolean) returns void language plpgsql security definer
+    set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
+declare
+    g record;
+begin
+    perform gorda.require(token);
+    for g in with recursive named as (
+            select unnest(relations) as relid union select i.inhrelid from pg_inherits i join named n on n.relid = i.inhparent)
+        select b.* from gorda.generator b join pg_sequence s on s.seqrelid = b.relid
+        where relations is null or b.relid in (select relid from named)
+            or exists (select from pg_depend d join named n on n.relid = d.refobjid where d.classid = 'pg_class'::regclass and d.objid = b.relid
+                and d.refclassid = 'pg_class'::regclass and d.deptype in ('a', 'i'))
+        order by b.relid
+    loop
+        update gorda.generator b set shown = true where b.relid = g.relid;
+        if changes then
+            perform gorda.unbound(g.relid);
+            execute format('alter sequence %s restart', g.relid::regclass);
+            perform gorda.take(g.relid);
+        else
+            update pg_sequence set seqmin = g.low, seqmax = g.high, seqcycle = g.cycles where seqrelid = g.relid;
+        end if;
+    end loop;
+end $$;
+
+-- After a statement: what it has shown, restarted or changed is bound again, without a lease.
+create or replace function gorda.hide_generators(token text) returns void language plpgsql security definer
+    set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
+declare
+    g record;
+    value bigint;
+    called boolean;
+begin
+    perform gorda.require(token);
+    for g in select b.*, c.relfilenode, s.seqincrement, s.seqmin, s.seqmax, s.seqcycle
+        from gorda.generator b join pg_class c on c.oid = b.relid join pg_sequence s on s.seqrelid = b.relid
+        where b.shown or c.relfilenode <> b.file order by b.relid
+    loop
+        if g.relfilenode <> g.file then
+            if g.shown then
+                g.increment := g.seqincrement;
+                g.low := g.seqmin;
+                g.high := g.seqmax;
+                g.cycles := g.seqcycle;
+            else
+                perform gorda.unbound(g.relid);
+            end if;
+            execute format('select last_value, is_called from %s', g.relid::regclass) into value, called;
+            if not called then
+                g.next := value;
+                perform setval(g.relid, value);
+            end if;
+            g.next := case when g.increment > 0 then greatest(g.next, g.low) else least(g.next, g.high) end;
+            update gorda.generator b set file = c.relfilenode, increment = g.increment, low = g.low, high = g.high, cycles = g.cycles,
+                next = g.next, first = null, last = null from pg_class c where b.relid = g.relid and c.oid = g.relid;
+        end if;
+        update gorda.generator b set shown = false where b.relid = g.relid;
+        perform gorda.bound(g.relid);
+    end loop;
+end $$;
+
+-- The last of a transaction that has changed the schema: what it has made is leased from its commit on, and what was leased before it is not any more.
+create or replace function gorda.settle_schema(token text) returns void language plpgsql security definer
+    set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
+begin
+    perform gorda.require(token);
+    delete from gorda.generator b where not exists (select from pg_sequence where seqrelid = b.relid);
+    perform gorda.bind_new();
+    update gorda.leasing set era = era + 1;
+end $$;
+
+revoke all on function gorda.bound(oid), gorda.unbound(oid), gorda.bind_new(), gorda.unbind_all(), gorda.lease_generators(boolean), gorda.take(oid),
+    gorda.settle(oid, bigint), gorda.end_leases(), gorda.begin_lease(oid, bigint, bigint, bigint, boolean) from public;

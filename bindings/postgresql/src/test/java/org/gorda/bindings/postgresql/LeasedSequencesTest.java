@@ -1,0 +1,487 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.awaitility.Awaitility;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.Verification;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Three replicas, all of which take writes, generate keys at once, and no value comes twice. */
+@Timeout(180)
+class LeasedSequencesTest {
+
+    private static final int SIZE = 3;
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    @TempDir
+    Path directory;
+
+    private final String[] members =
+            LoopbackPorts.free(SIZE).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
+    private final @Nullable Replica[] replicas = new Replica[SIZE];
+    private final ExecutorService clients = Executors.newCachedThreadPool();
+
+    @BeforeEach
+    void start() throws SQLException {
+        TestServer.dropOthers(directory);
+        for (int i = 0; i < SIZE; i++) {
+            start(i);
+        }
+        awaitOnline();
+    }
+
+    @AfterEach
+    void stop() {
+        clients.shutdownNow();
+        for (Replica replica : replicas) {
+            if (replica != null) {
+                replica.close();
+            }
+        }
+    }
+
+    private void start(int i) {
+        replicas[i] = Replica.builder()
+                .database(
+                        "postgresql",
+                        TestServer.configuration(directory, "replica" + i).location())
+                .attribute("user", "postgres")
+                .directory(directory.resolve("replica" + i))
+                .group("test")
+                .self(members[i])
+                .members(members)
+                .protocol(ReplicationProtocol.CERTIFICATION)
+                .electionTimeout(Duration.ofSeconds(2))
+                .start();
+    }
+
+    private Replica replica(int i) {
+        return Objects.requireNonNull(replicas[i]);
+    }
+
+    private void awaitOnline() {
+        Awaitility.await("all take writes")
+                .atMost(PATIENCE)
+                .until(() -> Arrays.stream(replicas)
+                        .allMatch(replica -> replica != null
+                                && replica.status().executesHere()
+                                && replica.status().working()));
+        awaitEverywhere();
+    }
+
+    private void awaitEverywhere() {
+        long newest = Arrays.stream(replicas)
+                .filter(Objects::nonNull)
+                .mapToLong(replica -> replica.status().orderedIndex())
+                .max()
+                .orElseThrow();
+        Awaitility.await("all show it")
+                .atMost(PATIENCE)
+                .pollInterval(Duration.ofMillis(5))
+                .until(() -> Arrays.stream(replicas)
+                        .filter(Objects::nonNull)
+                        .allMatch(replica -> replica.status().appliedIndex() >= newest));
+    }
+
+    private String database(int i) {
+        String location = TestServer.configuration(directory, "replica" + i).location();
+        return location.substring(location.lastIndexOf('/') + 1);
+    }
+
+    private Connection connect(int i) throws SQLException {
+        return replica(i).connect(new Properties());
+    }
+
+    /** In one transaction that sees all that was ordered; then waits until all replicas show it. */
+    private void execute(int i, String... statements) throws SQLException {
+        awaitEverywhere();
+        try (Connection connection = connect(i);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+            connection.commit();
+        }
+        awaitEverywhere();
+    }
+
+    private static long number(Statement statement, String sql) throws SQLException {
+        try (ResultSet row = statement.executeQuery(sql)) {
+            assertThat(row.next()).isTrue();
+            return row.getLong(1);
+        }
+    }
+
+    private long number(int i, String sql) throws SQLException {
+        awaitEverywhere();
+        try (Connection connection = connect(i);
+                Statement statement = connection.createStatement()) {
+            return number(statement, sql);
+        }
+    }
+
+    private static void assertRefused(String sqlState, ThrowingCallable call) {
+        assertThatThrownBy(call)
+                .isInstanceOfSatisfying(
+                        SQLException.class,
+                        e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo(sqlState));
+    }
+
+    private interface Work<T> {
+        T at(int replica) throws SQLException;
+    }
+
+    private <T> List<T> onAll(Work<T> work) throws Exception {
+        List<Future<T>> running = new ArrayList<>();
+        for (int i = 0; i < SIZE; i++) {
+            int at = i;
+            running.add(clients.submit(() -> work.at(at)));
+        }
+        List<T> results = new ArrayList<>();
+        for (Future<T> one : running) {
+            results.add(one.get(90, TimeUnit.SECONDS));
+        }
+        return results;
+    }
+
+    /** All replicas compare all rows of all tables, at one place in the order. */
+    private void assertIdentical() {
+        awaitEverywhere();
+        Verification own = replica(0).verify(PATIENCE);
+        for (Replica replica : replicas) {
+            Awaitility.await("all have compared")
+                    .atMost(PATIENCE)
+                    .until(() -> replica.verification(own.request()).isPresent());
+            assertThat(replica.verification(own.request()).orElseThrow().tables())
+                    .isEqualTo(own.tables());
+        }
+        assertThat(own.tables()).isNotEmpty();
+    }
+
+    private static final String[] TABLES = {
+        "CREATE TABLE a (id SERIAL PRIMARY KEY, n INTEGER)",
+        "CREATE TABLE b (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n INTEGER)",
+        "CREATE SEQUENCE down INCREMENT -3 MAXVALUE 1000000 START 1000000",
+        "CREATE TABLE c (id BIGINT PRIMARY KEY DEFAULT nextval('down'), n INTEGER)"
+    };
+
+    private static final List<String> INSERTS = List.of(
+            "INSERT INTO a (n) VALUES (1) RETURNING id",
+            "INSERT INTO b (n) VALUES (2) RETURNING id",
+            "INSERT INTO c (n) VALUES (3) RETURNING id");
+
+    /** One of them is killed meanwhile, and comes back. */
+    @Test
+    void clientsOfAllReplicasInsertAtOnceAndNoneIsRefused() throws Exception {
+        execute(0, TABLES);
+        Map<String, Set<Long>> given = new ConcurrentHashMap<>();
+        INSERTS.forEach(sql -> given.put(sql, ConcurrentHashMap.newKeySet()));
+        List<Throwable> failures = new CopyOnWriteArrayList<>();
+        AtomicBoolean ended = new AtomicBoolean();
+        List<Future<?>> writers = new ArrayList<>();
+        for (int writer = 0; writer < 2 * SIZE; writer++) {
+            int at = writer % SIZE;
+            writers.add(clients.submit(() -> insert(at, given, ended, failures)));
+        }
+        Set<Long> some = given.get(INSERTS.get(0));
+        Awaitility.await().atMost(PATIENCE).until(() -> some.size() > 1500);
+        Replica killed = replica(2);
+        replicas[2] = null;
+        TestServer.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '" + database(2) + "'");
+        killed.close();
+        int without = some.size();
+        Awaitility.await("others go on").atMost(PATIENCE).until(() -> some.size() > without + 1000);
+        start(2);
+        awaitOnline();
+        int with = some.size();
+        Awaitility.await("all go on").atMost(PATIENCE).until(() -> some.size() > with + 2000);
+        ended.set(true);
+        for (Future<?> one : writers) {
+            one.get(60, TimeUnit.SECONDS);
+        }
+        assertThat(failures).isEmpty();
+        assertIdentical();
+        for (String table : List.of("a", "b", "c")) {
+            Set<Long> there = new HashSet<>();
+            try (Connection connection = connect(2);
+                    Statement statement = connection.createStatement();
+                    ResultSet rows = statement.executeQuery("SELECT id FROM " + table)) {
+                while (rows.next()) {
+                    there.add(rows.getLong(1));
+                }
+            }
+            assertThat(there).as(table).containsAll(given.get(INSERTS.get("abc".indexOf(table))));
+        }
+    }
+
+    /** Inserts at one replica, whose connections may end with it. */
+    private void insert(int at, Map<String, Set<Long>> given, AtomicBoolean ended, List<Throwable> failures) {
+        while (!ended.get()) {
+            Replica replica = replicas[at];
+            if (replica == null || !replica.status().executesHere()) {
+                Awaitility.await().atMost(PATIENCE).until(() -> ended.get() || replicas[at] != null);
+                continue;
+            }
+            try (Connection connection = replica.connect(new Properties());
+                    Statement statement = connection.createStatement()) {
+                for (int i = 0; !ended.get(); i++) {
+                    connection.setAutoCommit(i % 2 == 0);
+                    List<Long> ids = new ArrayList<>();
+                    for (String sql : INSERTS) {
+                        ids.add(number(statement, sql));
+                    }
+                    if (i % 2 == 1) {
+                        connection.commit();
+                    }
+                    for (int k = 0; k < ids.size(); k++) {
+                        if (!given.get(INSERTS.get(k)).add(ids.get(k))) {
+                            failures.add(new AssertionError(ids.get(k) + " was given twice: " + INSERTS.get(k)));
+                        }
+                    }
+                }
+            } catch (SQLException e) {
+                boolean isRefused = List.of("40001", "2200H", "23505", "0A000").contains(e.getSQLState());
+                if (replicas[at] != null
+                        && isRefused
+                        && !String.valueOf(e.getMessage()).contains("not up to date")) {
+                    failures.add(e);
+                }
+            } catch (RuntimeException e) {
+                if (replicas[at] != null) {
+                    failures.add(e);
+                }
+            }
+        }
+    }
+
+    @Test
+    void shortSequencesEndOnceForAllAndWhatCannotBeLeasedIsRefused() throws Exception {
+        execute(
+                0,
+                "CREATE SEQUENCE brief MAXVALUE 500",
+                "CREATE SEQUENCE round MAXVALUE 5 CYCLE",
+                "CREATE TABLE t (id INTEGER PRIMARY KEY)",
+                "CREATE FUNCTION back() RETURNS BIGINT LANGUAGE sql AS 'SELECT setval(''brief'', 1)'");
+        Set<Long> given = ConcurrentHashMap.newKeySet();
+        onAll(i -> {
+            try (Connection connection = connect(i);
+                    Statement statement = connection.createStatement()) {
+                while (true) {
+                    try {
+                        assertThat(given.add(number(statement, "SELECT nextval('brief')")))
+                                .isTrue();
+                    } catch (SQLException e) {
+                        if (e.getSQLState().equals("2200H")) {
+                            return true;
+                        }
+                        // It is short: what was leased may be gone before more is.
+                        assertThat(e.getSQLState()).as(e.toString()).isEqualTo("40001");
+                    }
+                }
+            }
+        });
+        assertThat(given).hasSizeGreaterThan(450).allMatch(value -> value >= 1 && value <= 500);
+        execute(1, "CREATE TABLE other (id INTEGER PRIMARY KEY)");
+        for (int i = 0; i < SIZE; i++) {
+            int at = i;
+            assertRefused("2200H", () -> number(at, "SELECT nextval('brief')"));
+            assertRefused("0A000", () -> number(at, "SELECT nextval('round')"));
+            assertRefused("0A000", () -> number(at, "SELECT setval('brief', 1)"));
+            assertRefused("22003", () -> number(at, "SELECT back()"));
+        }
+        assertRefused(
+                "2200H",
+                () -> execute(
+                        0,
+                        "CREATE TEMPORARY SEQUENCE own MAXVALUE 2",
+                        "SELECT nextval('own') FROM generate_series(1, 3)"));
+        execute(2, "ALTER SEQUENCE brief MAXVALUE 1000", "ALTER SEQUENCE round NO CYCLE");
+        for (int i = 0; i < SIZE; i++) {
+            assertThat(number(i, "SELECT nextval('brief')")).isBetween(501L, 1000L);
+        }
+        Set<Long> round = ConcurrentHashMap.newKeySet();
+        for (int i = 0; i < SIZE; i++) {
+            assertThat(round.add(number(i, "SELECT nextval('round')"))).isTrue();
+        }
+        assertIdentical();
+    }
+
+    @Test
+    void schemaChangesFindGeneratorsWhereTheyAreAndRestartThem() throws Exception {
+        execute(0, TABLES);
+        execute(0, "CREATE SEQUENCE s START 10 INCREMENT 2 MINVALUE 10", "CREATE TABLE u (id BIGINT PRIMARY KEY)");
+        Set<Long> given = ConcurrentHashMap.newKeySet();
+        Work<Boolean> take = i -> {
+            try (Connection connection = connect(i);
+                    Statement statement = connection.createStatement()) {
+                for (int k = 0; k < 5; k++) {
+                    assertThat(given.add(number(statement, INSERTS.get(0)))).isTrue();
+                    number(statement, INSERTS.get(1));
+                    number(statement, INSERTS.get(2));
+                    statement.executeUpdate("INSERT INTO u VALUES (nextval('s'))");
+                }
+                return true;
+            }
+        };
+        onAll(take);
+        execute(1, "CREATE TABLE later (LIKE b INCLUDING ALL)", "INSERT INTO later (n) VALUES (1)");
+        onAll(take);
+        for (int i = 0; i < SIZE; i++) {
+            execute(i, "INSERT INTO later (n) VALUES (" + i + ")");
+        }
+        assertThat(number(0, "SELECT count(DISTINCT id) FROM later WHERE id BETWEEN 1 AND 10000"))
+                .isEqualTo(4);
+        // Generators that are there go on generating in a transaction that changes something else, and so does what it
+        // makes.
+        execute(
+                2,
+                "ALTER TABLE a ADD COLUMN more TEXT",
+                "INSERT INTO a (n, more) SELECT 7, 'x' FROM generate_series(1, 10)",
+                "CREATE TABLE made (id SMALLSERIAL PRIMARY KEY, n INTEGER)",
+                "INSERT INTO made (n) VALUES (1), (2), (3)",
+                "ALTER TABLE u RENAME TO v",
+                "ALTER TABLE v RENAME TO u");
+        for (int i = 0; i < SIZE; i++) {
+            execute(i, "INSERT INTO made (n) VALUES (4)");
+        }
+        assertThat(number(1, "SELECT count(*) FROM made WHERE id < 1000")).isEqualTo(6);
+        onAll(take);
+        execute(0, "ALTER SEQUENCE s RESTART WITH 5000000 INCREMENT 10");
+        long before = number(1, "SELECT count(*) FROM u");
+        onAll(take);
+        assertThat(number(1, "SELECT count(*) FROM u WHERE id >= 5000000 AND id % 10 = 0"))
+                .isEqualTo(number(1, "SELECT count(*) FROM u") - before)
+                .isEqualTo(15);
+        execute(1, "ALTER TABLE b ALTER id RESTART WITH 90000000");
+        onAll(take);
+        assertThat(number(2, "SELECT count(*) FROM b WHERE id >= 90000000")).isEqualTo(15);
+        given.clear();
+        execute(2, "TRUNCATE a RESTART IDENTITY");
+        onAll(take);
+        assertThat(number(0, "SELECT min(id) FROM a")).isOne();
+        assertRefused("0A000", () -> execute(0, "ALTER SEQUENCE s INCREMENT 3", "SELECT nextval('s')"));
+        onAll(take);
+        execute(0, "DROP SEQUENCE s", "CREATE SEQUENCE s");
+        execute(0, "TRUNCATE u");
+        onAll(take);
+        assertThat(number(0, "SELECT min(id) FROM u")).isOne();
+        assertIdentical();
+        for (int i = 0; i < SIZE; i++) {
+            assertThat(number(i, "SELECT high FROM gorda.generator WHERE relid = 'a_id_seq'::regclass"))
+                    .isEqualTo(Integer.MAX_VALUE);
+        }
+    }
+
+    /** Also through a copy of the database, and with values that a statement takes faster than they are leased. */
+    @Test
+    void leasesEndWithTheProtocolAndBeginAgain() throws Exception {
+        execute(0, TABLES);
+        Set<Long> given = ConcurrentHashMap.newKeySet();
+        Work<Boolean> take = i -> {
+            try (Connection connection = connect(i);
+                    Statement statement = connection.createStatement()) {
+                for (int k = 0; k < 50; k++) {
+                    assertThat(given.add(number(statement, INSERTS.get(0)))).isTrue();
+                }
+                return true;
+            }
+        };
+        onAll(take);
+        replica(0).changeProtocol(ReplicationProtocol.PRIMARY_BACKUP);
+        int[] primary = {-1};
+        Awaitility.await("there is a primary").atMost(PATIENCE).until(() -> {
+            for (int i = 0; i < SIZE; i++) {
+                if (replica(i).status().protocol() == ReplicationProtocol.PRIMARY_BACKUP
+                        && replica(i).status().executesHere()) {
+                    primary[0] = i;
+                }
+            }
+            return primary[0] >= 0;
+        });
+        take.at(primary[0]);
+        assertThat(number(primary[0], "SELECT setval('down', 500)")).isEqualTo(500);
+        assertThat(number(primary[0], "SELECT seqmax FROM pg_sequence WHERE seqrelid = 'a_id_seq'::regclass"))
+                .isEqualTo(Integer.MAX_VALUE);
+        replica(primary[0]).changeProtocol(ReplicationProtocol.CERTIFICATION);
+        awaitOnline();
+        onAll(take);
+
+        lose(1);
+        start(1);
+        awaitOnline();
+        onAll(take);
+        Awaitility.await("more than were leased").atMost(PATIENCE).until(() -> {
+            try {
+                execute(1, "INSERT INTO a (n) SELECT i FROM generate_series(1, 50000) i");
+                return true;
+            } catch (SQLException e) {
+                assertThat(e.getSQLState()).as(e.toString()).isEqualTo("40001");
+                return false;
+            }
+        });
+        onAll(take);
+        assertIdentical();
+        assertThat(number(2, "SELECT count(*) FROM a")).isEqualTo(50000 + given.size());
+
+        replica(2).close();
+        replicas[2] = null;
+        try (Connection connection = TestServer.connect(database(2));
+                Statement statement = connection.createStatement()) {
+            new PostgresBinding().uninstall(connection);
+            assertThat(number(statement, "SELECT seqmax FROM pg_sequence WHERE seqrelid = 'a_id_seq'::regclass"))
+                    .isEqualTo(Integer.MAX_VALUE);
+            long last = number(statement, "SELECT max(id) FROM a");
+            assertThat(number(statement, INSERTS.get(0))).isGreaterThan(last);
+        }
+    }
+
+    /** A replica that has lost all that it had. */
+    private void lose(int i) throws SQLException, IOException {
+        Replica gone = replica(i);
+        replicas[i] = null;
+        gone.close();
+        TestServer.execute("DROP DATABASE " + database(i) + " WITH (FORCE)");
+        try (Stream<Path> files = Files.walk(directory.resolve("replica" + i))) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(file);
+            }
+        }
+    }
+}
