@@ -30,7 +30,7 @@ final class GordaTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"derby, primary-backup", "derby, certification", "postgresql, primary-backup"})
+    @CsvSource({"derby, primary-backup", "derby, certification", "postgresql, primary-backup", "h2, primary-backup"})
     void theDemoLosesNothingWhenItKillsThePrimary(String engine, String protocol) throws Exception {
         GordaRun demo = gorda(
                 "demo", "--engine", engine, "--protocol", protocol, "--duration", "8s", "--kill", "primary", "--json");
