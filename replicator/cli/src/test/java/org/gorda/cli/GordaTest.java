@@ -341,6 +341,21 @@ final class GordaTest {
         assertThat(ladder.err()).contains("all replicas identical, balances equal the history");
     }
 
+    @Test
+    void theLadderOfH2HasThoseRungsThatItHas() throws Exception {
+        GordaRun ladder = gorda(("bench ladder --engine h2 --storage disk --clients 2 --scale 2 --accounts 1000"
+                        + " --warmup 1s --turn 1s --pairs 1 --json")
+                .split(" "));
+        assertThat(ladder.status()).as(ladder.err()).isZero();
+        JsonObject result = ladder.lastLine();
+        assertThat(result.get("identical").getAsBoolean()).isTrue();
+        assertThat(result.getAsJsonArray("rungs").asList())
+                .extracting(rung -> rung.getAsJsonObject().get("rung").getAsString())
+                .containsExactly("vanilla", "loopback", "primary-backup");
+        assertThat(gorda("bench", "ladder", "--engine", "h2", "--storage", "memory").err())
+                .contains("--storage disk");
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"embedded", "network"})
     void theLadderOfAServerHasItsOwnReplicationBesideOurs(String via) throws Exception {
