@@ -25,24 +25,22 @@ final class EngineOption {
     /** Null for Derby, which is what a replica has that is not told otherwise. */
     @Nullable
     Engine engine() {
-        if (name.equals(H2.key())) {
-            return H2;
-        }
-        return server();
+        return name.equals(H2.key()) ? H2 : server(", " + H2.key());
     }
 
     /** As {@link #engine}, for what needs clients that are outside of the replicas' processes. */
     @Nullable
     ServerEngine server() {
+        return server("; the clients of " + H2.key() + " have to be in the replicas' processes, as with gorda demo");
+    }
+
+    private @Nullable ServerEngine server(String more) {
         return switch (name) {
             case DERBY -> null;
             case PostgresEngine.KEY -> new PostgresEngine();
-            case "h2" ->
-                throw new BenchException(
-                        "engine is 'h2', whose clients have to be in the replicas' processes: that is possible with gorda demo and gorda bench ladder only");
             default ->
                 throw new BenchException(
-                        "engine is '" + name + "' but must be one of " + DERBY + ", " + PostgresEngine.KEY + ", h2");
+                        "engine is '" + name + "' but must be one of " + DERBY + ", " + PostgresEngine.KEY + more);
         };
     }
 }
