@@ -352,7 +352,8 @@ final class GordaTest {
         assertThat(result.getAsJsonArray("rungs").asList())
                 .extracting(rung -> rung.getAsJsonObject().get("rung").getAsString())
                 .containsExactly("vanilla", "loopback", "primary-backup");
-        assertThat(gorda("bench", "ladder", "--engine", "h2", "--storage", "memory").err())
+        assertThat(gorda("bench", "ladder", "--engine", "h2", "--storage", "memory")
+                        .err())
                 .contains("--storage disk");
     }
 
