@@ -71,7 +71,8 @@ public final class Acknowledged {
             return this;
         }
 
-        private void found(String name) {
+        /** One more row of the history. */
+        void found(String name) {
             if (!name.startsWith(run)) {
                 return; // of another run
             }

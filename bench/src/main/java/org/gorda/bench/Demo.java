@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * @param kill whom; where every replica takes writes, the primary is any of them
  * @param protocol by its name
  * @param durability by its name
- * @param engine whose servers have the databases; null for Derby
+ * @param engine of the databases; null for Derby
  * @param directory where the replicas keep everything
  */
 public record Demo(
@@ -40,7 +40,7 @@ public record Demo(
         Kill kill,
         String protocol,
         String durability,
-        @Nullable ServerEngine engine,
+        @Nullable Engine engine,
         Path directory) {
 
     /** Who is killed in the middle of the load. */
@@ -54,6 +54,7 @@ public record Demo(
     private static final Duration CATCH_UP_WAIT = Duration.ofMinutes(5);
     private static final Duration SILENCE_AFTER_KILL = Duration.ofSeconds(2);
     private static final int SECONDS_DOWN = 3;
+    private static final int SCALE = 1;
 
     /**
      * What came of it; the names are those of the JSON that {@code gorda demo --json} ends with. Immutable.
@@ -121,14 +122,30 @@ public record Demo(
                 replicas, engine == null ? "Derby" : engine.name(), directory, protocol, durability));
         group.start();
         group.awaitOnline(START_WAIT, progress);
-        progress.accept("url         " + group.url());
+        LoadTest test = LoadTest.of(TpcB.of(SCALE)).clients(clients).duration(duration);
+        if (!(engine instanceof EmbeddedEngine)) {
+            progress.accept("url         " + group.url());
+            return run(group, test.target(group.url()), Demo::read, progress);
+        }
+        progress.accept("clients     in the replicas' processes, told what to do from here");
+        try (EmbeddedClients within = new EmbeddedClients(group, SCALE)) {
+            within.load();
+            test.elsewhere(within)
+                    .services(group.replicas().stream()
+                            .map(ReplicaProcess::service)
+                            .toList());
+            return run(group, test, (all, replica, lookup) -> within.read(replica, lookup), progress);
+        }
+    }
+
+    /** How one replica's own database is read. */
+    private interface Reading {
+        TpcB.Sums of(ReplicaGroup group, ReplicaProcess replica, Acknowledged.Lookup lookup);
+    }
+
+    private Result run(ReplicaGroup group, LoadTest test, Reading reading, Consumer<String> progress) {
         Fault fault = new Fault(group, progress);
-        LoadTest test = LoadTest.of(TpcB.of(1))
-                .target(group.url())
-                .clients(clients)
-                .duration(duration)
-                .progress(progress)
-                .everySecond(fault);
+        test.progress(progress).everySecond(fault);
         LoadReport report = test.run();
         fault.finish();
         group.awaitOnline(CATCH_UP_WAIT, progress);
@@ -138,7 +155,7 @@ public record Demo(
         }
         LoadTest.Silence silence =
                 fault.killedNanos == 0 ? null : test.longestSilence(fault.killedNanos, SILENCE_AFTER_KILL);
-        return prove(group, report, test.acknowledged(), fault, silence, progress);
+        return prove(group, report, test.acknowledged(), reading, fault, silence, progress);
     }
 
     /** Kills one replica in the middle of the load and starts it again some seconds later. */
@@ -211,6 +228,7 @@ public record Demo(
             ReplicaGroup group,
             LoadReport report,
             Acknowledged acknowledged,
+            Reading reading,
             Fault fault,
             LoadTest.@Nullable Silence silence,
             Consumer<String> progress) {
@@ -222,7 +240,7 @@ public record Demo(
         NodeClient.Comparison comparison = group.verify(CATCH_UP_WAIT);
         for (ReplicaProcess replica : group.replicas()) {
             Acknowledged.Lookup lookup = acknowledged.lookup();
-            boolean equal = read(group, replica, lookup);
+            boolean equal = reading.of(group, replica, lookup).equal();
             consistent &= equal;
             lost = Math.max(lost, lookup.lost());
             resurrected = Math.max(resurrected, lookup.unexpected());
@@ -262,11 +280,11 @@ public record Demo(
                 report.latency());
     }
 
-    /** Reads one replica's own database, with the engine's own driver. */
-    private static boolean read(ReplicaGroup group, ReplicaProcess replica, Acknowledged.Lookup lookup) {
+    /** With the engine's own driver. */
+    private static TpcB.Sums read(ReplicaGroup group, ReplicaProcess replica, Acknowledged.Lookup lookup) {
         try (Connection connection = group.connect(replica)) {
             lookup.in(connection);
-            return TpcB.sums(connection).equal();
+            return TpcB.sums(connection);
         } catch (SQLException e) {
             throw new BenchException(replica.name() + " cannot be read: " + e.getMessage(), e);
         }

@@ -88,6 +88,7 @@ public final class LoadTest {
     private Consumer<Histogram> everyHistogram = histogram -> {};
     private @Nullable Supplier<Duration> processorClock;
     private List<String> services = List.of();
+    private @Nullable Elsewhere elsewhere;
 
     private final Acknowledged acknowledged =
             new Acknowledged(ThreadLocalRandom.current().nextInt());
@@ -101,6 +102,19 @@ public final class LoadTest {
     private volatile boolean stopping;
     private volatile boolean finishing;
     private volatile @Nullable Throwable broken;
+
+    /** Where transactions run that do not run on connections of this JVM. Thread-safe. */
+    interface Elsewhere {
+
+        /**
+         * Runs one transaction of the workload.
+         *
+         * @param drawn what its choices come from
+         * @param name of the transaction
+         * @throws SQLException if it is not known to be committed; with 08007 if nobody knows, otherwise it is not
+         */
+        void run(int client, long drawn, String name) throws SQLException;
+    }
 
     private LoadTest() {}
 
@@ -209,6 +223,12 @@ public final class LoadTest {
     public LoadTest prepared() {
         prepared = true;
         return this;
+    }
+
+    /** Has all transactions run somewhere else, where the tables are there, and somebody else checks them in the end; there is no {@link #target}. */
+    LoadTest elsewhere(Elsewhere place) {
+        elsewhere = place;
+        return prepared();
     }
 
     /** Gets a line a second. */
@@ -392,7 +412,7 @@ public final class LoadTest {
         List<String> asked = services.isEmpty() ? GroupWatch.replicas(urls) : services;
         try (GroupWatch replicas = new GroupWatch(asked)) {
             for (Client client : clients) {
-                Thread thread = new Thread(() -> work(pool(pools, client), client, begin), "client-" + client.number());
+                Thread thread = new Thread(() -> work(pools, client, begin), "client-" + client.number());
                 thread.setDaemon(true);
                 thread.start();
                 threads.add(thread);
@@ -595,7 +615,7 @@ public final class LoadTest {
         }
     }
 
-    private void work(HikariDataSource pool, Client client, long beginNanos) {
+    private void work(List<HikariDataSource> pools, Client client, long beginNanos) {
         try {
             ClientGroup group = client.group();
             SplittableRandom random = new SplittableRandom(seed * 31 + client.number());
@@ -603,7 +623,7 @@ public final class LoadTest {
             for (int number = 1; !stopping && number <= Acknowledged.NUMBER_MAX; number++) {
                 long scheduled = group.nextNanos(beginNanos);
                 pause(scheduled);
-                transaction(pool, client, number, random.nextLong(), scheduled);
+                transaction(pools, client, number, random.nextLong(), scheduled);
                 if (!group.think().isZero()) {
                     pause(System.nanoTime() + group.think().toNanos());
                 }
@@ -624,14 +644,31 @@ public final class LoadTest {
         }
     }
 
-    private void transaction(HikariDataSource pool, Client client, int number, long drawn, long scheduledNanos) {
+    private void transaction(List<HikariDataSource> pools, Client client, int number, long drawn, long scheduledNanos) {
         if (stopping) {
             return;
         }
         long start = System.nanoTime();
         int attempt = 0;
-        while (!attempt(pool, client, number, drawn, scheduledNanos, start, attempt)) {
+        Elsewhere place = elsewhere;
+        while (place == null
+                ? !attempt(pool(pools, client), client, number, drawn, scheduledNanos, start, attempt)
+                : !attempt(place, client, number, drawn, scheduledNanos, start, attempt)) {
             attempt++;
+        }
+    }
+
+    /** False if it is to be run again. */
+    private boolean attempt(
+            Elsewhere place, Client client, int number, long drawn, long scheduledNanos, long startNanos, int attempt) {
+        try {
+            place.run(client.number(), drawn, acknowledged.name(client.number(), number));
+            succeeded(client, number, scheduledNanos, startNanos);
+            return true;
+        } catch (SQLException e) {
+            boolean again = isRunAgain(e, attempt);
+            failed(client, number, e, again, isOpen(e.getSQLState()));
+            return !again;
         }
     }
 

@@ -37,23 +37,29 @@ public final class ReplicaGroup implements AutoCloseable {
             Map<String, String> settings,
             String heap,
             List<String> options,
-            @Nullable ServerEngine engine) {
+            @Nullable Engine engine) {
 
-        /** @param clients the port for the database's own protocol */
+        /** @param clients the port for the database's own protocol, or for what the clients in an embedded replica are to do */
         ReplicaProcess replica(
                 int number, String self, String service, int clients, List<String> members, List<String> services) {
             Path own = directory.toAbsolutePath().resolve("replica" + number);
-            DatabaseServer server = engine == null ? null : engine.server(own, DATABASE);
+            DatabaseServer server = engine instanceof ServerEngine servers ? servers.server(own, DATABASE) : null;
             String database = server == null ? own.resolve(DATABASE).toString() : server.database();
             String all = String.join(",", members);
             List<String> command = java(heap, options);
-            command.addAll(List.of("org.gorda.cli.Gorda", "node"));
+            command.addAll(
+                    engine instanceof EmbeddedEngine
+                            ? List.of(EmbeddedReplica.class.getName())
+                            : List.of("org.gorda.cli.Gorda", "node"));
             command.addAll(List.of("--database", database, "--self", self));
             command.addAll(List.of("--members", all, "--services", String.join(",", services)));
             command.addAll(List.of("--clients", LOOPBACK + clients));
             if (engine != null) {
                 command.addAll(List.of("--directory", own.toString()));
-                command.addAll(List.of("--engine", engine.key(), "--user", engine.user()));
+                command.addAll(List.of("--engine", engine.key()));
+            }
+            if (engine instanceof ServerEngine servers) {
+                command.addAll(List.of("--user", servers.user()));
             }
             StringBuilder url = new StringBuilder("jdbc:gorda:derby:" + database + ";self=" + self + ";members=" + all);
             settings.forEach((key, value) -> {
@@ -107,21 +113,20 @@ public final class ReplicaGroup implements AutoCloseable {
     /**
      * As {@link #of(int, Path, Map)}.
      *
-     * @param engine whose servers have the databases; null for Derby
+     * @param engine of the databases; null for Derby
      */
-    public static ReplicaGroup of(
-            int size, Path directory, Map<String, String> settings, @Nullable ServerEngine engine) {
+    public static ReplicaGroup of(int size, Path directory, Map<String, String> settings, @Nullable Engine engine) {
         return of(size, directory, settings, "768m", QUICK, engine);
     }
 
-    /** As {@link #of(int, Path, Map, String, List)} and {@link #of(int, Path, Map, ServerEngine)}. */
+    /** As {@link #of(int, Path, Map, String, List)} and {@link #of(int, Path, Map, Engine)}. */
     public static ReplicaGroup of(
             int size,
             Path directory,
             Map<String, String> settings,
             String heap,
             List<String> options,
-            @Nullable ServerEngine engine) {
+            @Nullable Engine engine) {
         return of(size, new Common(directory, settings, heap, options, engine));
     }
 
@@ -190,11 +195,10 @@ public final class ReplicaGroup implements AutoCloseable {
         return members;
     }
 
-    /** By which clients reach the group. */
+    /** By which clients reach the group, unless they have to be in its processes. */
     public String url() {
-        ServerEngine engine = common.engine();
-        if (engine != null) {
-            return engine.url(replicas.stream().map(ReplicaProcess::clients).toList(), DATABASE);
+        if (common.engine() instanceof ServerEngine servers) {
+            return servers.url(replicas.stream().map(ReplicaProcess::clients).toList(), DATABASE);
         }
         return "jdbc:gorda://" + replicas.stream().map(ReplicaProcess::service).collect(Collectors.joining(",")) + "/"
                 + DATABASE;
@@ -209,8 +213,8 @@ public final class ReplicaGroup implements AutoCloseable {
         NodeStatus status =
                 status(replica).orElseThrow(() -> new BenchException(replica.name() + " does not answer any more"));
         Properties login = new Properties();
-        if (common.engine() != null) {
-            login.setProperty("user", common.engine().user());
+        if (common.engine() instanceof ServerEngine servers) {
+            login.setProperty("user", servers.user());
         }
         return DriverManager.getConnection(status.clients(), login);
     }
@@ -286,7 +290,7 @@ public final class ReplicaGroup implements AutoCloseable {
             return Optional.of(replica.name() + " does not answer yet");
         }
         NodeStatus now = status.get();
-        if (now.clients().isEmpty()) {
+        if (now.clients().isEmpty() && !(common.engine() instanceof EmbeddedEngine)) {
             return Optional.of(replica.name() + " lets no clients in yet");
         }
         boolean ready = now.state().equals("ONLINE") && (now.primary() != null || now.executes()) && now.lag() == 0;

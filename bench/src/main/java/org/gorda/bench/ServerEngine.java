@@ -4,13 +4,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /** A database whose engine is not in the replica's process, but in a server of its own for each replica. Immutable. */
-public interface ServerEngine {
-
-    /** For people. */
-    String name();
-
-    /** By which replicas are told to use it. */
-    String key();
+public interface ServerEngine extends Engine {
 
     /** As whom replicas and clients log in, without a password. */
     String user();

@@ -41,7 +41,7 @@ final class EmbeddedProcess implements AutoCloseable {
     private static final String MARK = "mark";
 
     /** A backup, no table yet, or a change of the primary. */
-    private static final Set<String> NOT_NOW = Set.of("25006", "42X05", "42P01", "40001");
+    private static final Set<String> NOT_NOW = Set.of("25006", "42X05", "42P01", "42S02", "42S04", "40001");
 
     private static final Duration END_WAIT = Duration.ofSeconds(20);
 

@@ -10,6 +10,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
 import org.gorda.bench.DatabaseServer;
+import org.gorda.bench.EmbeddedEngine;
+import org.gorda.bench.Engine;
 import org.gorda.bench.Latencies;
 import org.gorda.bench.ServerEngine;
 import org.gorda.bench.workload.BenchException;
@@ -32,18 +34,18 @@ final class EmbeddedRung implements Rung {
     private final int replicas;
     private final boolean everywhere;
     private final Ladder.Load load;
-    private final @Nullable ServerEngine engine;
+    private final @Nullable Engine engine;
     private final Path directory;
     private final boolean inMemory;
     private final List<EmbeddedProcess> processes = new ArrayList<>();
-    private final List<DatabaseServer> servers = new ArrayList<>();
+    private final List<DatabaseServer> started = new ArrayList<>();
 
     private EmbeddedRung(
             String name,
             int replicas,
             boolean everywhere,
             Ladder.Load load,
-            @Nullable ServerEngine engine,
+            @Nullable Engine engine,
             Path directory,
             boolean inMemory) {
         this.name = name;
@@ -61,8 +63,7 @@ final class EmbeddedRung implements Rung {
      * @param engine null for Derby
      * @param directory where it keeps what it keeps; if it is in memory, something must be there all the same
      */
-    static EmbeddedRung of(
-            String name, Ladder.Load load, @Nullable ServerEngine engine, Path directory, boolean inMemory) {
+    static EmbeddedRung of(String name, Ladder.Load load, @Nullable Engine engine, Path directory, boolean inMemory) {
         boolean replicated =
                 !List.of(Ladder.VANILLA, Ladder.LOOPBACK, Ladder.STREAMING).contains(name);
         return new EmbeddedRung(
@@ -79,14 +80,27 @@ final class EmbeddedRung implements Rung {
         if (engine == null) {
             return "derby:" + (inMemory ? "memory:bank" : own.resolve("bank").toString());
         }
+        if (!(engine instanceof ServerEngine servers)) {
+            return engine.key() + ":" + own.resolve("bank");
+        }
         DatabaseServer server = replicas == 1
-                ? engine.alone(own, "bank", name.equals(Ladder.STREAMING) ? REPLICAS - 1 : 0)
-                : engine.server(own, "bank");
-        synchronized (servers) {
-            servers.add(server);
+                ? servers.alone(own, "bank", name.equals(Ladder.STREAMING) ? REPLICAS - 1 : 0)
+                : servers.server(own, "bank");
+        synchronized (started) {
+            started.add(server);
         }
         server.start();
-        return engine.key() + ":" + server.database() + ";user=" + engine.user();
+        return engine.key() + ":" + server.database() + ";user=" + servers.user();
+    }
+
+    /** By which clients use the database of the engine alone. */
+    private String url(String database) {
+        if (engine instanceof EmbeddedEngine embedded) {
+            return embedded.url(directory.resolve("bank"));
+        }
+        return engine instanceof ServerEngine servers
+                ? servers.url(started.get(0))
+                : "jdbc:" + database + ";create=true";
     }
 
     private List<String> urls() {
@@ -96,7 +110,7 @@ final class EmbeddedRung implements Rung {
                 return List.of(
                         "jdbc:gorda:" + database + ";protocol=" + name + ";directory=" + directory.resolve("gorda"));
             }
-            return List.of(engine == null ? "jdbc:" + database + ";create=true" : engine.url(servers.get(0)));
+            return List.of(url(database));
         }
         List<String> members = LoopbackPorts.free(replicas).stream()
                 .map(port -> "127.0.0.1:" + port)
@@ -172,7 +186,7 @@ final class EmbeddedRung implements Rung {
     private Used used(List<EmbeddedProcess> of) {
         return new Used(
                 of.stream().map(EmbeddedProcess::cpu).reduce(Duration.ZERO, Duration::plus),
-                servers.stream().map(DatabaseServer::cpu).reduce(Duration.ZERO, Duration::plus));
+                started.stream().map(DatabaseServer::cpu).reduce(Duration.ZERO, Duration::plus));
     }
 
     @Override
@@ -217,7 +231,7 @@ final class EmbeddedRung implements Rung {
         return new Turn(
                 answers.stream().mapToDouble(EmbeddedProcess.Answer::perS).sum(),
                 usedMicros / Math.max(1, committed),
-                engine == null ? null : serverMicros / Math.max(1, committed),
+                started.isEmpty() ? null : serverMicros / Math.max(1, committed),
                 1 - committed / Math.max(1, attempts),
                 Latencies.of(latencies),
                 null);
@@ -257,8 +271,8 @@ final class EmbeddedRung implements Rung {
         synchronized (processes) {
             processes.forEach(EmbeddedProcess::close);
         }
-        synchronized (servers) {
-            servers.forEach(DatabaseServer::stop);
+        synchronized (started) {
+            started.forEach(DatabaseServer::stop);
         }
     }
 }

@@ -13,6 +13,8 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.ToDoubleFunction;
 import org.gorda.bench.CommitCost;
+import org.gorda.bench.EmbeddedEngine;
+import org.gorda.bench.Engine;
 import org.gorda.bench.ServerEngine;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
@@ -25,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * all of them; a rung's ratio is the median of those to the engine's turn of the same round.
  *
  * @param load of all of them
- * @param engine with a server for each replica; null for Derby, which has none
+ * @param engine of the databases; null for Derby
  * @param storage where the databases are
  * @param via how clients use them
  * @param rungs by name, those above the engine alone
@@ -38,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record Ladder(
         Load load,
-        @Nullable ServerEngine engine,
+        @Nullable Engine engine,
         Storage storage,
         Via via,
         List<String> rungs,
@@ -186,7 +188,10 @@ public record Ladder(
     }
 
     /** Those that are measured unless others are asked for. */
-    public static List<String> rungs(@Nullable ServerEngine engine, Via via) {
+    public static List<String> rungs(@Nullable Engine engine, Via via) {
+        if (engine instanceof EmbeddedEngine) {
+            return List.of(LOOPBACK, "primary-backup"); // it has no keys to certify by
+        }
         if (engine != null) {
             return List.of(LOOPBACK, STREAMING, "primary-backup", "certification");
         }
@@ -210,13 +215,18 @@ public record Ladder(
         if (retry < 0 || retry > (via == Via.NETWORK ? 1_000 : 0)) {
             throw new BenchException("retry is " + retry + " but must be 0 to 1000, and 0 if clients are embedded");
         }
+        if (engine instanceof EmbeddedEngine && (via == Via.NETWORK || storage == Storage.MEMORY)) {
+            throw new BenchException(
+                    "engine is " + engine.key() + ", which is used in the replicas' processes and kept in files: "
+                            + "ask for --via embedded and --storage disk");
+        }
         boolean derbyServer = engine == null && via == Via.NETWORK;
         for (String rung : rungs) {
             if (!RUNGS.contains(rung)
                     || (derbyServer && rung.equals(LOOPBACK))
-                    || (engine == null && rung.equals(STREAMING))) {
+                    || (!(engine instanceof ServerEngine) && rung.equals(STREAMING))) {
                 throw new BenchException("rungs has '" + rung + "' but must be of " + String.join(", ", RUNGS)
-                        + "; loopback over Derby is embedded only, and Derby has no streaming");
+                        + "; loopback over Derby is embedded only, and only PostgreSQL has streaming");
             }
         }
         load.bank(); // checks the values
@@ -236,7 +246,7 @@ public record Ladder(
             names.addAll(rungs);
             for (String name : names) {
                 Rung rung = via == Via.NETWORK
-                        ? NetworkRung.of(name, load, engine, directory, retry)
+                        ? NetworkRung.of(name, load, (ServerEngine) engine, directory, retry)
                         : EmbeddedRung.of(name, load, engine, directory, storage == Storage.MEMORY);
                 synchronized (all) {
                     all.add(rung);

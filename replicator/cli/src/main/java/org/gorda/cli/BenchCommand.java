@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.gorda.bench.ApplyRate;
-import org.gorda.bench.ServerEngine;
+import org.gorda.bench.Engine;
 import org.gorda.bench.catalogue.Workloads;
 import org.gorda.bench.ladder.Ladder;
 import org.jspecify.annotations.Nullable;
@@ -149,15 +149,15 @@ final class BenchCommand {
             if (storage == Ladder.Storage.MEMORY) {
                 directory.inMemory();
             }
-            ServerEngine server = engine.engine();
+            Engine chosen = engine.engine();
             Ladder.Results results = directory.work(
                     output,
                     own -> new Ladder(
                                     new Ladder.Load(scale, accounts, reads),
-                                    server,
+                                    chosen,
                                     storage,
                                     via,
-                                    rungs == null ? Ladder.rungs(server, via) : rungs,
+                                    rungs == null ? Ladder.rungs(chosen, via) : rungs,
                                     clients,
                                     retry,
                                     turns.warmUp(),

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import org.gorda.bench.Demo;
-import org.gorda.bench.ServerEngine;
+import org.gorda.bench.Engine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -53,7 +53,7 @@ final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        ServerEngine chosen = engine.engine();
+        Engine chosen = engine.engine();
         Demo.Result result = directory.work(
                 output,
                 used -> new Demo(replicas, clients, duration, kill, protocol, durability, chosen, used)

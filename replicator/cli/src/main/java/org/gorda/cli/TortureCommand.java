@@ -94,7 +94,7 @@ final class TortureCommand implements Callable<Integer> {
         if (Files.exists(to)) {
             throw new BenchException("--report " + to + " is there already: give a new directory");
         }
-        ServerEngine chosen = engine.engine();
+        ServerEngine chosen = engine.server();
         Torture.Result result = directory.work(
                 output,
                 used -> new Torture(

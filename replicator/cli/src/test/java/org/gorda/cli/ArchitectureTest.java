@@ -66,6 +66,19 @@ final class ArchitectureTest {
             only("org.gorda.bindings.h2", "org.gorda.bindings.h2", "org.gorda.bindings.triggers", "org.gorda.gapi");
 
     @ArchTest
+    static final ArchRule HSQLDB_KNOWS_TRIGGERS = only(
+            "org.gorda.bindings.hsqldb", "org.gorda.bindings.hsqldb", "org.gorda.bindings.triggers", "org.gorda.gapi");
+
+    @ArchTest
+    static final ArchRule ONLY_THE_BINDING_KNOWS_HSQLDB = noClasses()
+            .that()
+            .resideOutsideOfPackage("org.gorda.bindings.hsqldb")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("org.hsqldb..")
+            .because("a database must be replaceable: go through org.gorda.gapi or JDBC");
+
+    @ArchTest
     static final ArchRule ONLY_THE_BINDING_KNOWS_H2 = noClasses()
             .that()
             .resideOutsideOfPackage("org.gorda.bindings.h2")

@@ -30,7 +30,7 @@ final class GordaTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"derby, primary-backup", "derby, certification", "postgresql, primary-backup"})
+    @CsvSource({"derby, primary-backup", "derby, certification", "postgresql, primary-backup", "h2, primary-backup"})
     void theDemoLosesNothingWhenItKillsThePrimary(String engine, String protocol) throws Exception {
         GordaRun demo = gorda(
                 "demo", "--engine", engine, "--protocol", protocol, "--duration", "8s", "--kill", "primary", "--json");
@@ -339,6 +339,22 @@ final class GordaTest {
         }
         assertThat(rungs).startsWith("vanilla 1").endsWith("certification 3").hasSize(via.equals("embedded") ? 8 : 6);
         assertThat(ladder.err()).contains("all replicas identical, balances equal the history");
+    }
+
+    @Test
+    void theLadderOfH2HasThoseRungsThatItHas() throws Exception {
+        GordaRun ladder = gorda(("bench ladder --engine h2 --storage disk --clients 2 --scale 2 --accounts 1000"
+                        + " --warmup 1s --turn 1s --pairs 1 --json")
+                .split(" "));
+        assertThat(ladder.status()).as(ladder.err()).isZero();
+        JsonObject result = ladder.lastLine();
+        assertThat(result.get("identical").getAsBoolean()).isTrue();
+        assertThat(result.getAsJsonArray("rungs").asList())
+                .extracting(rung -> rung.getAsJsonObject().get("rung").getAsString())
+                .containsExactly("vanilla", "loopback", "primary-backup");
+        assertThat(gorda("bench", "ladder", "--engine", "h2", "--storage", "memory")
+                        .err())
+                .contains("--storage disk");
     }
 
     @ParameterizedTest

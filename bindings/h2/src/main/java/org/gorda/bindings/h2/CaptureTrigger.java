@@ -22,7 +22,9 @@ public final class CaptureTrigger extends TriggerAdapter {
             ResultSetMetaData row =
                     Objects.requireNonNull(before != null ? before : after).getMetaData();
             capture.changed(
-                    () -> H2Dialect.captured(connection, row.getSchemaName(1), row.getTableName(1)), before, after);
+                    () -> H2Dialect.captured(connection, row.getSchemaName(1), row.getTableName(1)),
+                    RowCapture.Row.of(before),
+                    RowCapture.Row.of(after));
         }
     }
 }

@@ -62,12 +62,12 @@ public final class H2Binding implements DatabaseBinding {
 
     @Override
     public void load(Path snapshot, DatabaseConfiguration configuration) {
-        H2Files.load(snapshot, Path.of(configuration.location()));
+        H2Files.DIRECTORY.load(snapshot, Path.of(configuration.location()));
     }
 
     @Override
     public void drop(DatabaseConfiguration configuration) {
-        H2Files.drop(Path.of(configuration.location()));
+        H2Files.DIRECTORY.drop(Path.of(configuration.location()));
     }
 
     @Override

@@ -559,7 +559,7 @@ final class H2Dialect implements Dialect {
 
     @Override
     public void snapshot(Path directory) {
-        H2Files.snapshot(store, directory);
+        H2Files.DIRECTORY.snapshot(directory, copy -> store.copy(copy.resolve(H2Files.FILE)));
     }
 
     @Override

@@ -3,10 +3,9 @@ package org.gorda.bindings.h2;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.sql.SQLException;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.List;
 import org.gorda.bindings.triggers.Dialect;
+import org.gorda.bindings.triggers.MovedRows;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.LongValue;
@@ -33,14 +32,14 @@ final class H2Rows implements Dialect.Rows {
     private final H2Dialect dialect;
     private final SessionLocal session;
 
-    /** Rows whose unique keys another row of the statement may have yet. */
-    private final Deque<Moved> moved = new ArrayDeque<>();
+    private final MovedRows<Moved> moved;
 
     private record Moved(Table table, Row row) {}
 
     H2Rows(H2Dialect dialect, SessionLocal session) {
         this.dialect = dialect;
         this.session = session;
+        this.moved = new MovedRows<>(next -> next.table().addRow(session, next.row()));
     }
 
     private interface Work {
@@ -131,16 +130,9 @@ final class H2Rows implements Dialect.Rows {
     @Override
     public void endOfStatement() throws Locked {
         change("", () -> {
-            addMoved();
+            moved.settle();
             return true;
         });
-    }
-
-    private void addMoved() {
-        for (Moved next = moved.peek(); next != null; next = moved.peek()) {
-            next.table().addRow(session, next.row());
-            moved.remove();
-        }
     }
 
     /** A row as it is now; one that was moved has its new key as soon as nobody has it as the old one. */
@@ -153,7 +145,7 @@ final class H2Rows implements Dialect.Rows {
         }
         Row found = find(primary, wanted);
         if (found == null && !moved.isEmpty()) {
-            addMoved();
+            moved.settle();
             found = find(primary, wanted);
         }
         return found;

@@ -7,7 +7,7 @@ import java.util.Set;
 import java.util.regex.Pattern;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.Refused;
-import org.gorda.bindings.triggers.TriggeredDatabase;
+import org.gorda.bindings.triggers.SchemaText;
 import org.h2.command.CommandInterface;
 import org.h2.command.Prepared;
 import org.h2.command.ddl.CreateTableData;
@@ -63,27 +63,16 @@ final class H2Statements {
             CommandInterface.DROP_VIEW,
             CommandInterface.TRUNCATE_TABLE);
 
-    private static final Pattern OURS = pattern("(?<![.\\w])\"?GORDA\"?\\s*\\.|\\bSCHEMA\\s[^.]*\\bGORDA\\b|GORDA\\$");
-    private static final Pattern ROWS_OF_CHANGES = pattern("\\b(FINAL|NEW|OLD)\\s+TABLE\\s*(\\(|/\\*|--|//)"
+    private static final Pattern ROWS_OF_CHANGES = SchemaText.pattern("\\b(FINAL|NEW|OLD)\\s+TABLE\\s*(\\(|/\\*|--|//)"
             + "|\\b(FINAL|NEW|OLD)\\s*(/\\*|--|//)(?s:.*)\\bTABLE\\b");
-    private static final Pattern ESCAPED_NAMES = pattern("\\bU&\"");
-    private static final Pattern QUOTED = pattern("'[^']*'|\"[^\"]*\"");
-    private static final Pattern HIDES = pattern("/\\*|--|//|\\$\\$");
-    private static final Pattern OF_THE_SESSION = pattern("^\\s*SET\\s+(SCHEMA\\b|LOCK_TIMEOUT\\b|QUERY_TIMEOUT\\b|@)");
-    private static final Pattern TAKES_VALUES = pattern("\\bNEXT(VAL|\\s+VALUE)\\b");
-    private static final Pattern RELEASE = pattern("\\bRELEASE\\b");
-    private static final Pattern MAKES_LINKS = pattern("\\bLINK_SCHEMA\\b");
-    private static final Pattern LITERAL =
-            pattern("\\bDEFAULT\\s+(NULL|TRUE|FALSE|[-+]?[0-9.]+|((DATE|TIME|TIMESTAMP)\\s*)?'[^']*')(?=[\\s,)]|$)");
-    private static final Pattern DEFAULT = pattern("\\bDEFAULT\\b");
-    private static final Pattern COMPUTED =
-            pattern("\\b(DEFAULT|GENERATED|IDENTITY|AUTO_INCREMENT|SERIAL|SMALLSERIAL|BIGSERIAL|AS|USING)\\b");
+    private static final Pattern ESCAPED_NAMES = SchemaText.pattern("\\bU&\"");
+    private static final Pattern OF_THE_SESSION =
+            SchemaText.pattern("^\\s*SET\\s+(SCHEMA\\b|LOCK_TIMEOUT\\b|QUERY_TIMEOUT\\b|@)");
+    private static final Pattern TAKES_VALUES = SchemaText.pattern("\\bNEXT(VAL|\\s+VALUE)\\b");
+    private static final Pattern RELEASE = SchemaText.pattern("\\bRELEASE\\b");
+    private static final Pattern MAKES_LINKS = SchemaText.pattern("\\bLINK_SCHEMA\\b");
 
     private H2Statements() {}
-
-    private static Pattern pattern(String regex) {
-        return Pattern.compile(regex, Pattern.CASE_INSENSITIVE);
-    }
 
     /**
      * Before it is compiled, whereby H2 may execute functions.
@@ -130,17 +119,13 @@ final class H2Statements {
                 if (!OF_THE_SESSION.matcher(sql).find()) {
                     throw Refused.unsupported(
                             "settings are not replicated, but SET SCHEMA, SET LOCK_TIMEOUT, SET QUERY_TIMEOUT and SET @variable: "
-                                    + first(sql));
+                                    + SchemaText.shown(sql));
                 }
                 yield Dialect.Kind.READ;
             }
-            default -> throw Refused.unsupported("this kind of statement is not replicated on H2: " + first(sql));
+            default ->
+                throw Refused.unsupported("this kind of statement is not replicated on H2: " + SchemaText.shown(sql));
         };
-    }
-
-    private static String first(String sql) {
-        String line = sql.strip().replaceAll("\\s+", " ");
-        return line.length() > 80 ? line.substring(0, 80) + "..." : line;
     }
 
     private static void checkSchemaChange(Prepared prepared, String sql, SessionLocal session) throws SQLException {
@@ -148,12 +133,7 @@ final class H2Statements {
         if (!session.getUser().isAdmin()) {
             throw Refused.unsupported("only the administrator changes the schema of a replicated H2 database");
         }
-        if (OURS.matcher(sql).find() || session.getCurrentSchemaName().equals(TriggeredDatabase.SCHEMA)) {
-            throw Refused.unsupported("what is named GORDA is the replica's own, and not changed by clients");
-        }
-        if (HIDES.matcher(QUOTED.matcher(sql).replaceAll("''")).find()) {
-            throw Refused.unsupported("schema changes are replicated without comments and $$: leave them out");
-        }
+        SchemaText.check(sql, session.getCurrentSchemaName());
         if (sql.indexOf('@') >= 0) {
             throw Refused.unsupported("variables are the session's own: a schema change is replicated without @");
         }
@@ -168,19 +148,15 @@ final class H2Statements {
             }
             case CommandInterface.ALTER_TABLE_ALTER_COLUMN_CHANGE_TYPE ->
                 dependsOnClock((Column) field(prepared, "oldColumn"), (Column) field(prepared, "newColumn"))
-                        || COMPUTED.matcher(LITERAL.matcher(sql).replaceAll("")).find();
+                        || SchemaText.computes(sql);
             case CommandInterface.ALTER_TABLE_ADD_COLUMN, CommandInterface.ALTER_TABLE_DROP_COLUMN ->
-                COMPUTED.matcher(LITERAL.matcher(sql).replaceAll("")).find();
-            case CommandInterface.CREATE_DOMAIN ->
-                DEFAULT.matcher(LITERAL.matcher(sql).replaceAll("")).find();
+                SchemaText.computes(sql);
+            case CommandInterface.CREATE_DOMAIN -> SchemaText.hasComputedDefault(sql);
             case CommandInterface.ALTER_SEQUENCE, CommandInterface.CREATE_SEQUENCE -> sql.indexOf('(') >= 0;
             default -> false;
         };
         if (isRefused) {
-            throw Refused.unsupported(
-                    "each replica would compute values of its own: make the table or column without them, and fill it by "
-                            + "INSERT or UPDATE (only literals may be defaults of columns that are added): "
-                            + first(sql));
+            throw SchemaText.refusedAsComputed(sql);
         }
     }
 

@@ -227,7 +227,7 @@ public final class ClientConnection implements ConnectionContext {
         @Nullable T result;
         dialect.forbidCommits(inner, true);
         try {
-            result = begins ? database.change(work) : work.run();
+            result = begins || dialect.readersAreInTheWay() ? database.change(work) : work.run();
             capture.end();
         } catch (SQLException e) {
             dialect.forbidCommits(inner, false);
@@ -378,7 +378,10 @@ public final class ClientConnection implements ConnectionContext {
 
     private void suspend(LocalTransaction ending, LocalCommit.@Nullable SchemaChange change) throws SQLException {
         LocalCommit commit = new LocalCommit(ending, database, out.finish(), change);
-        ending.commit(commit);
+        synchronized (session) {
+            ending.commit(commit);
+            dialect.forgetCancel(inner); // it is the statement's before, and must not meet what the commit does
+        }
         tellRefusal(); // if it came before the commit was there
         Refusal refused;
         try {
@@ -533,6 +536,16 @@ public final class ClientConnection implements ConnectionContext {
             database.notice(e);
         } finally {
             using.unlock();
+        }
+    }
+
+    /** Has what its client is executing end, as the client asks for; a commit goes on. */
+    void cancel(Work<?> work) throws SQLException {
+        synchronized (session) {
+            LocalTransaction running = transaction;
+            if (running != null && running.commit() == null) {
+                work.run();
+            }
         }
     }
 

@@ -78,6 +78,11 @@ public interface Dialect {
      */
     void ours(Connection connection, boolean ours);
 
+    /** Whether who only reads keeps others from changing the schema, or from writing to the database's files, so that no statement may begin meanwhile. */
+    default boolean readersAreInTheWay() {
+        return false;
+    }
+
     /** The tables whose changes are captured, in the order of their names. */
     List<TableShape> tables();
 

@@ -179,7 +179,11 @@ final class Door implements InvocationHandler {
                             "keys that a batch has generated are not given: execute its statements one by one");
                 }
             }
-            case "cancel", "close", "isClosed" -> {
+            case "cancel" -> {
+                connection.cancel(() -> call(method, arguments));
+                return null;
+            }
+            case "close", "isClosed" -> {
                 return call(method, arguments);
             }
             case "clearParameters" -> parameters.clear();

@@ -99,7 +99,7 @@ public final class RowCapture {
      * @param after null if it was deleted
      * @throws SQLException if the change is refused
      */
-    public void changed(TableOf table, @Nullable ResultSet before, @Nullable ResultSet after) throws SQLException {
+    public void changed(TableOf table, @Nullable Row before, @Nullable Row after) throws SQLException {
         if (paused) {
             return;
         }
@@ -126,14 +126,32 @@ public final class RowCapture {
         Dialect.Captured get() throws SQLException;
     }
 
-    private void insert(TableShape table, ResultSet after) throws SQLException, IOException {
+    /** A row that a trigger tells of. */
+    public interface Row {
+
+        /**
+         * A value, of the class that {@link org.gorda.gapi.WriteSetReader} gives for the type, but a {@link Reader} for CLOB and an {@link InputStream} for BLOB.
+         *
+         * @param column counted from 1
+         * @return null for NULL
+         */
+        @Nullable
+        Object value(SqlType type, int column) throws SQLException;
+
+        /** The current row of a result set; null for null. */
+        static @Nullable Row of(@Nullable ResultSet row) {
+            return row == null ? null : (type, column) -> RowCapture.value(type, row, column);
+        }
+    }
+
+    private void insert(TableShape table, Row after) throws SQLException, IOException {
         out.insert(table, table.columns().size());
         for (int i = 1; i <= table.columns().size(); i++) {
             put(table, i, after);
         }
     }
 
-    private void changeKeyed(Dialect.Captured captured, ResultSet before, @Nullable ResultSet after)
+    private void changeKeyed(Dialect.Captured captured, Row before, @Nullable Row after)
             throws SQLException, IOException {
         TableShape table = captured.shape();
         if (table.key().isEmpty()) {
@@ -169,15 +187,15 @@ public final class RowCapture {
         }
     }
 
-    private void putKey(TableShape table, ResultSet row) throws SQLException, IOException {
+    private void putKey(TableShape table, Row row) throws SQLException, IOException {
         for (int i : table.key()) {
             put(table, i, row);
         }
     }
 
-    private void put(TableShape table, int i, ResultSet row) throws SQLException, IOException {
+    private void put(TableShape table, int i, Row row) throws SQLException, IOException {
         SqlType type = table.columns().get(i - 1).type();
-        Object value = value(type, row, i);
+        Object value = row.value(type, i);
         if (value == null) {
             out.putNull();
             return;
@@ -247,10 +265,9 @@ public final class RowCapture {
         return row.wasNull() ? null : value;
     }
 
-    private static boolean same(SqlType type, ResultSet before, ResultSet after, int i)
-            throws SQLException, IOException {
-        Object one = value(type, before, i);
-        Object other = value(type, after, i);
+    private static boolean same(SqlType type, Row before, Row after, int i) throws SQLException, IOException {
+        Object one = before.value(type, i);
+        Object other = after.value(type, i);
         if (one == null || other == null) {
             return one == other;
         }

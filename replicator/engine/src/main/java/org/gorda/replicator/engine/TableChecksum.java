@@ -9,6 +9,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Hash64;
@@ -27,6 +28,9 @@ public record TableChecksum(
         String table, long rows, long checksum, @Nullable String damage) {
 
     private static final int CHUNK = 8192;
+
+    /** Of a fraction of seconds, which some engines write with as many zeros as they like. */
+    private static final Pattern ZEROS = Pattern.compile("\\.?0+$");
 
     /** Reads the table through JDBC, and has the database look for contradictions. */
     static TableChecksum of(Applier applier, TableShape table) throws SQLException, IOException {
@@ -66,10 +70,20 @@ public record TableChecksum(
                     addText(hash, value.toString());
                 }
             }
-            case CHAR, VARCHAR, DATE, TIME, TIMESTAMP -> {
+            case CHAR, VARCHAR -> {
                 String value = row.getString(column);
                 if (value != null) {
                     addText(hash, value);
+                }
+            }
+            case DATE, TIME, TIMESTAMP -> {
+                String value = row.getString(column);
+                if (value != null) {
+                    addText(
+                            hash,
+                            value.indexOf('.') < 0
+                                    ? value
+                                    : ZEROS.matcher(value).replaceFirst(""));
                 }
             }
             case LONGVARCHAR, CLOB, XML -> addCharacters(hash, row.getCharacterStream(column));

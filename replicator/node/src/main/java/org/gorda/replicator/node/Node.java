@@ -11,7 +11,7 @@ import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaState;
 
-/** A replica process: the replica, its service, and the engine's own protocol for clients. Thread-safe. */
+/** A replica process: the replica, its service, and the engine's own protocol for clients, unless they are all in the process. Thread-safe. */
 public final class Node implements AutoCloseable {
 
     private static final Duration WATCH = Duration.ofMillis(100);
@@ -19,7 +19,7 @@ public final class Node implements AutoCloseable {
     private final NodeService service;
     private final Replica replica;
 
-    private Node(NodeConfiguration configuration) {
+    private Node(NodeConfiguration configuration, boolean listens) {
         service = new NodeService(configuration);
         try {
             replica = configuration.replica().start();
@@ -29,7 +29,9 @@ public final class Node implements AutoCloseable {
         }
         try {
             service.serve(replica);
-            service.clients(replica.listen(resolve(configuration.clients())));
+            if (listens) {
+                service.clients(replica.listen(resolve(configuration.clients())));
+            }
         } catch (RuntimeException e) {
             close();
             throw new ReplicaException("clients cannot be let in: " + e.getMessage(), e);
@@ -50,10 +52,21 @@ public final class Node implements AutoCloseable {
      * @throws ReplicaException if a value cannot be, or if a port, the database or a directory cannot be used
      */
     public static Node start(NodeConfiguration configuration) {
+        return start(configuration, true);
+    }
+
+    /**
+     * As {@link #start}, but without the engine's own protocol: its clients are in this process, and have their connections from the {@link #replica}.
+     */
+    public static Node startEmbedded(NodeConfiguration configuration) {
+        return start(configuration, false);
+    }
+
+    private static Node start(NodeConfiguration configuration, boolean listens) {
         if (!configuration.isOfServer()) {
             logBeside(configuration.database());
         }
-        return new Node(configuration);
+        return new Node(configuration, listens);
     }
 
     /** Derby's own log goes beside the database instead of to wherever the process was started, unless it was told where. */

@@ -1,0 +1,79 @@
+package org.gorda.bindings.hsqldb;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.gorda.bindings.triggers.TriggeredDatabase;
+import org.gorda.gapi.Capability;
+import org.gorda.gapi.DatabaseBinding;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.Finding;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.TransactionListener;
+
+/**
+ * The binding for HSQLDB, configured by the name {@code hsqldb}: a database in a directory of its own, used in the replica's own process and held in its memory. {@code
+ * docs/hsqldb.md} lists what it refuses. Thread-safe.
+ */
+public final class HsqldbBinding implements DatabaseBinding {
+
+    static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
+            Capability.WRITE_SETS,
+            Capability.SCHEMA_CHANGES,
+            Capability.APPLY,
+            Capability.ABORT,
+            Capability.SNAPSHOT,
+            Capability.DURABLE_POSITION));
+
+    /** For {@link java.util.ServiceLoader}. */
+    public HsqldbBinding() {}
+
+    @Override
+    public String name() {
+        return "hsqldb";
+    }
+
+    @Override
+    public Set<Capability> capabilities() {
+        return CAPABILITIES;
+    }
+
+    @Override
+    public ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener) {
+        HsqldbDialect dialect = null;
+        try {
+            dialect = new HsqldbDialect(configuration);
+            return new TriggeredDatabase(configuration, listener, dialect);
+        } catch (SQLException | RuntimeException e) {
+            if (dialect != null) {
+                dialect.close();
+            }
+            throw e instanceof ReflectionException known
+                    ? known
+                    : new ReflectionException(
+                            "the HSQLDB database " + configuration.location() + " cannot be opened: " + e.getMessage(),
+                            e);
+        }
+    }
+
+    @Override
+    public void load(Path snapshot, DatabaseConfiguration configuration) {
+        HsqldbFiles.DIRECTORY.load(snapshot, Path.of(configuration.location()));
+    }
+
+    @Override
+    public void drop(DatabaseConfiguration configuration) {
+        HsqldbFiles.DIRECTORY.drop(Path.of(configuration.location()));
+    }
+
+    @Override
+    public Optional<List<Finding>> examine(Connection connection) throws SQLException {
+        boolean isHsqldb = connection.getMetaData().getDatabaseProductName().equals("HSQL Database Engine");
+        return isHsqldb ? Optional.of(HsqldbCheck.findings(connection)) : Optional.empty();
+    }
+}

@@ -1,0 +1,420 @@
+package org.gorda.bindings.hsqldb;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.Random;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.tck.BindingTck;
+import org.gorda.gapi.tck.TckBinding;
+import org.hsqldb.jdbc.JDBCConnection;
+import org.junit.jupiter.api.Test;
+
+/** What HSQLDB has in a way of its own, replicated or refused. */
+class HsqldbOwnTest extends BindingTck {
+
+    private static final TckBinding HSQLDB = new HsqldbUnderTest();
+
+    /** Of the log's file, when a new script is written. */
+    private static final long LOG_BYTES_MAX = 50 << 20;
+
+    @Override
+    protected TckBinding tested() {
+        return HSQLDB;
+    }
+
+    private static String rows(int first, int last) {
+        return "UNNEST(SEQUENCE_ARRAY(" + first + ", " + last + ", 1)) AS N(X)";
+    }
+
+    private void makeTable() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)");
+    }
+
+    private void assertRefusedEach(String... statements) {
+        for (String sql : statements) {
+            assertRefused("0A000", () -> execute(sql));
+        }
+    }
+
+    private Path file(String database, String name) {
+        return Path.of(configuration(database).location(), name);
+    }
+
+    private static Connection past(String url) throws SQLException {
+        return DriverManager.getConnection(url + ";hsqldb.lock_file=false", "SA", "");
+    }
+
+    @Test
+    void changesPastTheReplicaAreRefused() throws SQLException {
+        makeTable();
+        try (Connection past = past("jdbc:hsqldb:file:" + file("origin", "database"));
+                Statement statement = past.createStatement()) {
+            assertRefused("0A000", () -> statement.executeUpdate("INSERT INTO T VALUES (1, 1)"));
+        }
+        assertThat(count(origin, "T")).isZero();
+    }
+
+    @Test
+    void theDatabasesOwnConnectionIsNotGiven() throws SQLException {
+        makeTable();
+        try (Connection connection = connect()) {
+            assertRefused("0A000", () -> connection.unwrap(JDBCConnection.class));
+            assertThat(connection.getMetaData().getConnection()).isSameAs(connection);
+        }
+    }
+
+    @Test
+    void truncateIsReplicatedAlthoughNoTriggerIsToldOfIt() throws SQLException {
+        makeTable();
+        execute("INSERT INTO T SELECT X, X FROM " + rows(1, 100), "/* all */ DELETE FROM T WHERE ID > 50");
+        assertRefusedEach("/* all */ TRUNCATE TABLE T");
+        execute("TRUNCATE TABLE T", "INSERT INTO T VALUES (7, 7)");
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(1);
+    }
+
+    @Test
+    void mergeThatDoesNotDelete() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE S (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "INSERT INTO T VALUES (1, 1), (2, 2)",
+                "INSERT INTO S VALUES (2, 20), (3, 30)",
+                "MERGE INTO T USING S ON T.ID = S.ID WHEN MATCHED THEN UPDATE SET A = S.A WHEN NOT MATCHED THEN INSERT VALUES (S.ID, S.A)");
+        assertThatThrownBy(() -> execute("MERGE INTO T USING S ON T.ID = S.ID WHEN MATCHED AND S.ID = 3 THEN DELETE"))
+                .isInstanceOf(SQLException.class);
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(3);
+    }
+
+    @Test
+    void generatedValuesAreNotGivenTwiceByWhoTakesOver() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY 2) PRIMARY KEY, A INTEGER)",
+                "CREATE SEQUENCE S",
+                "CREATE SEQUENCE D AS INTEGER START WITH 3 INCREMENT BY -1 MINVALUE 1 MAXVALUE 3 CYCLE",
+                "CREATE SEQUENCE E AS INTEGER START WITH 1 MINVALUE 1 MAXVALUE 2");
+        try (Connection connection = connect();
+                PreparedStatement insert = connection.prepareStatement(
+                        "INSERT INTO T (A) VALUES (NEXT VALUE FOR S)", Statement.RETURN_GENERATED_KEYS)) {
+            insert.executeUpdate();
+            connection.rollback(); // both values are gone
+            insert.executeUpdate();
+            try (ResultSet keys = insert.getGeneratedKeys()) {
+                assertThat(keys.next()).isTrue();
+                assertThat(keys.getInt(1)).isEqualTo(7);
+            }
+            connection.commit();
+        }
+        execute("CALL NEXT VALUE FOR D", "CALL NEXT VALUE FOR D", "CALL NEXT VALUE FOR D");
+        execute("CALL NEXT VALUE FOR E", "CALL NEXT VALUE FOR E");
+        assertEqual();
+        replica.takeOver();
+        try (Connection connection = connect(replica, new Properties());
+                Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T (A) VALUES (NEXT VALUE FOR S)");
+            try (ResultSet row = statement.executeQuery("SELECT ID, A FROM T WHERE ID > 7")) {
+                assertThat(row.next()).isTrue();
+                assertThat(row.getInt(1)).isEqualTo(9);
+                assertThat(row.getInt(2)).isEqualTo(2);
+            }
+            try (ResultSet row = statement.executeQuery("CALL NEXT VALUE FOR D")) {
+                assertThat(row.next()).isTrue();
+                assertThat(row.getInt(1)).isEqualTo(3);
+            }
+            assertThatThrownBy(() -> statement.executeQuery("CALL NEXT VALUE FOR E"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("2200H"));
+        }
+    }
+
+    @Test
+    void generatedValuesOutliveTheDatabase() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)",
+                "CREATE SEQUENCE S",
+                "INSERT INTO T (A) VALUES (NEXT VALUE FOR S), (NEXT VALUE FOR S)",
+                "DELETE FROM T");
+        replicate();
+        replica.flush();
+        replica = tested().kill(replica, configuration("replica"), replicaMeta);
+        applier = replica.applier();
+        try (Connection connection = connect(replica, new Properties());
+                Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T (A) VALUES (NEXT VALUE FOR S)");
+            try (ResultSet row = statement.executeQuery("SELECT ID, A FROM T")) {
+                assertThat(row.next()).isTrue();
+                assertThat(row.getInt(1)).isEqualTo(2);
+                assertThat(row.getInt(2)).isEqualTo(2);
+            }
+            connection.rollback();
+        }
+    }
+
+    @Test
+    void renamedTablesColumnsAndSchemas() throws SQLException {
+        execute("CREATE SCHEMA ONE", "CREATE SCHEMA OTHER");
+        execute(
+                "CREATE TABLE ONE.T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE OTHER.T (ID INTEGER NOT NULL PRIMARY KEY, B VARCHAR(5))",
+                "INSERT INTO ONE.T VALUES (1, 1), (2, 2)",
+                "INSERT INTO OTHER.T VALUES (1, 'one')",
+                "ALTER TABLE ONE.T RENAME TO \"the table\"",
+                "INSERT INTO ONE.\"the table\" VALUES (3, 3)",
+                "ALTER TABLE ONE.\"the table\" ALTER COLUMN A RENAME TO \"a column\"",
+                "CREATE TABLE ONE.T (ID INTEGER NOT NULL PRIMARY KEY)",
+                "INSERT INTO ONE.T VALUES (9)",
+                "UPDATE ONE.\"the table\" SET \"a column\" = 5 WHERE ID = 1",
+                "ALTER SCHEMA ONE RENAME TO TWO",
+                "SET SCHEMA TWO",
+                "DELETE FROM T",
+                "CREATE SEQUENCE S",
+                "ALTER TABLE \"the table\" ADD COLUMN C VARCHAR(5) DEFAULT 'all' NOT NULL",
+                "ALTER TABLE \"the table\" ALTER COLUMN C SET DATA TYPE VARCHAR(50)",
+                "UPDATE \"the table\" SET C = 'longer than five' WHERE ID = 1");
+        assertEqual();
+        assertThat(count(replica, "TWO.\"the table\"")).isEqualTo(3);
+    }
+
+    @Test
+    void schemaChangesEndWhoIsInTheirWayAtTheReplica() throws SQLException {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 1)");
+        replicate();
+        try (Connection reader = connect(replica, new Properties());
+                Statement statement = reader.createStatement()) {
+            try (ResultSet rows = statement.executeQuery("SELECT * FROM T")) {
+                assertThat(rows.next()).isTrue();
+            }
+            execute("ALTER TABLE T ADD COLUMN B INTEGER DEFAULT 7");
+            replicate();
+            assertRefused("40001", reader::commit);
+        }
+        assertEqual();
+    }
+
+    @Test
+    void transactionsInSql() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        try (Connection connection = origin.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            for (String sql : List.of(
+                    "SET AUTOCOMMIT FALSE",
+                    "INSERT INTO T VALUES (1)",
+                    "SAVEPOINT S",
+                    "INSERT INTO T VALUES (2)",
+                    "ROLLBACK TO SAVEPOINT S",
+                    "INSERT INTO T VALUES (3)",
+                    "COMMIT",
+                    "INSERT INTO T VALUES (4)",
+                    "ROLLBACK",
+                    "SET AUTOCOMMIT TRUE",
+                    "INSERT INTO T VALUES (5)")) {
+                statement.execute(sql);
+            }
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID FROM T ORDER BY ID")).containsExactly("1", "3", "5");
+    }
+
+    @Test
+    void severalStatementsInOneAreRefused() throws SQLException {
+        makeTable();
+        for (String sql : List.of(
+                "INSERT INTO T VALUES (1, 1); COMMIT",
+                "SELECT 1 FROM T; CREATE TABLE U (ID INTEGER PRIMARY KEY)",
+                "INSERT INTO T VALUES (1, 1); INSERT INTO T VALUES (2, 2)")) {
+            assertThatThrownBy(() -> execute(sql)).as(sql).isInstanceOf(SQLException.class);
+        }
+        assertThat(count(origin, "T")).isZero();
+        execute("INSERT INTO T VALUES (1, 1);");
+        assertEqual();
+    }
+
+    @Test
+    void whatCannotBeSeenOrWouldDifferIsRefused() throws SQLException {
+        makeTable();
+        assertRefusedEach(
+                "CREATE SCHEMA S CREATE TABLE U (ID INTEGER PRIMARY KEY) GRANT SELECT ON U TO PUBLIC",
+                "/* */ CREATE TABLE U (ID INTEGER PRIMARY KEY)",
+                "ALTER TABLE T ALTER COLUMN A SET DATA TYPE TIMESTAMP",
+                "ALTER TABLE T ADD COLUMN R DOUBLE DEFAULT RAND()",
+                "CREATE TABLE U (ID INTEGER PRIMARY KEY, SINCE TIMESTAMP GENERATED ALWAYS AS ROW START, "
+                        + "TILL TIMESTAMP GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (SINCE, TILL)) WITH SYSTEM VERSIONING");
+        execute("CREATE SEQUENCE S");
+        assertRefusedEach("ALTER SEQUENCE S RESTART");
+        execute("ALTER SEQUENCE S RESTART WITH 7");
+        execute("CREATE TABLE C (ID INTEGER PRIMARY KEY, B CLOB)");
+        assertThatThrownBy(() -> execute("INSERT INTO C VALUES (1, NULL)"))
+                .isInstanceOf(SQLException.class)
+                .hasMessageContaining("column B is of type CLOB");
+        assertEqual();
+    }
+
+    @Test
+    void databasesThatAreNotFit() throws SQLException, IOException {
+        Files.createDirectories(Path.of(configuration("unfit").location()));
+        try (Connection made = past("jdbc:hsqldb:file:" + file("unfit", "database"));
+                Statement statement = made.createStatement()) {
+            statement.execute("CREATE FUNCTION F (N INTEGER) RETURNS INTEGER RETURN N + 1");
+            statement.execute("CREATE CACHED TABLE T (B BLOB)");
+            assertThat(tested().binding().examine(made).orElseThrow())
+                    .extracting(finding -> finding.object())
+                    .containsExactlyInAnyOrder(
+                            "routine \"PUBLIC\".\"F\"",
+                            "table \"PUBLIC\".\"T\"",
+                            "table \"PUBLIC\".\"T\"",
+                            "table \"PUBLIC\".\"T\"");
+            statement.execute("SHUTDOWN");
+        }
+        assertThatThrownBy(() -> tested().binding().open(configuration("unfit"), meta))
+                .isInstanceOf(ReflectionException.class)
+                .hasMessageContaining("routine \"PUBLIC\".\"F\"")
+                .hasMessageContaining("table \"PUBLIC\".\"T\"");
+    }
+
+    @Test
+    void aDatabaseIsOpenedOnceOnly() {
+        assertThatThrownBy(() -> tested().binding().open(configuration("origin"), meta))
+                .isInstanceOf(ReflectionException.class)
+                .hasMessageContaining("is open already in this process");
+    }
+
+    /** HSQLDB would execute what is left of the line, and drop another table. */
+    @Test
+    void aLineOfTheLogThatIsCutShortIsNotExecuted() throws SQLException, IOException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");
+        replicate();
+        replica.flush();
+        Files.writeString(
+                file("replica", "database.log"), "/*C99*/SET SCHEMA PUBLIC\nDROP TABLE T", StandardOpenOption.APPEND);
+        replica = tested().kill(replica, configuration("replica"), replicaMeta);
+        applier = replica.applier();
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(1);
+    }
+
+    @Test
+    void aLogThatIsNotWrittenIsNoticedWhenItIsForced() throws SQLException, IOException {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 1)");
+        origin.flush();
+        Files.write(file("origin", "database.log"), new byte[0], StandardOpenOption.TRUNCATE_EXISTING);
+        assertThatThrownBy(() -> origin.flush())
+                .isInstanceOf(ReflectionException.class)
+                .hasMessageContaining("bytes of");
+    }
+
+    @Test
+    void aLogThatHasBecomeLongIsReplacedAndNothingIsLost() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(100000))", "INSERT INTO T VALUES (1, '')");
+        String value = "x".repeat(100_000);
+        try (Connection connection = connect();
+                PreparedStatement update = connection.prepareStatement("UPDATE T SET A = ? WHERE ID = 1")) {
+            for (int i = 0; i < LOG_BYTES_MAX / 100_000; i++) {
+                update.setString(1, value.substring(i));
+                update.executeUpdate();
+                connection.commit();
+                replicate();
+            }
+        }
+        assertThat(file("origin", "database.log").toFile().length()).isLessThan(LOG_BYTES_MAX);
+        assertThat(file("replica", "database.log").toFile().length()).isLessThan(LOG_BYTES_MAX);
+        assertEqual();
+        replica.flush();
+        replica = tested().kill(replica, configuration("replica"), replicaMeta);
+        applier = replica.applier();
+        assertThat(replica.storedPosition().orElseThrow().index()).isEqualTo(applied);
+        assertEqual();
+    }
+
+    /** Whatever clients do to the same rows at the same time, some of it failing, the replica becomes the same. */
+    @Test
+    void transactionsOfSeveralClientsAtRandom() throws Exception {
+        execute(
+                "CREATE TABLE P (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, U INTEGER UNIQUE, A INTEGER,"
+                        + " P INTEGER REFERENCES P ON DELETE CASCADE ON UPDATE CASCADE)",
+                "CREATE TABLE L (ID BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)",
+                "INSERT INTO P SELECT X FROM " + rows(0, 9),
+                "INSERT INTO T SELECT X, X, 0, MOD(X, 10) FROM " + rows(0, 39));
+        List<Future<?>> all = new ArrayList<>();
+        for (int client = 0; client < 4; client++) {
+            long seed = client;
+            all.add(clients.submit(() -> work(new Random(seed))));
+        }
+        for (Future<?> client : all) {
+            client.get(60, TimeUnit.SECONDS);
+        }
+        assertThat(meta.begun()).isGreaterThan(100);
+        assertEqual();
+    }
+
+    private Void work(Random random) throws SQLException {
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            for (int transaction = 0; transaction < 100; transaction++) {
+                try {
+                    for (int i = random.nextInt(4); i >= 0; i--) {
+                        change(connection, statement, random);
+                    }
+                    if (random.nextInt(10) == 0) {
+                        connection.rollback();
+                    }
+                    connection.commit();
+                } catch (SQLException e) {
+                    connection.rollback();
+                    if (!String.valueOf(e.getSQLState()).startsWith("40")) {
+                        throw e;
+                    }
+                }
+            }
+        }
+        return null;
+    }
+
+    private static void change(Connection connection, Statement statement, Random random) throws SQLException {
+        int row = random.nextInt(60);
+        int other = random.nextInt(60);
+        Savepoint savepoint = connection.setSavepoint();
+        try {
+            statement.execute(
+                    switch (random.nextInt(8)) {
+                        case 0 ->
+                            "INSERT INTO T VALUES (" + row + ", " + other + ", 1, " + row % 10 + "), (" + other + ", "
+                                    + row + ", 1, 0)";
+                        case 1 -> "UPDATE T SET ID = ID + 1, U = U + 1 WHERE ID BETWEEN " + row + " AND " + (row + 5);
+                        case 2 -> "UPDATE T SET A = A + 1 WHERE P = " + row % 10;
+                        case 3 -> "DELETE FROM T WHERE ID = " + row;
+                        case 4 -> "UPDATE P SET ID = ID + 10 WHERE ID = " + row % 20;
+                        case 5 -> "DELETE FROM P WHERE ID = " + row % 20;
+                        case 6 -> "INSERT INTO P VALUES (" + row % 20 + ")";
+                        default -> "INSERT INTO L (A) SELECT A FROM T WHERE ID < " + row;
+                    });
+            if (random.nextInt(5) == 0) {
+                connection.rollback(savepoint);
+            }
+        } catch (SQLException e) {
+            if (!e.getSQLState().startsWith("23")) {
+                throw e;
+            }
+        }
+    }
+}

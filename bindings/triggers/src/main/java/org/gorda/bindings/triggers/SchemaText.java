@@ -1,0 +1,64 @@
+package org.gorda.bindings.triggers;
+
+import java.sql.SQLException;
+import java.util.regex.Pattern;
+
+/** What the text of a schema change tells, where each replica executes it for itself. What hides something is refused. Stateless. */
+public final class SchemaText {
+
+    private static final Pattern OURS = pattern("(?<![.\\w])\"?GORDA\"?\\s*\\.|\\bSCHEMA\\s[^.]*\\bGORDA\\b|GORDA\\$");
+    private static final Pattern QUOTED = pattern("'[^']*'|\"[^\"]*\"");
+    private static final Pattern HIDES = pattern("/\\*|--|//|\\$\\$");
+    private static final Pattern LITERAL =
+            pattern("\\bDEFAULT\\s+(NULL|TRUE|FALSE|[-+]?[0-9.]+|((DATE|TIME|TIMESTAMP)\\s*)?'[^']*')(?=[\\s,)]|$)");
+    private static final Pattern DEFAULT = pattern("\\bDEFAULT\\b");
+    private static final Pattern COMPUTED =
+            pattern("\\b(DEFAULT|GENERATED|IDENTITY|AUTO_INCREMENT|SERIAL|SMALLSERIAL|BIGSERIAL|AS|USING)\\b");
+
+    private static final int SHOWN = 80;
+
+    private SchemaText() {}
+
+    /** A pattern to be looked for in texts of SQL, where the case does not matter. */
+    public static Pattern pattern(String regex) {
+        return Pattern.compile(regex, Pattern.CASE_INSENSITIVE);
+    }
+
+    /**
+     * Refuses what is not to be executed by anybody but us, or cannot be looked through.
+     *
+     * @throws SQLException with 0A000 if it is refused
+     */
+    public static void check(String sql, String currentSchema) throws SQLException {
+        if (OURS.matcher(sql).find() || currentSchema.equals(TriggeredDatabase.SCHEMA)) {
+            throw Refused.unsupported("what is named GORDA is the replica's own, and not changed by clients");
+        }
+        if (HIDES.matcher(QUOTED.matcher(sql).replaceAll("''")).find()) {
+            throw Refused.unsupported("schema changes are replicated without comments and $$: leave them out");
+        }
+    }
+
+    /** Whether rows that are there get values that are no literals. */
+    public static boolean computes(String sql) {
+        return COMPUTED.matcher(LITERAL.matcher(sql).replaceAll("")).find();
+    }
+
+    /** Whether there is a default that is no literal. */
+    public static boolean hasComputedDefault(String sql) {
+        return DEFAULT.matcher(LITERAL.matcher(sql).replaceAll("")).find();
+    }
+
+    /** To be thrown where replicas would come to differ. */
+    public static SQLException refusedAsComputed(String sql) {
+        return Refused.unsupported(
+                "each replica would compute values of its own: make the table or column without them, and fill it by "
+                        + "INSERT or UPDATE (only literals may be defaults of columns that are added): "
+                        + shown(sql));
+    }
+
+    /** As much of a text as a message may have. */
+    public static String shown(String sql) {
+        String line = sql.strip().replaceAll("\\s+", " ");
+        return line.length() > SHOWN ? line.substring(0, SHOWN) + "..." : line;
+    }
+}
