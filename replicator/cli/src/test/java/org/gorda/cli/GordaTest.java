@@ -559,7 +559,7 @@ final class GordaTest {
                 "bench ladder --reads 101 | 1 | reads is 101 but must be 0 to 100",
                 "bench proxy --accounts 5 | 1 | accounts is 5 but must be 1000 to 100000",
                 "bench ladder --via network --rungs loopback | 1 | loopback over Derby is embedded only",
-                "bench ladder --rungs streaming | 1 | Derby has no streaming",
+                "bench ladder --rungs streaming | 1 | only PostgreSQL has streaming",
                 "bench gcs --sizes 0 | 1 | size is 0 but must be 16 to 1000000",
                 "bench gcs --sizes 100,1000001 | 1 | size is 1000001 but must be 16 to 1000000",
                 "bench gcs --sizes , | 1 | no size is given",
