@@ -53,11 +53,6 @@ public final class Pipeline {
         return isOpen;
     }
 
-    /** How many statements wait to be executed. */
-    public int size() {
-        return size;
-    }
-
     /** How many bytes they take. */
     public int bytes() {
         return messages.length();
