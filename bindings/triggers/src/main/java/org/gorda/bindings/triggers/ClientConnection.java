@@ -520,7 +520,8 @@ public final class ClientConnection implements ConnectionContext {
     private void interrupt(LocalTransaction refused) {
         if (!using.tryLock()) {
             synchronized (session) {
-                if (transaction == refused) {
+                boolean isCommitting = refused.commit() != null; // its commit must not meet what ends a statement
+                if (transaction == refused && !isCommitting) {
                     dialect.cancel(inner);
                 }
             }
