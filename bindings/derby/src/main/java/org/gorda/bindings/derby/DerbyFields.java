@@ -11,6 +11,7 @@ import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.sql.execute.ExecRow;
 import org.apache.derby.iapi.sql.execute.NoPutResultSet;
+import org.apache.derby.iapi.store.raw.Transaction;
 import org.jspecify.annotations.Nullable;
 
 /** What Derby's own objects know and have no method to tell or to be told. Thread-safe. */
@@ -22,6 +23,8 @@ final class DerbyFields {
 
     private static final Accessor START_KEY = new Accessor("startKeyGetter");
     private static final Accessor CANDIDATE = new Accessor("candidate");
+
+    private static final Accessor UNFORCED_COMMIT = new Accessor("needSync");
 
     private DerbyFields() {}
 
@@ -57,6 +60,11 @@ final class DerbyFields {
 
     static void candidate(NoPutResultSet scan, ExecRow row) {
         CANDIDATE.set(scan, row);
+    }
+
+    /** The store's transaction forgets that an earlier one has committed unforced, for which it would force the log when it ends otherwise than so. */
+    static void forgetUnforcedCommit(Transaction store) {
+        UNFORCED_COMMIT.set(store, false);
     }
 
     /** A field of that name, of whatever class. */

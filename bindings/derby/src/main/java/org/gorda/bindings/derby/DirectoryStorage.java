@@ -13,8 +13,16 @@ import org.apache.derby.io.WritableStorageFactory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Derby's own files of a database in a directory, but that those of its log are read by {@link LogReader}: who rolls back reads the log backwards, with what
- * all others have written since, and Derby takes numbers out of the file byte by byte, each by a call of the system. Thread-safe.
+ * Derby's own files of a database in a directory, but that those of its log are ours:
+ *
+ * <ul>
+ *   <li>They are read by {@link LogReader}: who rolls back reads the log backwards, with what all others have written since, and Derby takes numbers out of
+ *       the file byte by byte, each by a call of the system.
+ *   <li>They are written by {@link LogWriter}, and forced when Derby wants that. Derby would open them so that each write waits for the disk; but most here
+ *       only make room in its buffer, or let a rollback read what it undoes, while others wait.
+ * </ul>
+ *
+ * Thread-safe.
  */
 public final class DirectoryStorage implements WritableStorageFactory {
 
@@ -38,13 +46,14 @@ public final class DirectoryStorage implements WritableStorageFactory {
     @Override
     public StorageFile newStorageFile(StorageFile parent, String name) {
         StorageFile file = directory.newStorageFile(parent, name);
-        return LOG_FILE.matcher(name).matches() ? readByWindows(file) : file;
+        return LOG_FILE.matcher(name).matches() ? logFile(file) : file;
     }
 
-    private static StorageFile readByWindows(StorageFile file) {
+    private static StorageFile logFile(StorageFile file) {
         InvocationHandler handler = (proxy, method, arguments) -> {
-            if (method.getName().equals("getRandomAccessFile") && "r".equals(arguments[0])) {
-                return new LogReader(new File(file.getPath()));
+            if (method.getName().equals("getRandomAccessFile")) {
+                File path = new File(file.getPath());
+                return "r".equals(arguments[0]) ? new LogReader(path) : new LogWriter(path);
             }
             try {
                 return method.invoke(file, arguments);
@@ -118,8 +127,9 @@ public final class DirectoryStorage implements WritableStorageFactory {
         directory.sync(stream, metaData);
     }
 
+    /** So that Derby forces its log by {@link LogWriter#sync}. */
     @Override
     public boolean supportsWriteSync() {
-        return directory.supportsWriteSync();
+        return false;
     }
 }

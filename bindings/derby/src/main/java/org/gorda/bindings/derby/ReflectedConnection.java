@@ -1,5 +1,8 @@
 package org.gorda.bindings.derby;
 
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -25,6 +28,7 @@ import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.SequenceDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.store.access.TransactionController;
+import org.apache.derby.iapi.store.access.conglomerate.TransactionManager;
 import org.apache.derby.iapi.transaction.TransactionControl;
 import org.apache.derby.iapi.types.NumberDataValue;
 import org.apache.derby.impl.sql.GenericPreparedStatement;
@@ -63,6 +67,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private static final long NOT_BEGUN = -1;
 
+    /** The store's savepoint before anything that a transaction changes. */
+    private static final String START = "gorda.start";
+
     /** What {@link java.sql.Connection#abort} of Derby has run: a rollback, and then the end of the connection. */
     private static final String ABORT = "org.apache.derby.impl.jdbc.EmbedConnection$1";
 
@@ -99,6 +106,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private boolean readsUntold;
 
     private boolean withKeys;
+
+    /** Whether {@link #START} is set in the store's transaction. */
+    private boolean startSaved;
+
+    /** Whether the abort that Derby asks of the store is to wait for no disk. */
+    private boolean undoesUnforced;
 
     private final SessionId session = SessionId.of(UUID.randomUUID());
     private long lastNumber;
@@ -505,6 +518,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             long timeoutMillis) {
         if (getStatementDepth() == 0 && isCapturing()) {
             beforeStatement(text == null ? "" : text);
+            if (!isForReadOnly) {
+                saveStart();
+            }
         }
         StatementContext context = super.pushStatementContext(
                 isAtomic, isForReadOnly, text, parameters, rollbackParentContext, timeoutMillis);
@@ -515,6 +531,20 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             statementMarks.remove(context);
         }
         return context;
+    }
+
+    /** Sets {@link #START} if nothing is changed yet. */
+    private void saveStart() {
+        TransactionController store = getTransactionExecute();
+        if (startSaved || !store.isPristine()) {
+            return;
+        }
+        try {
+            store.setSavePoint(START, null);
+            startSaved = true;
+        } catch (StandardException e) {
+            startSaved = false; // it is rolled back as Derby does it
+        }
     }
 
     @Override
@@ -673,14 +703,77 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
-    /** Rolls back while the commit waits for its answer, in the client's thread. */
-    void undo() throws StandardException {
+    private interface Rollback {
+        void run() throws StandardException;
+    }
+
+    /**
+     * Rolls back with no wait for the disk. Derby's store forces its log before it gives up a transaction's locks, for which ordered changes wait, and
+     * even if there is nothing to undo, when something was committed unforced before; a rollback to a savepoint forces nothing, and neither does a commit
+     * of what changes nothing then. What is to survive is forced when it is committed, or by {@link DerbyDatabase} for all.
+     */
+    private void unforced(Rollback rollback) throws StandardException {
         rollingBack = true;
+        undoesUnforced = !dataDictionaryInWriteMode();
         try {
-            super.internalRollback();
+            rollback.run();
         } finally {
+            undoesUnforced = false;
             rollingBack = false;
         }
+    }
+
+    @Override
+    public TransactionController getTransactionExecute() {
+        TransactionController store = super.getTransactionExecute();
+        return undoesUnforced ? undoing(store) : store;
+    }
+
+    /** The store's transaction, but for the abort that is about to be called. */
+    private TransactionController undoing(TransactionController store) {
+        InvocationHandler handler = (proxy, method, arguments) -> {
+            if (method.getName().equals("abort")) {
+                abortUnforced(store);
+                return null;
+            }
+            try {
+                return method.invoke(store, arguments);
+            } catch (InvocationTargetException e) {
+                throw e.getCause();
+            }
+        };
+        return (TransactionController) Proxy.newProxyInstance(
+                ReflectedConnection.class.getClassLoader(), new Class<?>[] {TransactionController.class}, handler);
+    }
+
+    private void abortUnforced(TransactionController store) throws StandardException {
+        if (undoToStart(store)) {
+            store.commitNoSync(TransactionController.RELEASE_LOCKS);
+        }
+        DerbyFields.forgetUnforcedCommit(((TransactionManager) store).getRawStoreXact());
+        store.abort();
+    }
+
+    /** False if the savepoint is not there: it came after one of the client's, and ended with that. */
+    private boolean undoToStart(TransactionController store) throws StandardException {
+        if (!startSaved || transaction == null) {
+            return false;
+        }
+        try {
+            store.rollbackToSavePoint(START, true, null);
+            return true;
+        } catch (StandardException e) {
+            if (SQLState.XACT_SAVEPOINT_NOT_FOUND.equals(e.getMessageId())) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    /** Rolls back while the commit waits for its answer, in the client's thread. */
+    void undo() throws StandardException {
+        unforced(super::internalRollback);
+        startSaved = false;
         schemaChanged = false;
         inTurn = false;
     }
@@ -761,13 +854,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     @Override
     public void internalRollback() throws StandardException {
-        rollingBack = true;
         rolledBackInside = true;
-        try {
-            super.internalRollback();
-        } finally {
-            rollingBack = false;
-        }
+        unforced(super::internalRollback);
         rolledBack();
     }
 
@@ -778,12 +866,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             return;
         }
         aborted |= isAbort();
-        rollingBack = true;
-        try {
-            super.userRollback();
-        } finally {
-            rollingBack = false;
-        }
+        unforced(super::userRollback);
         rolledBack();
     }
 
@@ -830,6 +913,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     /** The next statement is the first of another transaction, and cursors may go on. */
     private void committed() {
+        startSaved = false;
         begunAt = NOT_BEGUN;
         forgetClosedCursors();
         if (holders.isEmpty()) {
@@ -846,6 +930,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     }
 
     private void rolledBack() {
+        startSaved = false;
         begunAt = NOT_BEGUN;
         holders.clear();
         reads.clear();

@@ -11,6 +11,7 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
+import java.sql.Savepoint;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
@@ -97,6 +98,40 @@ class DerbyOwnTest extends BindingTck {
                 .filter(line -> line.startsWith("syscr: "))
                 .mapToLong(line -> Long.parseLong(line.substring("syscr: ".length())))
                 .sum();
+    }
+
+    /** Whatever has become of the savepoint to which it is rolled back without a word to the disk. */
+    @Test
+    void rollbackTakesAllBackAfterSavepointsOfTheClient() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)", "INSERT INTO T VALUES (1, 0), (2, 0)");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            for (boolean released : List.of(false, true)) {
+                Savepoint first = connection.setSavepoint("FIRST");
+                statement.execute("UPDATE T SET A = 10 WHERE ID = 1");
+                if (released) {
+                    connection.releaseSavepoint(first);
+                } else {
+                    connection.rollback(first);
+                }
+                statement.execute("UPDATE T SET A = 20 WHERE ID = 2");
+                connection.rollback();
+                assertThat(query(origin, "SELECT A FROM T ORDER BY ID")).containsExactly("0", "0");
+            }
+            statement.execute("UPDATE T SET A = 30 WHERE ID = 3");
+            Savepoint later = connection.setSavepoint("LATER");
+            statement.execute("UPDATE T SET A = 30");
+            connection.rollback(later);
+            statement.execute("INSERT INTO T VALUES (3, 30)");
+            connection.rollback();
+            statement.execute("INSERT INTO T VALUES (4, 40)");
+            connection.commit();
+            statement.execute("DELETE FROM T");
+            connection.rollback();
+        }
+        assertThat(query(origin, "SELECT A FROM T ORDER BY ID")).containsExactly("0", "0", "40");
+        assertEqual();
     }
 
     @Test
