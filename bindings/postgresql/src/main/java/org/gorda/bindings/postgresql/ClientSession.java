@@ -39,8 +39,8 @@ final class ClientSession implements ConnectionContext, SqlSession {
     private final SessionId id = SessionId.of(UUID.randomUUID());
     private final String user;
 
-    /** By which triggers know statements that return their rows. */
-    private final String mark = UUID.randomUUID().toString();
+    /** By which triggers know statements that return their rows: they begin with it. */
+    private final String mark = "/*" + UUID.randomUUID() + "*/";
 
     private final ClientTransactions transactions;
     private final Interceptor interceptor;

@@ -54,6 +54,12 @@ final class Footing {
         return tables.schemaChanges() == database.schemaChanges();
     }
 
+    private static void require(boolean isUnchanged) {
+        if (!isUnchanged) {
+            throw new RefusedException(changedMeanwhile());
+        }
+    }
+
     static Refusal changedMeanwhile() {
         return new Refusal(
                 Refusal.Cause.CONFLICT,
@@ -84,12 +90,20 @@ final class Footing {
         if (table == null || (table.isBySettings() && !isAsOurs) || remembered.size() == REMEMBERED_MAX) {
             return null;
         }
-        Substitute made = new Substitute(table.returning(statement.text(), plain, session), row -> {
-            if (!holds() || !table.identity().equals(row.get(0))) {
-                throw new RefusedException(changedMeanwhile());
+        Substitute.Rows rows = new Substitute.Rows() {
+            @Override
+            public void row(List<@Nullable String> values) {
+                require(holds() && table.identity().equals(values.get(0)));
+                changes.returned(table, plain, values.subList(1, values.size()));
             }
-            changes.returned(table, plain, row.subList(1, row.size()));
-        });
+
+            /** A trigger that is new on the table may have changed others, which was marked as told, and nothing that is returned. */
+            @Override
+            public void end() {
+                require(holds());
+            }
+        };
+        Substitute made = new Substitute(session + table.returning(statement.text(), plain), rows);
         remembered.put(statement.text(), made);
         return made;
     }

@@ -322,8 +322,8 @@ final class PostgresDatabase implements ReflectedDatabase {
             }
             CapturedTable captured = described.get(digest);
             if (captured != null) {
-                ProvableTable table = new ProvableTable(
-                        Objects.requireNonNull(row.get(0)), digest, "t".equals(row.get(4)), asked, captured);
+                ProvableTable table =
+                        new ProvableTable(Objects.requireNonNull(row.get(0)), "t".equals(row.get(4)), asked, captured);
                 tables.put(ProvableTables.name(schema, name), table);
                 if ("t".equals(row.get(6))) {
                     tables.put(name, table);

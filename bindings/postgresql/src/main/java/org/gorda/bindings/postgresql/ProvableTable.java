@@ -14,11 +14,7 @@ import org.gorda.gapi.TableShape;
 /** A table of which plain statements change what they return, and nothing else; by view {@code gorda.provable}. Immutable. */
 final class ProvableTable {
 
-    /** How many characters of a statement's end say that it returns its rows, as the trigger's condition has it. */
-    private static final String MARK = " /*%s %s*/";
-
     private final String identity;
-    private final String digest;
     private final boolean isBySettings;
     private final Set<String> asked;
     private final CapturedTable captured;
@@ -33,13 +29,11 @@ final class ProvableTable {
      * Describes a table.
      *
      * @param identity its number on the server
-     * @param digest of its description
      * @param isBySettings whether texts of its values depend on settings
      * @param asked the columns that an INSERT must give
      */
-    ProvableTable(String identity, String digest, boolean isBySettings, Set<String> asked, CapturedTable captured) {
+    ProvableTable(String identity, boolean isBySettings, Set<String> asked, CapturedTable captured) {
         this.identity = identity;
-        this.digest = digest;
         this.isBySettings = isBySettings;
         this.asked = Set.copyOf(asked);
         this.captured = captured;
@@ -102,12 +96,12 @@ final class ProvableTable {
         return returned;
     }
 
-    /** The statement with its rows returned, behind the number of their table, and marked so that no trigger tells of them. */
-    String returning(String sql, PlainStatement statement, String session) {
+    /** The statement with its rows returned, behind the number of their table. */
+    String returning(String sql, PlainStatement statement) {
         String values = returned(statement).stream()
                 .map(position -> TableShape.quoted(
                         captured.shape().columns().get(position - 1).name()))
                 .collect(Collectors.joining(", "));
-        return sql + "\nRETURNING tableoid, " + values + MARK.formatted(session, digest);
+        return sql + "\nRETURNING tableoid, " + values;
     }
 }

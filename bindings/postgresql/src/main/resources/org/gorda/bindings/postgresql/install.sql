@@ -274,7 +274,7 @@ begin
 end $$;
 
 -- Gives each table the triggers that it needs as it is now. The argument of its capture is the digest of its description; which function it is depends on whether
--- a column may be of a type whose texts depend on settings. It is not called for statements that end with the session's mark and that digest: they return their rows.
+-- a column may be of a type whose texts depend on settings. It is not called for statements that begin with the session's mark: they return their rows.
 create or replace function gorda.adopt() returns void language plpgsql security definer
     set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
 declare
@@ -287,7 +287,7 @@ begin
                 and not (a.attisdropped or y.typtype = 'e' or y.typnamespace = 'pg_catalog'::regnamespace and y.typname in ('bool',
                 'int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'uuid', 'json', 'jsonb'))) as dependent,
             ${returning} and p.relid is not null as returning,
-            (select encode(g.tgargs, 'escape') || f.proname || (g.tgqual is not null) from pg_trigger g join pg_proc f on f.oid = g.tgfoid
+            (select encode(g.tgargs, 'escape') || f.proname || (coalesce(pg_get_expr(g.tgqual, 0), '') ~ 'DISTINCT') from pg_trigger g join pg_proc f on f.oid = g.tgfoid
                 where g.tgrelid = d.relid and g.tgname = 'gorda_capture') as captured,
             exists (select from pg_trigger g where g.tgrelid = d.relid and g.tgname = 'gorda_keyless') as refused
         from gorda.described d left join gorda.provable p on p.relid = d.relid
@@ -301,8 +301,7 @@ begin
             end if;
             execute format('create constraint trigger gorda_capture after insert or update or delete on %s '
                 'deferrable initially deferred for each row %s execute function gorda.%I(%L)', t.relid::regclass,
-                case when t.returning then format('when ((right(current_query(), 73) = ''/*'' || current_setting(''gorda.session'', true) || %L) is not true)',
-                    ' ' || t.digest || '*/') else '' end, capture, t.digest);
+                case when t.returning then 'when (left(current_query(), 40) is distinct from current_setting(''gorda.session'', true))' else '' end, capture, t.digest);
         end if;
         if t.keyless and not t.refused then
             execute format('create trigger gorda_keyless before update or delete on %s execute function gorda.refuse(%L)',

@@ -2,6 +2,7 @@ package org.gorda.bindings.postgresql;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -18,6 +19,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectionException;
@@ -46,6 +50,7 @@ class ReturnedRowsTest {
             "CREATE FUNCTION audits() RETURNS trigger LANGUAGE plpgsql AS $$ begin insert into audit (what) values (tg_op); return new; end $$",
             "CREATE FUNCTION put(i int) RETURNS int LANGUAGE plpgsql AS $$ begin insert into audit (what) values ('put'); return i; end $$",
             "CREATE TABLE plain (id int PRIMARY KEY, a int, b text DEFAULT 'x', c colour, n numeric(10, 2), u int UNIQUE)",
+            "CREATE FUNCTION sets() RETURNS trigger LANGUAGE plpgsql AS $$ begin update plain set a = 66; return null; end $$",
             "CREATE FUNCTION flag(plain) RETURNS boolean LANGUAGE plpgsql AS $$ begin insert into audit (what) values ('flag'); return true; end $$",
             "CREATE TABLE two (k int, l text, a int, PRIMARY KEY (l, k))",
             "CREATE TABLE moments (id int PRIMARY KEY, at timestamp, day date, raw bytea, f float8)",
@@ -79,6 +84,7 @@ class ReturnedRowsTest {
             "CREATE TABLE twice (id int PRIMARY KEY, a int)",
             "CREATE TABLE \"Odd \"\"name\" (id int PRIMARY KEY, \"Select\" int)");
 
+    private final ExecutorService executor = Executors.newSingleThreadExecutor();
     private final MetaLevel meta = new MetaLevel();
     private ReflectedDatabaseOf origin;
     private PostgresDatabase other;
@@ -129,6 +135,7 @@ class ReturnedRowsTest {
 
     @AfterAll
     void close() {
+        executor.shutdownNow();
         origin.database().close();
         other.close();
     }
@@ -174,8 +181,9 @@ class ReturnedRowsTest {
     private static List<String> returning(Connection connection) throws SQLException {
         List<String> found = new ArrayList<>();
         try (Statement statement = connection.createStatement();
-                ResultSet rows = statement.executeQuery("SELECT split_part(statement, E'\\nRETURNING tableoid', 1)"
-                        + " FROM pg_prepared_statements WHERE statement LIKE E'%\\nRETURNING tableoid%'")) {
+                ResultSet rows =
+                        statement.executeQuery("SELECT substr(split_part(statement, E'\\nRETURNING tableoid', 1), 41)"
+                                + " FROM pg_prepared_statements WHERE statement LIKE E'%\\nRETURNING tableoid%'")) {
             while (rows.next()) {
                 found.add(rows.getString(1));
             }
@@ -364,6 +372,41 @@ class ReturnedRowsTest {
         }
     }
 
+    /** A statement that waits for the change of the schema is executed with it: what a trigger changes for it has its mark, and no row is returned. */
+    @Test
+    void whatIsChangedWithAStatementThatReturnsNothingIsNotLost() throws Exception {
+        String update = "UPDATE two SET a = 1 WHERE k = 99";
+        try (Connection connection = plainSession();
+                Connection changing = connect()) {
+            execute(connection, update);
+            connection.commit();
+            changing.setAutoCommit(false);
+            execute(changing, "LOCK TABLE two");
+            Future<?> waiting = executor.submit(() -> {
+                execute(connection, update);
+                connection.commit();
+                return null;
+            });
+            try (Connection looking = TestServer.connect(origin.name())) {
+                await().until(() -> numbers(
+                                looking,
+                                "SELECT count(*) FROM pg_locks WHERE NOT granted" + " AND relation = 'two'::regclass")
+                        .equals(List.of(1)));
+            }
+            execute(changing, "CREATE TRIGGER sets BEFORE UPDATE ON two EXECUTE FUNCTION sets()");
+            changing.commit();
+            assertThatThrownBy(waiting::get)
+                    .cause()
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+            connection.rollback();
+            execute(connection, update);
+            connection.commit();
+            execute(changing, "DROP TRIGGER sets ON two");
+            changing.commit();
+        }
+    }
+
     @Test
     void temporaryTablesOfTheSameNameAreTheirSessionsOwn() throws SQLException {
         try (Connection connection = plainSession()) {
@@ -399,7 +442,7 @@ class ReturnedRowsTest {
             connection.commit();
             try (Statement statement = connection.createStatement();
                     ResultSet rows = statement.executeQuery(
-                            "SELECT statement FROM pg_prepared_statements WHERE statement LIKE 'UPDATE plain SET a = 6%RETURNING%'")) {
+                            "SELECT statement FROM pg_prepared_statements WHERE statement LIKE '%UPDATE plain SET a = 6%RETURNING%'")) {
                 rows.next();
                 marked = rows.getString(1).replace("= 6", "= 8");
             }

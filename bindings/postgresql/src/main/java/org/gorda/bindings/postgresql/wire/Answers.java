@@ -210,8 +210,12 @@ final class Answers {
             out.pass(server);
             return;
         }
+        take(() -> rows.row(server.row()));
+    }
+
+    private void take(Runnable rows) {
         try {
-            rows.row(server.row());
+            rows.run();
         } catch (RefusedException e) {
             transactions.refuse(e.refusal());
         }
@@ -230,6 +234,9 @@ final class Answers {
             if (refusal != null) {
                 out.refuse(refusal);
                 return;
+            }
+            if (head.rows() != null) {
+                take(head.rows()::end);
             }
             transactions.executed(statement);
         }

@@ -87,10 +87,9 @@ final class SimpleProtocol {
             case BEGIN -> begin(statement, next);
             case COMMIT, ROLLBACK -> ends.end(statement, then -> send(statement, then), next);
             case SAVEPOINT, RELEASE, ROLLBACK_TO -> {
-                if (block.isOpen()) {
-                    amid(transactions.executing(statement, false));
+                if (!block.isOpen() || executing(List.of(statement))) {
+                    send(statement, next);
                 }
-                send(statement, next);
             }
             case SCHEMA, CONSTRAINTS -> {
                 if (!block.isOpen()) {
@@ -125,6 +124,19 @@ final class SimpleProtocol {
     private void amid(List<OwnStatement> own) throws IOException {
         for (OwnStatement statement : own) {
             requests.query(statement.sql(), Expected.ownQuery());
+        }
+    }
+
+    /** Whether statements may be sent: none of them is refused. */
+    private boolean executing(List<SqlStatement> those) throws IOException {
+        try {
+            for (SqlStatement statement : those) {
+                amid(transactions.executing(statement, false));
+            }
+            return true;
+        } catch (RefusedException e) {
+            refuse(e.refusal());
+            return false;
         }
     }
 
@@ -172,12 +184,7 @@ final class SimpleProtocol {
         if (!block.isOpen() && (needsBlock || !isLast)) {
             ends.open();
         }
-        try {
-            for (SqlStatement statement : query.subList(i, end)) {
-                amid(transactions.executing(statement, false));
-            }
-        } catch (RefusedException e) {
-            refuse(e.refusal());
+        if (!executing(query.subList(i, end))) {
             return;
         }
         boolean ending = isLast && block.isOurs();

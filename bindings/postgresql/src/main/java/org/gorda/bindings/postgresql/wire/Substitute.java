@@ -22,5 +22,8 @@ public record Substitute(String sql, Rows rows) {
          * @throws org.gorda.gapi.RefusedException if the transaction is to be rolled back for it
          */
         void row(List<@Nullable String> values);
+
+        /** There are no more; otherwise as {@link #row}. */
+        default void end() {}
     }
 }
