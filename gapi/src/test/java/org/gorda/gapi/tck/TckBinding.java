@@ -2,7 +2,12 @@ package org.gorda.gapi.tck;
 
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -25,7 +30,14 @@ public interface TckBinding {
     }
 
     /** A configuration for a database in the directory; the same name gives the same database. */
-    DatabaseConfiguration configuration(Path directory, String name);
+    default DatabaseConfiguration configuration(Path directory, String name) {
+        return new DatabaseConfiguration(
+                directory.resolve(name).toString(),
+                Map.of(),
+                Duration.ofMillis(200),
+                64 << 20,
+                directory.resolve(name + ".spool"));
+    }
 
     /** The process is killed and started again: what is not on disk is lost. */
     ReflectedDatabase kill(
@@ -71,6 +83,27 @@ public interface TckBinding {
      * same on all replicas. The line of a constraint begins with {@code constraint}, its name and a blank.
      */
     List<String> catalogue(Connection connection) throws SQLException;
+
+    /** The lines of a catalogue of which queries, by the kind that a line begins with, tell all. */
+    static List<String> catalogue(Connection connection, Map<String, String> queries) throws SQLException {
+        List<String> lines = new ArrayList<>();
+        try (Statement statement = connection.createStatement()) {
+            for (Map.Entry<String, String> query : queries.entrySet()) {
+                try (ResultSet rows = statement.executeQuery(query.getValue())) {
+                    int columns = rows.getMetaData().getColumnCount();
+                    while (rows.next()) {
+                        StringBuilder line = new StringBuilder(query.getKey());
+                        for (int i = 1; i <= columns; i++) {
+                            line.append(' ').append(rows.getString(i));
+                        }
+                        lines.add(line.toString());
+                    }
+                }
+            }
+        }
+        Collections.sort(lines);
+        return lines;
+    }
 
     /**
      * SQLSTATEs by which the database itself, without a binding, now and then ends a statement that meets a schema change, besides

@@ -6,12 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
-import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -102,16 +98,6 @@ final class DerbyUnderTest implements TckBinding {
     @Override
     public DatabaseBinding binding() {
         return new DerbyBinding();
-    }
-
-    @Override
-    public DatabaseConfiguration configuration(Path directory, String name) {
-        return new DatabaseConfiguration(
-                directory.resolve(name).toString(),
-                Map.of(),
-                Duration.ofMillis(200),
-                64 << 20,
-                directory.resolve(name + ".spool"));
     }
 
     /** What a killed process leaves is what is in its files: a copy of them, made while nothing is going on. */
@@ -330,22 +316,6 @@ final class DerbyUnderTest implements TckBinding {
 
     @Override
     public List<String> catalogue(Connection connection) throws SQLException {
-        List<String> lines = new ArrayList<>();
-        try (Statement statement = connection.createStatement()) {
-            for (Map.Entry<String, String> query : CATALOGUE.entrySet()) {
-                try (ResultSet rows = statement.executeQuery(query.getValue())) {
-                    int columns = rows.getMetaData().getColumnCount();
-                    while (rows.next()) {
-                        StringBuilder line = new StringBuilder(query.getKey());
-                        for (int i = 1; i <= columns; i++) {
-                            line.append(' ').append(rows.getString(i));
-                        }
-                        lines.add(line.toString());
-                    }
-                }
-            }
-        }
-        Collections.sort(lines);
-        return lines;
+        return TckBinding.catalogue(connection, CATALOGUE);
     }
 }

@@ -13,7 +13,6 @@ import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Finding;
 import org.gorda.gapi.ReflectedDatabase;
-import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.TransactionListener;
 
 /**
@@ -45,19 +44,7 @@ public final class H2Binding implements DatabaseBinding {
 
     @Override
     public ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener) {
-        H2Dialect dialect = null;
-        try {
-            dialect = new H2Dialect(configuration);
-            return new TriggeredDatabase(configuration, listener, dialect);
-        } catch (SQLException | RuntimeException e) {
-            if (dialect != null) {
-                dialect.close();
-            }
-            throw e instanceof ReflectionException known
-                    ? known
-                    : new ReflectionException(
-                            "the H2 database " + configuration.location() + " cannot be opened: " + e.getMessage(), e);
-        }
+        return TriggeredDatabase.open("H2", H2Dialect::new, configuration, listener);
     }
 
     @Override

@@ -19,6 +19,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.gorda.bindings.triggers.Dialect;
+import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.RowCapture;
 import org.gorda.bindings.triggers.TriggeredDatabase;
@@ -77,7 +78,7 @@ final class H2Dialect implements Dialect {
 
     private final Driver driver = new org.h2.Driver();
     private final String url;
-    private final Properties owner = new Properties();
+    private final Owner owner;
     private final Connection internal;
     private final Database database;
     private final H2Store store;
@@ -94,15 +95,9 @@ final class H2Dialect implements Dialect {
 
     H2Dialect(DatabaseConfiguration configuration) throws SQLException {
         this.url = H2Files.url(configuration.location());
-        owner.setProperty("user", configuration.attributes().getOrDefault("user", "sa"));
-        owner.setProperty("password", configuration.attributes().getOrDefault("password", ""));
-        for (String name : configuration.attributes().keySet()) {
-            if (!owner.containsKey(name)) {
-                throw new ReflectionException(
-                        "a replicated H2 database has no setting '" + name + "', only user and password");
-            }
-        }
-        this.internal = connect(url + ";DB_CLOSE_ON_EXIT=FALSE;TRACE_LEVEL_FILE=0", owner, Optional.empty());
+        this.owner = Owner.of(configuration, "H2", "sa");
+        this.internal =
+                connect(url + ";DB_CLOSE_ON_EXIT=FALSE;TRACE_LEVEL_FILE=0", owner.properties(), Optional.empty());
         this.database = session(internal).getDatabase();
         this.store = new H2Store(database);
         if (OPEN.putIfAbsent(database, this) != null) {
@@ -157,18 +152,12 @@ final class H2Dialect implements Dialect {
 
     @Override
     public Connection connect(Properties properties, RowCapture capture) throws SQLException {
-        Properties who = new Properties();
-        who.setProperty("user", properties.getProperty("user", owner.getProperty("user")));
-        who.setProperty(
-                "password",
-                properties.getProperty(
-                        "password", properties.containsKey("user") ? "" : owner.getProperty("password")));
-        return connect(url, who, Optional.of(capture));
+        return connect(url, owner.unless(properties), Optional.of(capture));
     }
 
     @Override
     public Connection connect() throws SQLException {
-        return connect(url, owner, Optional.empty());
+        return connect(url, owner.properties(), Optional.empty());
     }
 
     private Connection connect(String to, Properties who, Optional<RowCapture> capture) throws SQLException {

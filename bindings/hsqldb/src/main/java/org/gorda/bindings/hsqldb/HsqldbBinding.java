@@ -13,7 +13,6 @@ import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Finding;
 import org.gorda.gapi.ReflectedDatabase;
-import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.TransactionListener;
 
 /**
@@ -45,20 +44,7 @@ public final class HsqldbBinding implements DatabaseBinding {
 
     @Override
     public ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener) {
-        HsqldbDialect dialect = null;
-        try {
-            dialect = new HsqldbDialect(configuration);
-            return new TriggeredDatabase(configuration, listener, dialect);
-        } catch (SQLException | RuntimeException e) {
-            if (dialect != null) {
-                dialect.close();
-            }
-            throw e instanceof ReflectionException known
-                    ? known
-                    : new ReflectionException(
-                            "the HSQLDB database " + configuration.location() + " cannot be opened: " + e.getMessage(),
-                            e);
-        }
+        return TriggeredDatabase.open("HSQLDB", HsqldbDialect::new, configuration, listener);
     }
 
     @Override

@@ -22,6 +22,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.gorda.bindings.triggers.Dialect;
+import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.RowCapture;
 import org.gorda.bindings.triggers.TriggeredDatabase;
@@ -89,7 +90,7 @@ final class HsqldbDialect implements Dialect {
     private static final Map<Database, HsqldbDialect> OPEN = new ConcurrentHashMap<>();
 
     private final HsqldbFiles files;
-    private final Properties owner = new Properties();
+    private final Owner owner;
     private final Connection internal;
     private final Database database;
     private final String description;
@@ -103,18 +104,11 @@ final class HsqldbDialect implements Dialect {
     private record Tables(long changed, Map<String, Captured> byName, Map<String, Captured> byTrigger) {}
 
     HsqldbDialect(DatabaseConfiguration configuration) throws SQLException {
-        owner.setProperty("user", configuration.attributes().getOrDefault("user", "SA"));
-        owner.setProperty("password", configuration.attributes().getOrDefault("password", ""));
-        for (String name : configuration.attributes().keySet()) {
-            if (!owner.containsKey(name)) {
-                throw new ReflectionException(
-                        "a replicated HSQLDB database has no setting '" + name + "', only user and password");
-            }
-        }
+        this.owner = Owner.of(configuration, "HSQLDB", "SA");
         this.files = new HsqldbFiles(configuration.location());
         Connection opened = null;
         try {
-            opened = connect(owner, Optional.empty());
+            opened = connect(owner.properties(), Optional.empty());
             this.internal = opened;
             this.database = session(internal).database;
             this.description = internal.getMetaData().getDatabaseProductName() + " "
@@ -176,18 +170,12 @@ final class HsqldbDialect implements Dialect {
 
     @Override
     public Connection connect(Properties properties, RowCapture capture) throws SQLException {
-        Properties who = new Properties();
-        who.setProperty("user", properties.getProperty("user", owner.getProperty("user")));
-        who.setProperty(
-                "password",
-                properties.getProperty(
-                        "password", properties.containsKey("user") ? "" : owner.getProperty("password")));
-        return connect(who, Optional.of(capture));
+        return connect(owner.unless(properties), Optional.of(capture));
     }
 
     @Override
     public Connection connect() throws SQLException {
-        return connect(owner, Optional.empty());
+        return connect(owner.properties(), Optional.empty());
     }
 
     private Connection connect(Properties who, Optional<RowCapture> capture) throws SQLException {

@@ -8,82 +8,38 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.sql.Connection;
-import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Savepoint;
 import java.sql.Statement;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Properties;
 import java.util.Random;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
+import org.gorda.bindings.triggers.tck.OwnTck;
+import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
 import org.gorda.gapi.ReflectionException;
-import org.gorda.gapi.tck.BindingTck;
-import org.gorda.gapi.tck.TckBinding;
-import org.hsqldb.jdbc.JDBCConnection;
 import org.junit.jupiter.api.Test;
 
 /** What HSQLDB has in a way of its own, replicated or refused. */
-class HsqldbOwnTest extends BindingTck {
+class HsqldbOwnTest extends OwnTck {
 
-    private static final TckBinding HSQLDB = new HsqldbUnderTest();
+    private static final HsqldbUnderTest HSQLDB = new HsqldbUnderTest();
 
     /** Of the log's file, when a new script is written. */
     private static final long LOG_BYTES_MAX = 50 << 20;
 
     @Override
-    protected TckBinding tested() {
+    protected TriggeredUnderTest tested() {
         return HSQLDB;
-    }
-
-    private static String rows(int first, int last) {
-        return "UNNEST(SEQUENCE_ARRAY(" + first + ", " + last + ", 1)) AS N(X)";
-    }
-
-    private void makeTable() throws SQLException {
-        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)");
-    }
-
-    private void assertRefusedEach(String... statements) {
-        for (String sql : statements) {
-            assertRefused("0A000", () -> execute(sql));
-        }
     }
 
     private Path file(String database, String name) {
         return Path.of(configuration(database).location(), name);
     }
 
-    private static Connection past(String url) throws SQLException {
-        return DriverManager.getConnection(url + ";hsqldb.lock_file=false", "SA", "");
-    }
-
-    @Test
-    void changesPastTheReplicaAreRefused() throws SQLException {
-        makeTable();
-        try (Connection past = past("jdbc:hsqldb:file:" + file("origin", "database"));
-                Statement statement = past.createStatement()) {
-            assertRefused("0A000", () -> statement.executeUpdate("INSERT INTO T VALUES (1, 1)"));
-        }
-        assertThat(count(origin, "T")).isZero();
-    }
-
-    @Test
-    void theDatabasesOwnConnectionIsNotGiven() throws SQLException {
-        makeTable();
-        try (Connection connection = connect()) {
-            assertRefused("0A000", () -> connection.unwrap(JDBCConnection.class));
-            assertThat(connection.getMetaData().getConnection()).isSameAs(connection);
-        }
-    }
-
     @Test
     void truncateIsReplicatedAlthoughNoTriggerIsToldOfIt() throws SQLException {
         makeTable();
-        execute("INSERT INTO T SELECT X, X FROM " + rows(1, 100), "/* all */ DELETE FROM T WHERE ID > 50");
+        execute("INSERT INTO T SELECT X, X FROM " + HSQLDB.numbers(1, 100), "/* all */ DELETE FROM T WHERE ID > 50");
         assertRefusedEach("/* all */ TRUNCATE TABLE T");
         execute("TRUNCATE TABLE T", "INSERT INTO T VALUES (7, 7)");
         assertEqual();
@@ -169,31 +125,6 @@ class HsqldbOwnTest extends BindingTck {
     }
 
     @Test
-    void renamedTablesColumnsAndSchemas() throws SQLException {
-        execute("CREATE SCHEMA ONE", "CREATE SCHEMA OTHER");
-        execute(
-                "CREATE TABLE ONE.T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
-                "CREATE TABLE OTHER.T (ID INTEGER NOT NULL PRIMARY KEY, B VARCHAR(5))",
-                "INSERT INTO ONE.T VALUES (1, 1), (2, 2)",
-                "INSERT INTO OTHER.T VALUES (1, 'one')",
-                "ALTER TABLE ONE.T RENAME TO \"the table\"",
-                "INSERT INTO ONE.\"the table\" VALUES (3, 3)",
-                "ALTER TABLE ONE.\"the table\" ALTER COLUMN A RENAME TO \"a column\"",
-                "CREATE TABLE ONE.T (ID INTEGER NOT NULL PRIMARY KEY)",
-                "INSERT INTO ONE.T VALUES (9)",
-                "UPDATE ONE.\"the table\" SET \"a column\" = 5 WHERE ID = 1",
-                "ALTER SCHEMA ONE RENAME TO TWO",
-                "SET SCHEMA TWO",
-                "DELETE FROM T",
-                "CREATE SEQUENCE S",
-                "ALTER TABLE \"the table\" ADD COLUMN C VARCHAR(5) DEFAULT 'all' NOT NULL",
-                "ALTER TABLE \"the table\" ALTER COLUMN C SET DATA TYPE VARCHAR(50)",
-                "UPDATE \"the table\" SET C = 'longer than five' WHERE ID = 1");
-        assertEqual();
-        assertThat(count(replica, "TWO.\"the table\"")).isEqualTo(3);
-    }
-
-    @Test
     void schemaChangesEndWhoIsInTheirWayAtTheReplica() throws SQLException {
         makeTable();
         execute("INSERT INTO T VALUES (1, 1)");
@@ -207,44 +138,6 @@ class HsqldbOwnTest extends BindingTck {
             replicate();
             assertRefused("40001", reader::commit);
         }
-        assertEqual();
-    }
-
-    @Test
-    void transactionsInSql() throws SQLException {
-        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
-        try (Connection connection = origin.connect(new Properties());
-                Statement statement = connection.createStatement()) {
-            for (String sql : List.of(
-                    "SET AUTOCOMMIT FALSE",
-                    "INSERT INTO T VALUES (1)",
-                    "SAVEPOINT S",
-                    "INSERT INTO T VALUES (2)",
-                    "ROLLBACK TO SAVEPOINT S",
-                    "INSERT INTO T VALUES (3)",
-                    "COMMIT",
-                    "INSERT INTO T VALUES (4)",
-                    "ROLLBACK",
-                    "SET AUTOCOMMIT TRUE",
-                    "INSERT INTO T VALUES (5)")) {
-                statement.execute(sql);
-            }
-        }
-        assertEqual();
-        assertThat(query(replica, "SELECT ID FROM T ORDER BY ID")).containsExactly("1", "3", "5");
-    }
-
-    @Test
-    void severalStatementsInOneAreRefused() throws SQLException {
-        makeTable();
-        for (String sql : List.of(
-                "INSERT INTO T VALUES (1, 1); COMMIT",
-                "SELECT 1 FROM T; CREATE TABLE U (ID INTEGER PRIMARY KEY)",
-                "INSERT INTO T VALUES (1, 1); INSERT INTO T VALUES (2, 2)")) {
-            assertThatThrownBy(() -> execute(sql)).as(sql).isInstanceOf(SQLException.class);
-        }
-        assertThat(count(origin, "T")).isZero();
-        execute("INSERT INTO T VALUES (1, 1);");
         assertEqual();
     }
 
@@ -271,7 +164,7 @@ class HsqldbOwnTest extends BindingTck {
     @Test
     void databasesThatAreNotFit() throws SQLException, IOException {
         Files.createDirectories(Path.of(configuration("unfit").location()));
-        try (Connection made = past("jdbc:hsqldb:file:" + file("unfit", "database"));
+        try (Connection made = past("unfit");
                 Statement statement = made.createStatement()) {
             statement.execute("CREATE FUNCTION F (N INTEGER) RETURNS INTEGER RETURN N + 1");
             statement.execute("CREATE CACHED TABLE T (B BLOB)");
@@ -345,76 +238,19 @@ class HsqldbOwnTest extends BindingTck {
         assertEqual();
     }
 
-    /** Whatever clients do to the same rows at the same time, some of it failing, the replica becomes the same. */
-    @Test
-    void transactionsOfSeveralClientsAtRandom() throws Exception {
-        execute(
-                "CREATE TABLE P (ID INTEGER NOT NULL PRIMARY KEY)",
-                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, U INTEGER UNIQUE, A INTEGER,"
-                        + " P INTEGER REFERENCES P ON DELETE CASCADE ON UPDATE CASCADE)",
-                "CREATE TABLE L (ID BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)",
-                "INSERT INTO P SELECT X FROM " + rows(0, 9),
-                "INSERT INTO T SELECT X, X, 0, MOD(X, 10) FROM " + rows(0, 39));
-        List<Future<?>> all = new ArrayList<>();
-        for (int client = 0; client < 4; client++) {
-            long seed = client;
-            all.add(clients.submit(() -> work(new Random(seed))));
-        }
-        for (Future<?> client : all) {
-            client.get(60, TimeUnit.SECONDS);
-        }
-        assertThat(meta.begun()).isGreaterThan(100);
-        assertEqual();
-    }
-
-    private Void work(Random random) throws SQLException {
-        try (Connection connection = connect();
-                Statement statement = connection.createStatement()) {
-            for (int transaction = 0; transaction < 100; transaction++) {
-                try {
-                    for (int i = random.nextInt(4); i >= 0; i--) {
-                        change(connection, statement, random);
-                    }
-                    if (random.nextInt(10) == 0) {
-                        connection.rollback();
-                    }
-                    connection.commit();
-                } catch (SQLException e) {
-                    connection.rollback();
-                    if (!String.valueOf(e.getSQLState()).startsWith("40")) {
-                        throw e;
-                    }
-                }
-            }
-        }
-        return null;
-    }
-
-    private static void change(Connection connection, Statement statement, Random random) throws SQLException {
-        int row = random.nextInt(60);
-        int other = random.nextInt(60);
-        Savepoint savepoint = connection.setSavepoint();
-        try {
-            statement.execute(
-                    switch (random.nextInt(8)) {
-                        case 0 ->
-                            "INSERT INTO T VALUES (" + row + ", " + other + ", 1, " + row % 10 + "), (" + other + ", "
-                                    + row + ", 1, 0)";
-                        case 1 -> "UPDATE T SET ID = ID + 1, U = U + 1 WHERE ID BETWEEN " + row + " AND " + (row + 5);
-                        case 2 -> "UPDATE T SET A = A + 1 WHERE P = " + row % 10;
-                        case 3 -> "DELETE FROM T WHERE ID = " + row;
-                        case 4 -> "UPDATE P SET ID = ID + 10 WHERE ID = " + row % 20;
-                        case 5 -> "DELETE FROM P WHERE ID = " + row % 20;
-                        case 6 -> "INSERT INTO P VALUES (" + row % 20 + ")";
-                        default -> "INSERT INTO L (A) SELECT A FROM T WHERE ID < " + row;
-                    });
-            if (random.nextInt(5) == 0) {
-                connection.rollback(savepoint);
-            }
-        } catch (SQLException e) {
-            if (!e.getSQLState().startsWith("23")) {
-                throw e;
-            }
-        }
+    @Override
+    protected String change(Random random, int row, int other) {
+        return switch (random.nextInt(8)) {
+            case 0 ->
+                "INSERT INTO T VALUES (" + row + ", " + other + ", 1, " + row % 10 + "), (" + other + ", " + row
+                        + ", 1, 0)";
+            case 1 -> "UPDATE T SET ID = ID + 1, U = U + 1 WHERE ID BETWEEN " + row + " AND " + (row + 5);
+            case 2 -> "UPDATE T SET A = A + 1 WHERE P = " + row % 10;
+            case 3 -> "DELETE FROM T WHERE ID = " + row;
+            case 4 -> "UPDATE P SET ID = ID + 10 WHERE ID = " + row % 20;
+            case 5 -> "DELETE FROM P WHERE ID = " + row % 20;
+            case 6 -> "INSERT INTO P VALUES (" + row % 20 + ")";
+            default -> "INSERT INTO L (A) SELECT A FROM T WHERE ID < " + row;
+        };
     }
 }

@@ -69,12 +69,36 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     private volatile @Nullable StoredPosition committed;
     private @Nullable WriteSetApplier applier;
 
+    /** Opens a database as it says in its configuration. */
+    public interface Opening {
+        Dialect open(DatabaseConfiguration configuration) throws SQLException;
+    }
+
     /**
-     * Reflects an open database.
+     * As {@link org.gorda.gapi.DatabaseBinding#open}.
      *
-     * @throws SQLException if it cannot be used
+     * @param product for people
      */
-    public TriggeredDatabase(DatabaseConfiguration configuration, TransactionListener listener, Dialect dialect)
+    public static ReflectedDatabase open(
+            String product, Opening opening, DatabaseConfiguration configuration, TransactionListener listener) {
+        Dialect dialect = null;
+        try {
+            dialect = opening.open(configuration);
+            return new TriggeredDatabase(configuration, listener, dialect);
+        } catch (SQLException | RuntimeException e) {
+            if (dialect != null) {
+                dialect.close();
+            }
+            throw e instanceof ReflectionException known
+                    ? known
+                    : new ReflectionException(
+                            "the " + product + " database " + configuration.location() + " cannot be opened: "
+                                    + e.getMessage(),
+                            e);
+        }
+    }
+
+    private TriggeredDatabase(DatabaseConfiguration configuration, TransactionListener listener, Dialect dialect)
             throws SQLException {
         this.configuration = configuration;
         this.listener = listener;

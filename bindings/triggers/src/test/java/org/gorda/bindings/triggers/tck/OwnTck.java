@@ -1,0 +1,197 @@
+package org.gorda.bindings.triggers.tck;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.Random;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.gorda.gapi.tck.BindingTck;
+import org.junit.jupiter.api.Test;
+
+/** What databases behind triggers have in a way of their own, and all alike. */
+public abstract class OwnTck extends BindingTck {
+
+    @Override
+    protected abstract TriggeredUnderTest tested();
+
+    /** A statement, one of many kinds, that changes the tables of {@link #transactionsOfSeveralClientsAtRandom}. */
+    protected abstract String change(Random random, int row, int other);
+
+    /** Whether a transaction that ended so may be run again. */
+    protected boolean isRefusal(String sqlState) {
+        return sqlState.startsWith("40");
+    }
+
+    protected final void makeTable() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)");
+    }
+
+    protected final void assertRefusedEach(String... statements) {
+        for (String sql : statements) {
+            assertRefused("0A000", () -> execute(sql));
+        }
+    }
+
+    protected final Connection past(String database) throws SQLException {
+        return tested().past(configuration(database));
+    }
+
+    @Test
+    void changesPastTheReplicaAreRefused() throws SQLException {
+        makeTable();
+        try (Connection past = past("origin");
+                Statement statement = past.createStatement()) {
+            assertRefused("0A000", () -> statement.executeUpdate("INSERT INTO T VALUES (1, 1)"));
+        }
+        assertThat(count(origin, "T")).isZero();
+    }
+
+    @Test
+    void theDatabasesOwnConnectionIsNotGiven() throws SQLException {
+        makeTable();
+        Class<? extends Connection> own;
+        try (Connection past = past("origin")) {
+            own = past.getClass();
+        }
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT * FROM T")) {
+            assertRefused("0A000", () -> connection.unwrap(own));
+            assertThat(statement.getConnection()).isSameAs(connection);
+            assertThat(rows.getStatement()).isSameAs(statement);
+            assertThat(connection.getMetaData().getConnection()).isSameAs(connection);
+            assertThat(connection.isWrapperFor(own)).isFalse();
+        }
+    }
+
+    @Test
+    void severalStatementsInOneAreRefused() throws SQLException {
+        makeTable();
+        for (String sql : List.of(
+                "INSERT INTO T VALUES (1, 1); COMMIT",
+                "SELECT 1 FROM T; CREATE TABLE U (ID INTEGER PRIMARY KEY)",
+                "INSERT INTO T VALUES (1, 1); INSERT INTO T VALUES (2, 2)")) {
+            assertThatThrownBy(() -> execute(sql)).as(sql).isInstanceOf(SQLException.class);
+        }
+        assertThat(count(origin, "T")).isZero();
+        execute("INSERT INTO T VALUES (1, 1);");
+        assertEqual();
+    }
+
+    @Test
+    void transactionsInSql() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        try (Connection connection = origin.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            for (String sql : List.of(
+                    "SET AUTOCOMMIT FALSE",
+                    "INSERT INTO T VALUES (1)",
+                    "SAVEPOINT S",
+                    "INSERT INTO T VALUES (2)",
+                    "ROLLBACK TO SAVEPOINT S",
+                    "INSERT INTO T VALUES (3)",
+                    "COMMIT",
+                    "INSERT INTO T VALUES (4)",
+                    "ROLLBACK",
+                    "SET AUTOCOMMIT TRUE",
+                    "INSERT INTO T VALUES (5)")) {
+                statement.execute(sql);
+            }
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID FROM T ORDER BY ID")).containsExactly("1", "3", "5");
+    }
+
+    @Test
+    void renamedTablesColumnsAndSchemas() throws SQLException {
+        execute("CREATE SCHEMA ONE", "CREATE SCHEMA OTHER");
+        execute(
+                "CREATE TABLE ONE.T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE OTHER.T (ID INTEGER NOT NULL PRIMARY KEY, B VARCHAR(5))",
+                "INSERT INTO ONE.T VALUES (1, 1), (2, 2)",
+                "INSERT INTO OTHER.T VALUES (1, 'one')",
+                "ALTER TABLE ONE.T RENAME TO \"the table\"",
+                "INSERT INTO ONE.\"the table\" VALUES (3, 3)",
+                "ALTER TABLE ONE.\"the table\" ALTER COLUMN A RENAME TO \"a column\"",
+                "CREATE TABLE ONE.T (ID INTEGER NOT NULL PRIMARY KEY)",
+                "INSERT INTO ONE.T VALUES (9)",
+                "UPDATE ONE.\"the table\" SET \"a column\" = 5 WHERE ID = 1",
+                "ALTER SCHEMA ONE RENAME TO TWO",
+                "SET SCHEMA TWO",
+                "DELETE FROM T",
+                "CREATE SEQUENCE S",
+                "ALTER TABLE \"the table\" ADD COLUMN C VARCHAR(5) DEFAULT 'all' NOT NULL",
+                "ALTER TABLE \"the table\" ALTER COLUMN C SET DATA TYPE VARCHAR(50)",
+                "UPDATE \"the table\" SET C = 'longer than five' WHERE ID = 1");
+        assertEqual();
+        assertThat(count(replica, "TWO.\"the table\"")).isEqualTo(3);
+    }
+
+    /** Whatever clients do to the same rows at the same time, some of it failing, the replica becomes the same. */
+    @Test
+    void transactionsOfSeveralClientsAtRandom() throws Exception {
+        execute(
+                "CREATE TABLE P (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, U INTEGER UNIQUE, A INTEGER,"
+                        + " P INTEGER REFERENCES P ON DELETE CASCADE ON UPDATE CASCADE)",
+                "CREATE TABLE L (ID BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)",
+                "INSERT INTO P SELECT X FROM " + tested().numbers(0, 9),
+                "INSERT INTO T SELECT X, X, 0, MOD(X, 10) FROM " + tested().numbers(0, 39));
+        List<Future<?>> all = new ArrayList<>();
+        for (int client = 0; client < 4; client++) {
+            long seed = client;
+            all.add(clients.submit(() -> work(new Random(seed))));
+        }
+        for (Future<?> client : all) {
+            client.get(60, TimeUnit.SECONDS);
+        }
+        assertThat(meta.begun()).isGreaterThan(100);
+        assertEqual();
+    }
+
+    private Void work(Random random) throws SQLException {
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            for (int transaction = 0; transaction < 100; transaction++) {
+                try {
+                    for (int i = random.nextInt(4); i >= 0; i--) {
+                        change(connection, statement, random);
+                    }
+                    if (random.nextInt(10) == 0) {
+                        connection.rollback();
+                    }
+                    connection.commit();
+                } catch (SQLException e) {
+                    connection.rollback();
+                    if (!isRefusal(String.valueOf(e.getSQLState()))) {
+                        throw e;
+                    }
+                }
+            }
+        }
+        return null;
+    }
+
+    private void change(Connection connection, Statement statement, Random random) throws SQLException {
+        Savepoint savepoint = connection.setSavepoint();
+        try {
+            statement.execute(change(random, random.nextInt(60), random.nextInt(60)));
+            if (random.nextInt(5) == 0) {
+                connection.rollback(savepoint);
+            }
+        } catch (SQLException e) {
+            if (!e.getSQLState().startsWith("23")) {
+                throw e;
+            }
+        }
+    }
+}

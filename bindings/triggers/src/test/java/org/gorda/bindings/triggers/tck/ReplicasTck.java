@@ -1,0 +1,348 @@
+package org.gorda.bindings.triggers.tck;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
+import org.awaitility.Awaitility;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.Verification;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Three replicas in this process, each with a database of its own. */
+public abstract class ReplicasTck {
+
+    private static final int SIZE = 3;
+    private static final int WRITERS = 4;
+    private static final int ACCOUNTS = 20;
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    @TempDir
+    Path directory;
+
+    private final String[] members =
+            LoopbackPorts.free(SIZE).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
+    private final @Nullable Replica[] replicas = new Replica[SIZE];
+    private final Set<Long> acknowledged = ConcurrentHashMap.newKeySet();
+    private final Set<Long> unknown = ConcurrentHashMap.newKeySet();
+    private final List<Throwable> failures = new CopyOnWriteArrayList<>();
+    private final AtomicBoolean ended = new AtomicBoolean();
+
+    protected abstract TriggeredUnderTest tested();
+
+    @AfterEach
+    final void stop() {
+        ended.set(true);
+        for (int i = 0; i < SIZE; i++) {
+            stop(i);
+        }
+    }
+
+    private Replica.Builder described(int i, ReplicationProtocol protocol) {
+        return Replica.builder()
+                .database(
+                        tested().binding().name(),
+                        directory.resolve("replica" + i).toString())
+                .group("test")
+                .self(members[i])
+                .members(members)
+                .protocol(protocol)
+                .electionTimeout(Duration.ofSeconds(2));
+    }
+
+    private void start(int i) {
+        replicas[i] = described(i, ReplicationProtocol.PRIMARY_BACKUP).start();
+    }
+
+    private void startAll() {
+        for (int i = 0; i < SIZE; i++) {
+            start(i);
+        }
+        for (int i = 0; i < SIZE; i++) {
+            replica(i).awaitPrimary(PATIENCE);
+        }
+    }
+
+    private void stop(int i) {
+        Replica replica = replicas[i];
+        replicas[i] = null;
+        if (replica != null) {
+            replica.close();
+        }
+    }
+
+    private Replica replica(int i) {
+        return Objects.requireNonNull(replicas[i]);
+    }
+
+    private Stream<Replica> running() {
+        return Arrays.stream(replicas).filter(Objects::nonNull);
+    }
+
+    private int primary() {
+        int[] found = {-1};
+        Awaitility.await("there is a primary").atMost(PATIENCE).until(() -> {
+            for (int i = 0; i < SIZE; i++) {
+                Replica one = replicas[i];
+                if (one != null && one.status().executesHere() && one.status().working()) {
+                    found[0] = i;
+                    return true;
+                }
+            }
+            return false;
+        });
+        return found[0];
+    }
+
+    private Connection connect(int i) throws SQLException {
+        return replica(i).connect(new Properties());
+    }
+
+    private void execute(String... statements) throws SQLException {
+        try (Connection connection = connect(primary());
+                Statement statement = connection.createStatement()) {
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+        }
+    }
+
+    private static long number(Connection connection, String query) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(query)) {
+            row.next();
+            return row.getLong(1);
+        }
+    }
+
+    /** All replicas compare all rows of all tables, at one place in the order. */
+    private void assertIdentical() {
+        long newest = running()
+                .mapToLong(replica -> replica.status().orderedIndex())
+                .max()
+                .orElseThrow();
+        Awaitility.await("all show it")
+                .atMost(PATIENCE)
+                .until(() -> running().allMatch(replica -> replica.status().appliedIndex() >= newest));
+        Verification own = replica(primary()).verify(PATIENCE);
+        assertThat(own.tables()).isNotEmpty();
+        running().forEach(replica -> {
+            Awaitility.await("all have compared")
+                    .atMost(PATIENCE)
+                    .until(() -> replica.verification(own.request()).isPresent());
+            assertThat(replica.verification(own.request()).orElseThrow().tables())
+                    .isEqualTo(own.tables());
+        });
+    }
+
+    @Test
+    void whatThePrimaryCommitsIsInAllDatabases() throws SQLException {
+        startAll();
+        execute(
+                "CREATE TABLE parent (id INTEGER PRIMARY KEY, name VARCHAR(40), body " + tested().text() + ", picture "
+                        + tested().bytes() + ", since TIMESTAMP(9), amount NUMERIC(20, 4))",
+                "CREATE TABLE child (parent INTEGER REFERENCES parent ON DELETE CASCADE, no INTEGER GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (parent, no))",
+                "INSERT INTO parent SELECT x, 'name ' || CAST(x AS VARCHAR(10)), REPEAT('body', x * 100), X'00ff', TIMESTAMP '2024-02-29 12:00:00.123456789', x / 4.0 FROM "
+                        + tested().numbers(1, 100),
+                "INSERT INTO child (parent) SELECT x - x / 50 * 50 + 1 FROM " + tested().numbers(1, 200),
+                "DELETE FROM parent WHERE id <= 10",
+                "UPDATE parent SET name = NULL WHERE id > 90");
+        assertIdentical();
+        try (Connection connection = connect((primary() + 1) % SIZE)) {
+            assertThat(number(connection, "SELECT COUNT(*) FROM parent")).isEqualTo(90);
+            assertThat(number(connection, "SELECT COUNT(*) FROM parent WHERE name IS NULL"))
+                    .isEqualTo(10);
+            assertThatThrownBy(() -> connection.createStatement().executeUpdate("DELETE FROM parent"))
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("is a backup and takes no writes");
+        }
+    }
+
+    @Test
+    void whatWasAcknowledgedIsThereAfterThePrimaryIsGoneAndWhoComesBackReceivesIt() throws Exception {
+        startAll();
+        makeBank();
+        List<Thread> writers = startWriters();
+        int first = primary();
+        awaitMore(200);
+        stop(first);
+        primary();
+        awaitMore(200);
+        delete(directory.resolve("replica" + first), directory.resolve("replica" + first + ".gorda"));
+        start(first);
+        replica(first).awaitPrimary(PATIENCE);
+        awaitMore(100);
+        end(writers);
+        assertIdentical();
+        assertNothingLost();
+    }
+
+    @Test
+    void allComeBackAfterAllWereStoppedUnderLoad() throws Exception {
+        startAll();
+        makeBank();
+        List<Thread> writers = startWriters();
+        for (int round = 0; round < 2; round++) {
+            awaitMore(100);
+            for (int i = 0; i < SIZE; i++) {
+                stop(i);
+            }
+            startAll();
+        }
+        awaitMore(100);
+        end(writers);
+        assertIdentical();
+        assertNothingLost();
+    }
+
+    /** In an application, by the driver and its URL. */
+    @Test
+    void aUrlMakesThisProcessAReplica() throws SQLException {
+        String url = "jdbc:gorda:" + tested().binding().name() + ":" + directory.resolve("database") + ";self="
+                + members[0] + ";members=" + members[0];
+        try (Connection connection = DriverManager.getConnection(url);
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE item (id INTEGER PRIMARY KEY)");
+            statement.executeUpdate("INSERT INTO item VALUES (1), (2)");
+            assertThat(number(connection, "SELECT COUNT(*) FROM item")).isEqualTo(2);
+            assertThat(connection.getMetaData().getDatabaseProductName()).isEqualTo(tested().product());
+        }
+        assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08006"));
+        assertThatThrownBy(() -> DriverManager.getConnection(url + ";territory=de_DE"))
+                .isInstanceOf(SQLException.class)
+                .hasMessageContaining("a replicated " + tested().database()
+                        + " database has no setting 'territory', only user and password");
+    }
+
+    /** There are no keys by which transactions of several replicas could be compared. */
+    @Test
+    void certificationIsRefused() {
+        assertThatThrownBy(() -> described(0, ReplicationProtocol.CERTIFICATION).start())
+                .isInstanceOf(ReplicaException.class)
+                .hasMessageContaining("CERTIFICATION_KEYS");
+    }
+
+    // ---------------------------------------------------------------------------------------------------------- load
+
+    private void makeBank() throws SQLException {
+        execute(
+                "CREATE TABLE item (id BIGINT PRIMARY KEY, body VARCHAR(100))",
+                "CREATE TABLE account (id INTEGER PRIMARY KEY, balance BIGINT)",
+                "INSERT INTO account SELECT x, 100 FROM " + tested().numbers(1, ACCOUNTS));
+    }
+
+    private List<Thread> startWriters() {
+        List<Thread> writers = new ArrayList<>();
+        for (int i = 0; i < WRITERS; i++) {
+            long from = i * 1_000_000L;
+            Thread thread = new Thread(() -> write(from));
+            thread.start();
+            writers.add(thread);
+        }
+        return writers;
+    }
+
+    private void awaitMore(int count) {
+        int before = acknowledged.size();
+        Awaitility.await("writers go on")
+                .atMost(PATIENCE)
+                .until(() -> !failures.isEmpty() || acknowledged.size() > before + count);
+        assertThat(failures).isEmpty();
+    }
+
+    private void end(List<Thread> writers) throws InterruptedException {
+        ended.set(true);
+        for (Thread writer : writers) {
+            writer.join(PATIENCE.toMillis());
+        }
+        assertThat(failures).isEmpty();
+    }
+
+    /** Writes at whoever is the primary: a row, and an amount from one account to another. */
+    private void write(long from) {
+        for (long id = from; !ended.get(); id++) {
+            boolean asked = false;
+            try (Connection connection = connect(primary());
+                    PreparedStatement insert = connection.prepareStatement("INSERT INTO item VALUES (?, ?)");
+                    PreparedStatement move =
+                            connection.prepareStatement("UPDATE account SET balance = balance + ? WHERE id = ?")) {
+                connection.setAutoCommit(false);
+                insert.setLong(1, id);
+                insert.setString(2, "body of " + id);
+                insert.executeUpdate();
+                for (int side = 0; side < 2; side++) {
+                    move.setLong(1, side == 0 ? 7 : -7);
+                    move.setInt(2, (int) ((id + 3L * side) % ACCOUNTS) + 1);
+                    move.executeUpdate();
+                }
+                asked = true;
+                connection.commit();
+                acknowledged.add(id);
+            } catch (SQLException e) {
+                if (asked && !"40001".equals(e.getSQLState())) {
+                    unknown.add(id);
+                }
+            } catch (RuntimeException e) {
+                unknown.add(id); // it is being closed
+            } catch (Error e) {
+                failures.add(e);
+                return;
+            }
+        }
+    }
+
+    private void assertNothingLost() throws SQLException {
+        try (Connection connection = connect(primary());
+                Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT id FROM item")) {
+            Set<Long> there = ConcurrentHashMap.newKeySet();
+            while (rows.next()) {
+                there.add(rows.getLong(1));
+            }
+            assertThat(there).containsAll(acknowledged);
+            there.removeAll(acknowledged);
+            assertThat(unknown).containsAll(there);
+            assertThat(number(connection, "SELECT SUM(balance) FROM account")).isEqualTo(100L * ACCOUNTS);
+        }
+    }
+
+    private static void delete(Path... directories) throws IOException {
+        for (Path one : directories) {
+            if (Files.exists(one)) {
+                try (Stream<Path> files = Files.walk(one)) {
+                    for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                        Files.delete(file);
+                    }
+                }
+            }
+        }
+    }
+}
