@@ -130,6 +130,31 @@ class H2OwnTest extends BindingTck {
         assertThat(count(origin, "T")).isZero();
     }
 
+    /** As H2 does on a full disk: the transaction is ordered, and others have it. */
+    @Test
+    void whoseDatabaseEndsInACommitIsToldThatNobodyHereKnowsItsOutcome() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        String url = H2Files.url(configuration("origin").location());
+        meta.answer(commit -> {
+            endAtOnce(url);
+            assertThatThrownBy(() -> commit.commit(meta.nextPosition(), false)).isInstanceOf(ReflectionException.class);
+        });
+        Connection connection = connect();
+        try (Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T VALUES (1)");
+            assertRefused("08007", connection::commit);
+        }
+    }
+
+    private static void endAtOnce(String url) {
+        try (Connection past = DriverManager.getConnection(url, "sa", "");
+                Statement statement = past.createStatement()) {
+            statement.execute("SHUTDOWN IMMEDIATELY");
+        } catch (SQLException e) {
+            // It has ended.
+        }
+    }
+
     @Test
     void theDatabasesOwnConnectionIsNotGiven() throws SQLException {
         execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
