@@ -3,7 +3,7 @@ package org.gorda.bench;
 import java.nio.file.Path;
 
 /**
- * A database that is used in the replica's own process only, where its clients have to be, too. Immutable.
+ * A database that is used in the replica's own process only: its clients are there, too, or tell that process what to call. Immutable.
  *
  * @param alone what its own URLs have before the database's path
  * @param suffix what they have behind it

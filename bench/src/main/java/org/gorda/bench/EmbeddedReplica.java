@@ -31,12 +31,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * A replica's process with its clients in it, as an application has them that embeds the replica: for engines that let nobody in from elsewhere. There is a client
  * for each connection to the clients' address, and it does what it is told to by lines of JSON, one after the other: what has left this process as an
- * answer is what the application knew when it was killed. Confined to one thread, but for its clients.
+ * answer is what the application knew when it was killed. It runs whole transactions, or call by call what somebody elsewhere decides. Confined to one thread, but for its clients.
  */
 final class EmbeddedReplica {
 
     private static final Gson JSON = new Gson();
     private static final int WAITING_MAX = 100;
+    private static final String READ_ONLY = "25006";
 
     /** What a client is to do. */
     enum Task {
@@ -47,7 +48,11 @@ final class EmbeddedReplica {
         /** To tell the names of transactions in the history, a line each and an empty one behind them, before the answer. */
         HISTORY,
         /** To read the sums. */
-        SUM
+        SUM,
+        /** To be a connection: from the next line on all are {@link JdbcCall}s. */
+        SESSION,
+        /** The same at the replica that takes writes; others refuse it. */
+        WRITING_SESSION
     }
 
     /**
@@ -57,7 +62,16 @@ final class EmbeddedReplica {
      * @param drawn what the transaction's choices come from
      * @param name of the transaction
      */
-    record Order(Task task, int scale, int client, long drawn, String name) {}
+    record Order(Task task, int scale, int client, long drawn, String name) {
+
+        static Order session(boolean isWriting) {
+            return new Order(isWriting ? Task.WRITING_SESSION : Task.SESSION, 0, 0, 0, "");
+        }
+
+        private boolean isSession() {
+            return task == Task.SESSION || task == Task.WRITING_SESSION;
+        }
+    }
 
     /**
      * What became of it. Immutable.
@@ -108,12 +122,39 @@ final class EmbeddedReplica {
                 Writer out = new OutputStreamWriter(socket.getOutputStream(), StandardCharsets.UTF_8)) {
             socket.setTcpNoDelay(true);
             for (String line = in.readLine(); line != null; line = in.readLine()) {
-                Answer answer = client.answer(JSON.fromJson(line, Order.class), out);
-                out.write(JSON.toJson(answer) + "\n");
-                out.flush();
+                Order order = JSON.fromJson(line, Order.class);
+                if (order.isSession()) {
+                    session(replica, order.task() == Task.WRITING_SESSION, in, out);
+                    return;
+                }
+                send(client.answer(order, out), out);
             }
         } catch (IOException | JsonSyntaxException e) {
             // Who ordered it is gone, or is not who it should be.
+        }
+    }
+
+    private static void send(Object answer, Writer out) throws IOException {
+        out.write(JSON.toJson(answer) + "\n");
+        out.flush();
+    }
+
+    /** Until the line ends, or the connection. */
+    private static void session(Replica replica, boolean isWriting, BufferedReader in, Writer out) throws IOException {
+        if (isWriting && !replica.status().executesHere()) {
+            send(new Answer(READ_ONLY, "this replica takes no writes", null), out);
+            return;
+        }
+        try (JdbcSession session = new JdbcSession(replica.connect(new Properties()))) {
+            send(new Answer(null, null, null), out);
+            for (String line = in.readLine(); line != null; line = in.readLine()) {
+                send(session.answer(JSON.fromJson(line, JdbcCall.class)), out);
+                if (session.isOver()) {
+                    return;
+                }
+            }
+        } catch (SQLException e) {
+            send(Client.failed(e), out);
         }
     }
 
@@ -178,6 +219,7 @@ final class EmbeddedReplica {
                 case SUM -> {
                     return TpcB.sums(connection);
                 }
+                case SESSION, WRITING_SESSION -> throw new IllegalArgumentException("no order of a client's: " + order);
             }
             return null;
         }

@@ -195,8 +195,11 @@ public final class ReplicaGroup implements AutoCloseable {
         return members;
     }
 
-    /** By which clients reach the group, unless they have to be in its processes. */
+    /** By which clients reach the group. */
     public String url() {
+        if (common.engine() instanceof EmbeddedEngine) {
+            return LineDriver.url(replicas.stream().map(ReplicaProcess::clients).toList());
+        }
         if (common.engine() instanceof ServerEngine servers) {
             return servers.url(replicas.stream().map(ReplicaProcess::clients).toList(), DATABASE);
         }
@@ -205,11 +208,16 @@ public final class ReplicaGroup implements AutoCloseable {
     }
 
     /**
-     * Connects to one replica, with the engine's own driver.
+     * Connects to one replica, with the engine's own driver if that can be done from here.
      *
      * @throws BenchException if it does not answer
      */
     public Connection connect(ReplicaProcess replica) throws SQLException {
+        if (common.engine() instanceof EmbeddedEngine) {
+            Properties any = new Properties();
+            any.setProperty(LineDriver.READ_ONLY, "true");
+            return DriverManager.getConnection(LineDriver.url(List.of(replica.clients())), any);
+        }
         NodeStatus status =
                 status(replica).orElseThrow(() -> new BenchException(replica.name() + " does not answer any more"));
         Properties login = new Properties();

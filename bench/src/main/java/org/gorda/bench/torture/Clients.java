@@ -48,7 +48,7 @@ final class Clients implements AutoCloseable {
         this.findings = findings;
         HikariConfig config = new HikariConfig();
         config.setJdbcUrl(url);
-        tellsOutcomes = url.startsWith("jdbc:gorda:");
+        tellsOutcomes = url.startsWith("jdbc:gorda");
         config.setMaximumPoolSize(count);
         config.setAutoCommit(false);
         config.setConnectionTimeout(LOAD_WAIT.toMillis());

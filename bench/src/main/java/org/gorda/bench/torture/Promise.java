@@ -12,11 +12,14 @@ enum Promise {
      * a transaction at another level may overwrite without being noticed (Ports and Grittner, VLDB 2012).
      */
     SNAPSHOTS,
-    /** As {@link #SNAPSHOTS}, without SERIALIZABLE: what was read is not compared between replicas. */
-    SNAPSHOTS_BETWEEN_REPLICAS;
+    /**
+     * As {@link #SNAPSHOTS}, without SERIALIZABLE: what was read is not compared between replicas or, as in H2, not even in one database, where
+     * that level is no more than a snapshot.
+     */
+    SNAPSHOTS_ONLY;
 
     boolean isSerializable() {
-        return this != SNAPSHOTS_BETWEEN_REPLICAS;
+        return this != SNAPSHOTS_ONLY;
     }
 
     /** What may be asked for. */

@@ -12,7 +12,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
@@ -22,6 +21,8 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.gorda.bench.EmbeddedEngine;
+import org.gorda.bench.Engine;
 import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
@@ -45,7 +46,7 @@ import org.jspecify.annotations.Nullable;
  * @param durability by its name
  * @param faults which kinds, by name
  * @param isolation of all transactions but those whose check needs more; null for a mixture
- * @param engine whose servers have the databases; null for Derby
+ * @param engine of the databases; null for Derby
  * @param directory where the replicas keep everything
  * @param report where histories and the page go
  */
@@ -58,7 +59,7 @@ public record Torture(
         String durability,
         Set<String> faults,
         @Nullable Isolation isolation,
-        @Nullable ServerEngine engine,
+        @Nullable Engine engine,
         Path directory,
         Path report) {
 
@@ -130,20 +131,27 @@ public record Torture(
                     + ": others may lose what they have acknowledged");
         }
         faults = Set.copyOf(faults);
-        if (!promise(engine, protocol).isSerializable() && isolation == Isolation.SERIALIZABLE) {
-            throw new BenchException("isolation is SERIALIZABLE, which " + protocol + " of "
-                    + Objects.requireNonNull(engine).name()
-                    + " does not have between replicas: use REPEATABLE_READ, or protocol primary-backup");
+        if (engine instanceof EmbeddedEngine && !protocol.equals(ReplicationProtocol.PRIMARY_BACKUP.key())) {
+            throw new BenchException("protocol is '" + protocol + "', which " + engine.name() + " does not have: use "
+                    + ReplicationProtocol.PRIMARY_BACKUP.key());
+        }
+        if (engine != null && !promise(engine, protocol).isSerializable() && isolation == Isolation.SERIALIZABLE) {
+            throw new BenchException(
+                    engine instanceof EmbeddedEngine
+                            ? "isolation is SERIALIZABLE, which is no more than a snapshot in " + engine.name()
+                                    + ": use REPEATABLE_READ"
+                            : "isolation is SERIALIZABLE, which " + protocol + " of " + engine.name()
+                                    + " does not have between replicas: use REPEATABLE_READ, or protocol primary-backup");
         }
     }
 
-    private static Promise promise(@Nullable ServerEngine engine, String protocol) {
+    private static Promise promise(@Nullable Engine engine, String protocol) {
         if (engine == null) {
             return Promise.LOCKS;
         }
-        return protocol.equals(ReplicationProtocol.CERTIFICATION.key())
-                ? Promise.SNAPSHOTS_BETWEEN_REPLICAS
-                : Promise.SNAPSHOTS;
+        boolean isSerializable =
+                engine instanceof ServerEngine && protocol.equals(ReplicationProtocol.PRIMARY_BACKUP.key());
+        return isSerializable ? Promise.SNAPSHOTS : Promise.SNAPSHOTS_ONLY;
     }
 
     /** Runs it. */

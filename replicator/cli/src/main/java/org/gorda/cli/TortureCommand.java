@@ -12,7 +12,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
-import org.gorda.bench.ServerEngine;
+import org.gorda.bench.Engine;
 import org.gorda.bench.torture.Isolation;
 import org.gorda.bench.torture.Torture;
 import org.gorda.bench.workload.BenchException;
@@ -94,7 +94,7 @@ final class TortureCommand implements Callable<Integer> {
         if (Files.exists(to)) {
             throw new BenchException("--report " + to + " is there already: give a new directory");
         }
-        ServerEngine chosen = engine.server();
+        Engine chosen = engine.engine();
         Torture.Result result = directory.work(
                 output,
                 used -> new Torture(

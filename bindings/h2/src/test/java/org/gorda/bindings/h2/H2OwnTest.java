@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.sql.BatchUpdateException;
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -91,6 +92,31 @@ class H2OwnTest extends OwnTck {
         assertRefused("0A000", () -> execute("UPDATE T SET ID = ID + 1"));
         execute("UPDATE T SET A = 7");
         assertEqual();
+    }
+
+    /** As H2 does on a full disk: the transaction is ordered, and others have it. */
+    @Test
+    void whoseDatabaseEndsInACommitIsToldThatNobodyHereKnowsItsOutcome() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        String url = H2Files.url(configuration("origin").location());
+        meta.answer(commit -> {
+            endAtOnce(url);
+            assertThatThrownBy(() -> commit.commit(meta.nextPosition(), false)).isInstanceOf(ReflectionException.class);
+        });
+        Connection connection = connect();
+        try (Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T VALUES (1)");
+            assertRefused("08007", connection::commit);
+        }
+    }
+
+    private static void endAtOnce(String url) {
+        try (Connection past = DriverManager.getConnection(url, "sa", "");
+                Statement statement = past.createStatement()) {
+            statement.execute("SHUTDOWN IMMEDIATELY");
+        } catch (SQLException e) {
+            // It has ended.
+        }
     }
 
     @Test
