@@ -17,9 +17,13 @@ import java.util.Properties;
 import java.util.Random;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.tck.BindingTck;
+import org.gorda.gapi.tck.MetaLevel;
 import org.gorda.gapi.tck.TckBinding;
+import org.h2.engine.Database;
+import org.h2.engine.SessionLocal;
 import org.h2.jdbc.JdbcConnection;
 import org.junit.jupiter.api.Test;
 
@@ -128,6 +132,29 @@ class H2OwnTest extends BindingTck {
             assertRefused("0A000", () -> statement.executeUpdate("INSERT INTO T VALUES (1)"));
         }
         assertThat(count(origin, "T")).isZero();
+    }
+
+    /** As H2 does on a full disk: the transaction is ordered, and others have it. Connections are open still, and nobody can close them in order. */
+    @Test
+    void whoseDatabaseEndsInACommitIsToldThatNobodyHereKnowsItsOutcome() throws SQLException {
+        MetaLevel own = new MetaLevel();
+        ReflectedDatabase ending = tested().binding().open(configuration("ending"), own);
+        Connection connection = connect(ending, new Properties());
+        Database database;
+        String url = H2Files.url(configuration("ending").location());
+        try (Connection past = DriverManager.getConnection(url, "sa", "")) {
+            database = ((SessionLocal) past.unwrap(JdbcConnection.class).getSession()).getDatabase();
+        }
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            statement.executeUpdate("INSERT INTO T VALUES (1)");
+            own.answer(commit -> {
+                database.getStore().getMvStore().closeImmediately();
+                assertThatThrownBy(() -> commit.commit(own.nextPosition(), false))
+                        .isInstanceOf(ReflectionException.class);
+            });
+            assertRefused("08007", connection::commit);
+        }
     }
 
     @Test

@@ -466,11 +466,18 @@ public final class ClientConnection implements ConnectionContext {
         if (why == null) {
             return;
         }
-        rollbackTransaction();
-        if (why.cause().endsSession()) {
-            closeInner();
+        SQLException told = Refused.of(why);
+        try {
+            rollbackTransaction();
+            if (why.cause().endsSession()) {
+                closeInner();
+            }
+        } catch (SQLException e) {
+            database.notice(e);
+            told.addSuppressed(
+                    e); // it does not say what became of the transaction, as that of a commit that is ordered
         }
-        throw Refused.of(why);
+        throw told;
     }
 
     /** What is left of rows of a transaction that was rolled back must not be taken for all. */
