@@ -18,7 +18,12 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.gorda.bindings.triggers.tck.OwnTck;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
+import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.tck.MetaLevel;
+import org.h2.engine.Database;
+import org.h2.engine.SessionLocal;
+import org.h2.jdbc.JdbcConnection;
 import org.junit.jupiter.api.Test;
 
 /** What H2 has in a way of its own, replicated or refused. */
@@ -94,28 +99,26 @@ class H2OwnTest extends OwnTck {
         assertEqual();
     }
 
-    /** As H2 does on a full disk: the transaction is ordered, and others have it. */
+    /** As H2 does on a full disk: the transaction is ordered, and others have it. Connections are open still, and nobody can close them in order. */
     @Test
     void whoseDatabaseEndsInACommitIsToldThatNobodyHereKnowsItsOutcome() throws SQLException {
-        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
-        String url = H2Files.url(configuration("origin").location());
-        meta.answer(commit -> {
-            endAtOnce(url);
-            assertThatThrownBy(() -> commit.commit(meta.nextPosition(), false)).isInstanceOf(ReflectionException.class);
-        });
-        Connection connection = connect();
-        try (Statement statement = connection.createStatement()) {
-            statement.executeUpdate("INSERT INTO T VALUES (1)");
-            assertRefused("08007", connection::commit);
+        MetaLevel own = new MetaLevel();
+        ReflectedDatabase ending = tested().binding().open(configuration("ending"), own);
+        Connection connection = connect(ending, new Properties());
+        Database database;
+        String url = H2Files.url(configuration("ending").location());
+        try (Connection past = DriverManager.getConnection(url, "sa", "")) {
+            database = ((SessionLocal) past.unwrap(JdbcConnection.class).getSession()).getDatabase();
         }
-    }
-
-    private static void endAtOnce(String url) {
-        try (Connection past = DriverManager.getConnection(url, "sa", "");
-                Statement statement = past.createStatement()) {
-            statement.execute("SHUTDOWN IMMEDIATELY");
-        } catch (SQLException e) {
-            // It has ended.
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            statement.executeUpdate("INSERT INTO T VALUES (1)");
+            own.answer(commit -> {
+                database.getStore().getMvStore().closeImmediately();
+                assertThatThrownBy(() -> commit.commit(own.nextPosition(), false))
+                        .isInstanceOf(ReflectionException.class);
+            });
+            assertRefused("08007", connection::commit);
         }
     }
 
