@@ -3,6 +3,7 @@ package org.gorda.bindings.derby;
 import java.io.File;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.io.SyncFailedException;
 import java.io.UncheckedIOException;
 import org.apache.derby.io.StorageRandomAccessFile;
 
@@ -53,9 +54,14 @@ final class LogWriter extends RandomAccessFile implements StorageRandomAccessFil
         allocated = length;
     }
 
+    /** @throws IOException of a kind upon which Derby stops: after a SyncFailedException it tries again, and succeeds though what was written is lost */
     @Override
     public void sync() throws IOException {
-        getFD().sync();
+        try {
+            getFD().sync();
+        } catch (SyncFailedException e) {
+            throw new IOException(path + " could not be forced to disk", e);
+        }
     }
 
     @Override
