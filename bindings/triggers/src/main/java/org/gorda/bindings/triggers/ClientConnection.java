@@ -473,9 +473,10 @@ public final class ClientConnection implements ConnectionContext {
                 closeInner();
             }
         } catch (SQLException e) {
+            // It does not say what became of the transaction, as the refusal does, which may be of a commit that is
+            // ordered.
             database.notice(e);
-            told.addSuppressed(
-                    e); // it does not say what became of the transaction, as that of a commit that is ordered
+            told.addSuppressed(e);
         }
         throw told;
     }
