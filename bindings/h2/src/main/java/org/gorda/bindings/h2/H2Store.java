@@ -13,13 +13,20 @@ import org.h2.mvstore.MVStore;
 
 /**
  * What H2 keeps in its file. H2 writes the state of its maps one after the other while others change them: of a transaction that changes several the file
- * may have a part, which nothing takes back when it is opened after a crash, and which is in each copy. Therefore H2 writes nothing by
- * itself here, but when it is told to by who keeps all others from changing anything. Thread-safe but for that.
+ * may have a part, which nothing takes back when it is opened after a crash, and which is in each copy. And when it writes while a transaction is rolled
+ * back, a row that was restored is restored again, over what others have written and committed there since. Therefore H2 writes nothing by itself here,
+ * not even at the end of a transaction, but when it is told to by who keeps all others from changing anything. Thread-safe but for that.
  */
 final class H2Store {
 
     /** In H2's own count of changed pages, as H2 itself has it. */
     private static final int MUCH_BYTES = 16 << 20;
+
+    /** With 0 it would write at the end of each transaction, and above it has a thread that writes. */
+    private static final int NO_DELAY = -1;
+
+    /** Not a limit for H2, as it is not above 0; of three times this, which H2 compares with, too, the overflow makes the largest one. */
+    private static final int NO_LIMIT = Integer.MIN_VALUE / 3 - 1;
 
     private static final int FILL_PERCENT = 60;
     private static final int MOVED_BYTES = 4 << 20;
@@ -39,7 +46,8 @@ final class H2Store {
         } catch (ReflectiveOperationException e) {
             throw anotherOne(e);
         }
-        store.setAutoCommitDelay(0);
+        store.setAutoCommitDelay(0); // waits for its thread's end
+        store.setAutoCommitDelay(NO_DELAY);
         writesByItself(false);
     }
 
@@ -50,7 +58,7 @@ final class H2Store {
     /** Whether it writes when it has much to write, or leaves that to {@link #write}: there is no setting for that. */
     void writesByItself(boolean wanted) {
         try {
-            limit.setInt(store, wanted ? ownLimit : 0);
+            limit.setInt(store, wanted ? ownLimit : NO_LIMIT);
         } catch (ReflectiveOperationException e) {
             throw anotherOne(e);
         }

@@ -316,4 +316,20 @@ class H2OwnTest extends OwnTck {
         }
         assertEqual();
     }
+
+    @Test
+    void rowsThatWereRestoredAreNotRestoredAgainOverWhatIsApplied() throws SQLException {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 1)", trigger("UPDATE, ROLLBACK", TestTriggers.TakingBack.class));
+        replicate();
+        try (Connection local = connect(replica, new Properties());
+                Statement statement = local.createStatement()) {
+            statement.executeUpdate("UPDATE T SET A = 7");
+            execute("UPDATE T SET A = 2");
+            TestTriggers.TakingBack.then(this::replicate);
+            local.rollback();
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT A FROM T")).containsExactly("2");
+    }
 }

@@ -4,9 +4,10 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.concurrent.atomic.AtomicReference;
 import org.h2.api.Trigger;
 
-/** What H2 calls in tests. Stateless. */
+/** What H2 calls in tests. Stateless, but for what a test wants done. */
 public final class TestTriggers {
 
     private TestTriggers() {}
@@ -37,6 +38,24 @@ public final class TestTriggers {
         public void fire(Connection connection, Object[] before, Object[] after) throws SQLException {
             try (Statement statement = connection.createStatement()) {
                 statement.execute("CREATE TABLE MADE (ID INTEGER PRIMARY KEY)");
+            }
+        }
+    }
+
+    /** Has something done once, when the change of a row was just taken back. */
+    public static final class TakingBack implements Trigger {
+
+        private static final AtomicReference<Runnable> THEN = new AtomicReference<>();
+
+        static void then(Runnable work) {
+            THEN.set(work);
+        }
+
+        @Override
+        public void fire(Connection connection, Object[] before, Object[] after) {
+            Runnable work = THEN.getAndSet(null);
+            if (work != null) {
+                work.run();
             }
         }
     }
