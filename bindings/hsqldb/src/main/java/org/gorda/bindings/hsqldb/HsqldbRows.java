@@ -3,6 +3,7 @@ package org.gorda.bindings.hsqldb;
 import java.sql.SQLException;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.MovedRows;
 import org.gorda.gapi.DivergenceException;
@@ -21,10 +22,15 @@ import org.jspecify.annotations.Nullable;
 /** Changes rows in HSQLDB's tables and their indexes as its own recovery does: no triggers, constraints but unique ones, or generated values. Confined to the applier's thread. */
 final class HsqldbRows implements Dialect.Rows {
 
+    private static final long OTHER_ENDS_MILLIS = 10;
+
     private final HsqldbDialect dialect;
     private final Session session;
     private final Statement change;
     private final MovedRows<Moved> moved;
+
+    /** Whether somebody was in the way of the last change. */
+    private boolean isInTheWay;
 
     private record Moved(Table table, List<@Nullable Object> row) {}
 
@@ -42,6 +48,10 @@ final class HsqldbRows implements Dialect.Rows {
     }
 
     private boolean change(Object table, Work work) throws Locked {
+        if (isInTheWay) {
+            awaitOther();
+            isInTheWay = false;
+        }
         session.sessionContext.currentStatement = change;
         session.beginAction(change);
         Result result = Result.updateOneResult;
@@ -50,6 +60,7 @@ final class HsqldbRows implements Dialect.Rows {
         } catch (HsqlException e) {
             result = Result.newErrorResult(e);
             if (HsqldbDialect.isLocked(e.getErrorCode())) {
+                isInTheWay = true;
                 throw new Locked(e);
             }
             if (e.getErrorCode() == -ErrorCode.X_23505) {
@@ -62,6 +73,20 @@ final class HsqldbRows implements Dialect.Rows {
             session.endAction(result);
             session.sessionContext.currentStatement = null;
         }
+    }
+
+    /**
+     * Waits for the end of who was in the way of the last try, and was told to make it. HSQLDB has noted that this session waits for the other one, and would
+     * have its next statement wait so, without end: for a transaction that the other one has begun since, too, which may wait for ours.
+     */
+    private void awaitOther() {
+        try {
+            session.latch.await(OTHER_ENDS_MILLIS, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        session.cancel(Result.newCancelRequest(session.getRandomId(), -1, ""));
+        session.endAction(Result.updateZeroResult);
     }
 
     @Override
