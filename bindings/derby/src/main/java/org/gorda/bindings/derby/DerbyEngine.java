@@ -24,7 +24,7 @@ final class DerbyEngine {
             "X0Y68", " GORDA keeps its own tables in a schema of that name: rename yours.");
 
     /**
-     * Of Derby's log, unless they are set: all that change something wait while a full buffer is written, and while a new file is begun, which is forced
+     * Of Derby's log, unless they are set as Java's system properties: all that change something wait while a full buffer is written, and while a new file is begun, which is forced
      * three times. Derby's own are 32 KB and 1 MB, some 20 and 700 transactions of TPC-B.
      */
     private static final Map<String, String> SETTINGS = Map.of(

@@ -543,7 +543,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             store.setSavePoint(START, null);
             startSaved = true;
         } catch (StandardException e) {
-            startSaved = false; // it is rolled back as Derby does it
+            // It is rolled back as Derby does it, and the statement fails by itself if the store does.
         }
     }
 
