@@ -1122,11 +1122,14 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
-    /** Wakes the client's thread if it waits for a lock. */
+    /**
+     * Wakes the client's thread if it waits for a lock and has a refusal to meet. It may have met that meanwhile, and wait in its next transaction: to Derby,
+     * that wait would be interrupted by somebody else, which ends the connection and leaves its thread interrupted.
+     */
     void interruptWait() {
         synchronized (waitGuard) {
             Thread thread = waiting;
-            if (thread != null) {
+            if (thread != null && refusal != null) {
                 waitInterrupted = true;
                 thread.interrupt();
             }

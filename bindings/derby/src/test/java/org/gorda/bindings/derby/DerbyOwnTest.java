@@ -24,6 +24,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
+import org.apache.derby.impl.jdbc.EmbedConnection;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.ReflectedDatabase;
@@ -298,6 +299,37 @@ class DerbyOwnTest extends BindingTck {
             assertRefused("40001", idle::commit);
         }
         assertThat(count(origin, "T")).isZero();
+    }
+
+    /** Who rolls back a transaction may come to wake its client only when that waits in the next one. */
+    @Test
+    void aRefusalThatIsMetAlreadyEndsNoWaitOfTheNextTransaction() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)", "INSERT INTO T VALUES (1, 0)");
+        try (Connection holder = connect();
+                Connection waiter = connect();
+                Statement first = holder.createStatement();
+                Statement second = waiter.createStatement()) {
+            holder.setAutoCommit(false);
+            waiter.setAutoCommit(false);
+            second.executeUpdate("INSERT INTO T VALUES (2, 0)");
+            meta.lastBegun().abort(conflict("met before the wait"));
+            assertRefused("40001", () -> second.executeUpdate("INSERT INTO T VALUES (3, 0)"));
+            waiter.rollback();
+            first.executeUpdate("UPDATE T SET A = 1 WHERE ID = 1");
+            Future<Boolean> update = clients.submit(() -> {
+                second.executeUpdate("UPDATE T SET A = A + 1 WHERE ID = 1");
+                waiter.commit();
+                return Thread.currentThread().isInterrupted();
+            });
+            ReflectedConnection reflected =
+                    (ReflectedConnection) waiter.unwrap(EmbedConnection.class).getLanguageConnection();
+            await("it waits for the row", reflected::isWaiting);
+            reflected.interruptWait();
+            holder.commit();
+            assertThat(update.get(20, TimeUnit.SECONDS)).as("interrupted").isFalse();
+        }
+        assertThat(query(origin, "SELECT A FROM T")).containsExactly("2");
+        assertEqual();
     }
 
     /** Upon a schema change Derby writes back what a sequence has not given, and if two have its row locked, rolls back the commit. */
