@@ -3,6 +3,7 @@ package org.gorda.bench;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.TreeMap;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.Workload;
 import org.jspecify.annotations.Nullable;
@@ -66,6 +67,16 @@ public record LoadReport(
      * @param second since measuring began; noticed up to half a second late
      */
     public record Event(double second, String text) {}
+
+    /** What a refusal means, among the causes of aborts. */
+    static final String REFUSED = "conflict or change of primary, run again";
+
+    /** Of what was aborted, what is no refusal, by cause. */
+    public Map<String, Long> failures() {
+        Map<String, Long> failures = new TreeMap<>(aborted);
+        failures.keySet().removeIf(cause -> cause.endsWith(REFUSED));
+        return failures;
+    }
 
     /** How many did not happen, for any cause. */
     public long abortedInAll() {

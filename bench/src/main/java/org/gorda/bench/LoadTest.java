@@ -547,7 +547,7 @@ public final class LoadTest {
                         checks.stream().allMatch(Workload.Check::consistent),
                         checks.stream().map(Workload.Check::text).distinct().collect(Collectors.joining("; ")));
             } catch (SQLException e) {
-                if (cause(String.valueOf(e.getSQLState())).endsWith(" error")
+                if (cause(e.getSQLState()).endsWith(" error")
                         || System.nanoTime() - begin > CONNECTION_WAIT.toNanos()) {
                     throw e;
                 }
@@ -749,7 +749,8 @@ public final class LoadTest {
             if (isLost(state)) {
                 timeline.noConnection();
             }
-            aborted.computeIfAbsent(cause(state), any -> new LongAdder()).increment();
+            aborted.computeIfAbsent(cause(e.getSQLState()), any -> new LongAdder())
+                    .increment();
         }
         LockSupport.parkNanos(PAUSE_AFTER_FAILURE.toNanos());
     }
@@ -762,9 +763,10 @@ public final class LoadTest {
         return state.startsWith(CONNECTION_LOST) || state.startsWith("57P");
     }
 
-    private static String cause(String state) {
+    private static String cause(@Nullable String told) {
+        String state = told == null ? "no SQLSTATE," : told;
         String meaning = isRefusal(state)
-                ? "conflict or change of primary, run again"
+                ? LoadReport.REFUSED
                 : state.equals("25006") ? "not the primary" : isLost(state) ? "connection lost" : "error";
         return state + " " + meaning;
     }

@@ -17,6 +17,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.Base64;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.DataFormatException;
@@ -66,6 +67,7 @@ final class EmbeddedProcess implements AutoCloseable {
      *
      * @param cpuMicros processor time of this process for a committed transaction
      * @param histogram of latencies in nanoseconds, encoded
+     * @param failures aborts that were no refusals, by cause; null if it has not run
      * @param error what went wrong, null if nothing did
      */
     record Answer(
@@ -75,11 +77,12 @@ final class EmbeddedProcess implements AutoCloseable {
             double abortedShare,
             double cpuMicros,
             @Nullable String histogram,
+            @Nullable Map<String, Long> failures,
             TpcB.@Nullable Sums sums,
             @Nullable String error) {
 
         static Answer failed(String error) {
-            return new Answer(false, 0, 0, 0, 0, null, null, error);
+            return new Answer(false, 0, 0, 0, 0, null, null, null, error);
         }
 
         /** Adds its latencies to others. */
@@ -232,7 +235,7 @@ final class EmbeddedProcess implements AutoCloseable {
     private static Answer execute(Order order, String url, TpcB bank, PrintStream out) throws SQLException {
         return switch (order.task()) {
             case LOAD -> load(url, bank);
-            case ASK -> new Answer(writes(url), 0, 0, 0, 0, null, null, null);
+            case ASK -> new Answer(writes(url), 0, 0, 0, 0, null, null, null, null);
             case RUN -> run(order, url, bank, out);
             case SUM -> sum(url);
         };
@@ -242,7 +245,7 @@ final class EmbeddedProcess implements AutoCloseable {
         try (Connection connection = DriverManager.getConnection(url)) {
             bank.load(connection, (rows, ofAll) -> {});
         }
-        return new Answer(true, 0, 0, 0, 0, null, null, null);
+        return new Answer(true, 0, 0, 0, 0, null, null, null, null);
     }
 
     private static boolean writes(String url) throws SQLException {
@@ -291,6 +294,7 @@ final class EmbeddedProcess implements AutoCloseable {
                 report.abortedShare(),
                 report.cpuMicros(),
                 Base64.getEncoder().encodeToString(bytes),
+                report.failures(),
                 null,
                 null);
     }
@@ -301,7 +305,7 @@ final class EmbeddedProcess implements AutoCloseable {
             connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
             TpcB.Sums sums = TpcB.sums(connection);
             connection.rollback();
-            return new Answer(true, 0, 0, 0, 0, null, sums, null);
+            return new Answer(true, 0, 0, 0, 0, null, null, sums, null);
         }
     }
 }

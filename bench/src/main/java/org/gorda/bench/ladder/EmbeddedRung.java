@@ -4,7 +4,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -221,6 +223,9 @@ final class EmbeddedRung implements Rung {
         double attempts = answers.stream()
                 .mapToDouble(answer -> answer.committed() / Math.max(1e-9, 1 - answer.abortedShare()))
                 .sum();
+        Map<String, Long> failures = new TreeMap<>();
+        answers.forEach(answer -> Objects.requireNonNull(answer.failures())
+                .forEach((cause, count) -> failures.merge(cause, count, Long::sum)));
         double usedMicros = answers.stream()
                 .mapToDouble(answer -> answer.cpuMicros() * answer.committed())
                 .sum();
@@ -233,6 +238,7 @@ final class EmbeddedRung implements Rung {
                 usedMicros / Math.max(1, committed),
                 started.isEmpty() ? null : serverMicros / Math.max(1, committed),
                 1 - committed / Math.max(1, attempts),
+                failures,
                 Latencies.of(latencies),
                 null);
     }

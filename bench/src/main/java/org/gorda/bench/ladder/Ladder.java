@@ -292,6 +292,9 @@ public record Ladder(
                             done.latency().p99(),
                             100 * done.abortedShare(),
                             done.cpuMicros()));
+                    done.failures()
+                            .forEach((cause, failed) -> progress.accept(
+                                    String.format(Locale.ROOT, "FAILED      %,d of them: %s", failed, cause)));
                 }
             }
             List<Rung.Turn> alone = turns.getOrDefault(all.get(0), List.of());

@@ -151,6 +151,7 @@ final class NetworkRung implements Rung {
                 Objects.requireNonNull(report.replicasCpuMicros()),
                 null,
                 report.abortedShare(),
+                report.failures(),
                 report.latency(),
                 report.cost());
     }

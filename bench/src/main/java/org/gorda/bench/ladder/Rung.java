@@ -2,6 +2,7 @@ package org.gorda.bench.ladder;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 import org.gorda.bench.CommitCost;
 import org.gorda.bench.Latencies;
@@ -15,6 +16,7 @@ interface Rung extends AutoCloseable {
      * A turn. Immutable.
      *
      * @param cost null if nothing is replicated, or its replicas cannot be asked
+     * @param failures what was aborted and is no refusal, by cause
      * @param cpuMicros processor time of all processes, clients too if they are within, for a committed transaction
      * @param serverCpuMicros of that, what the engine's servers take; null if it has none, or they are not looked at apart
      */
@@ -23,6 +25,7 @@ interface Rung extends AutoCloseable {
             double cpuMicros,
             @Nullable Double serverCpuMicros,
             double abortedShare,
+            Map<String, Long> failures,
             Latencies latency,
             @Nullable CommitCost cost) {}
 
