@@ -732,11 +732,11 @@ public final class LoadTest {
     /** Whether a failure leaves open if the transaction is committed. Other drivers than ours do not tell, of a connection that is lost. */
     private boolean isOpen(@Nullable String state) {
         return OUTCOME_UNKNOWN.equals(state)
-                || (state != null && isLost(state) && !urls.stream().allMatch(url -> url.startsWith("jdbc:gorda:")));
+                || (isLost(state) && !urls.stream().allMatch(url -> url.startsWith("jdbc:gorda:")));
     }
 
     private void failed(Client client, int number, SQLException e, boolean again, boolean open) {
-        String state = String.valueOf(e.getSQLState());
+        String state = e.getSQLState();
         if (again) {
             retried.increment();
         } else if (open) {
@@ -749,8 +749,7 @@ public final class LoadTest {
             if (isLost(state)) {
                 timeline.noConnection();
             }
-            aborted.computeIfAbsent(cause(e.getSQLState()), any -> new LongAdder())
-                    .increment();
+            aborted.computeIfAbsent(cause(state), any -> new LongAdder()).increment();
         }
         LockSupport.parkNanos(PAUSE_AFTER_FAILURE.toNanos());
     }
@@ -759,12 +758,14 @@ public final class LoadTest {
         return CONFLICT.equals(state) || ROWS_CLOSED.equals(state);
     }
 
-    private static boolean isLost(String state) {
-        return state.startsWith(CONNECTION_LOST) || state.startsWith("57P");
+    private static boolean isLost(@Nullable String state) {
+        return state != null && (state.startsWith(CONNECTION_LOST) || state.startsWith("57P"));
     }
 
-    private static String cause(@Nullable String told) {
-        String state = told == null ? "no SQLSTATE," : told;
+    private static String cause(@Nullable String state) {
+        if (state == null) {
+            return "no SQLSTATE, error";
+        }
         String meaning = isRefusal(state)
                 ? LoadReport.REFUSED
                 : state.equals("25006") ? "not the primary" : isLost(state) ? "connection lost" : "error";

@@ -212,6 +212,44 @@ class WorkloadsTest {
         report.requireConsistent();
         assertThat(report.committed()).isPositive();
         assertThat(report.aborted()).containsOnlyKeys("40001 conflict or change of primary, run again");
+        assertThat(report.failures()).isEmpty();
+    }
+
+    @Test
+    void whatFailsByNoRefusalIsToldByItself() {
+        Workload nowhere = new Workload() {
+            @Override
+            public Kind kind() {
+                return new Kind("nowhere", "Fails.", List.of(), parameters -> this);
+            }
+
+            @Override
+            public void load(Connection connection, Loading progress) {}
+
+            @Override
+            public boolean isLoaded(Connection connection) {
+                return true;
+            }
+
+            @Override
+            public void run(Connection connection, Choices choices) throws SQLException {
+                if (choices.random().nextBoolean()) {
+                    throw new SQLException("as pools fail");
+                }
+                try (Statement statement = connection.createStatement()) {
+                    statement.executeUpdate("DELETE FROM NOWHERE");
+                }
+            }
+        };
+        LoadReport report = LoadTest.of(nowhere)
+                .target(URL)
+                .clients(1)
+                .duration(Duration.ofSeconds(1))
+                .run();
+
+        assertThat(report.committed()).isZero();
+        assertThat(report.failures()).containsOnlyKeys("no SQLSTATE, error", "42X05 error");
+        assertThat(report.failures()).isEqualTo(report.aborted());
     }
 
     @Test
