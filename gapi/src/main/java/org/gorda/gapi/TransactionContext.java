@@ -9,7 +9,7 @@ public interface TransactionContext {
 
     TransactionId id();
 
-    /** What {@link TransactionListener#visible} was before its first statement, or earlier: all that its checks have seen. */
+    /** What {@link TransactionListener#beginning} gave before its first statement, or earlier: all that its checks have seen. */
     long begunAt();
 
     /**

@@ -10,12 +10,19 @@ import org.jspecify.annotations.Nullable;
  */
 public interface TransactionListener {
 
-    /**
-     * Up to which place in the order the database shows everything now. Asked before a transaction's first statement, of whatever
-     * kind, and given back as {@link TransactionContext#begunAt}.
-     */
+    /** Up to which place in the order the database shows everything now. */
     default long visible() {
         return 0;
+    }
+
+    /**
+     * A connection is about to execute the first statement of a transaction, of whatever kind, and holds no locks. May wait for a moment,
+     * so that who has lost against another transaction sees that one now; an interrupt ends that.
+     *
+     * @return what is {@link #visible} then, to be given back as {@link TransactionContext#begunAt}
+     */
+    default long beginning(ConnectionContext connection) {
+        return visible();
     }
 
     /** Whether a transaction that changes something would not be refused now because another replica takes them. Clients may be told. */

@@ -181,10 +181,15 @@ public final class PriorityLockFactory implements LockFactory {
     boolean roll(@Nullable LocalTransaction only, ReflectedConnection connection, Refusal refusal) {
         boolean rolled = refuse(only, connection, refusal);
         if (rolled) {
-            connection.interruptWait();
-            helpers.execute(() -> rollBackIfIdle(connection));
+            undo(connection);
         }
         return rolled;
+    }
+
+    /** Has rolled back what is refused, at once if its client is not within a call. */
+    private void undo(ReflectedConnection connection) {
+        connection.interruptWait();
+        helpers.execute(() -> rollBackIfIdle(connection));
     }
 
     private void rollBackIfIdle(ReflectedConnection connection) {
@@ -391,8 +396,11 @@ public final class PriorityLockFactory implements LockFactory {
         TransactionListener listener = blocker.database().listener();
         RowKey row = changes.get();
         Refusal refusal = listener.makeWay(row);
-        if (suspended == null ? roll(open, blocker, refusal) : suspended.giveWay(refusal)) {
-            listener.gaveWay(blocker, row);
+        if (suspended == null ? refuse(open, blocker, refusal) : suspended.giveWay(refusal)) {
+            listener.gaveWay(blocker, row); // before its client can begin anew
+            if (suspended == null) {
+                undo(blocker);
+            }
         }
     }
 

@@ -572,7 +572,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
         if (begunAt == NOT_BEGUN) {
             // Before anything is read: a foreign key's parent is looked up before the first change is made.
-            begunAt = database.listener().visible();
+            begunAt = database.listener().beginning(this);
             firstText = text;
             afterOthers = false;
         } else {

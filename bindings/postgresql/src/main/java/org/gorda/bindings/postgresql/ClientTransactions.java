@@ -70,7 +70,7 @@ final class ClientTransactions implements Transactions {
 
     @Override
     public void opening() {
-        session.transaction(new LocalTransaction(session, listener.visible()));
+        session.transaction(new LocalTransaction(session, listener.beginning(session)));
         returned.opening();
     }
 

@@ -278,7 +278,7 @@ public final class ClientConnection implements ConnectionContext {
     private LocalTransaction start() throws SQLException {
         LocalTransaction running = transaction;
         if (running == null) {
-            running = new LocalTransaction(this, database.listener().visible());
+            running = new LocalTransaction(this, database.listener().beginning(this));
             undone = false;
             transaction = running;
         }

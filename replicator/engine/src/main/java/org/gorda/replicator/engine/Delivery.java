@@ -410,17 +410,25 @@ final class Delivery implements Effects {
         }
     }
 
+    /** Where in the order is what is being applied, in the thread that applies; 0 in any other. */
+    long applying() {
+        if (!engine.isDelivering()) {
+            return 0;
+        }
+        Segment.Change change = segment().applying();
+        return change == null ? last.index() : change.position().index();
+    }
+
     /** For whom way is to be made, for people. */
     String winner() {
-        if (!engine.isDelivering()) {
+        long index = applying();
+        if (index == 0) {
             return "a schema change of this replica, whose turn it is";
         }
         Segment.Change change = segment().applying();
-        if (change == null) {
-            return "a reading of all tables, at " + last.index();
-        }
-        long index = change.position().index();
-        return ConflictText.winner(change.winner(), index, times.age(index));
+        return change == null
+                ? "a reading of all tables, at " + index
+                : ConflictText.winner(change.winner(), index, times.age(index));
     }
 
     /** Transactions of others, since the start. By any thread. */

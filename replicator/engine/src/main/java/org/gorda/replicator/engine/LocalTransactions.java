@@ -30,12 +30,16 @@ import org.gorda.jgcs.Position;
 import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.ReplicaMessage;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The transactions of this replica's own clients: each in its client's thread until its commit is sent; after that it waits for the delivery to
  * decide. Thread-safe.
  */
 final class LocalTransactions implements TransactionListener {
+
+    private static final Logger LOG = LoggerFactory.getLogger(LocalTransactions.class);
 
     private static final String KEPT_OUT = "writes are held up by a verification: run it again";
 
@@ -53,6 +57,9 @@ final class LocalTransactions implements TransactionListener {
             this.probe = probe;
         }
     }
+
+    /** At a connection whose last transaction has lost: the place in the order of who has won. */
+    private record LostTo(long index) {}
 
     private final ReplicaConfiguration configuration;
     private final Standing standing;
@@ -93,6 +100,32 @@ final class LocalTransactions implements TransactionListener {
     @Override
     public long visible() {
         return standing.visible();
+    }
+
+    @Override
+    public long beginning(ConnectionContext connection) {
+        if (connection.attachment() instanceof LostTo winner) {
+            connection.attach(null);
+            awaitShown(winner.index);
+        }
+        return standing.visible();
+    }
+
+    /** Otherwise it would read what it has lost by once more. If that takes long it only does not help. */
+    private void awaitShown(long index) {
+        try {
+            isShown(index, deadline());
+        } catch (RefusedException e) {
+            LOG.debug("the client is interrupted", e); // which its thread remembers
+        }
+    }
+
+    private long deadline() {
+        return System.nanoTime() + 3 * configuration.electionTimeout().toNanos();
+    }
+
+    private boolean isShown(long index, long deadline) {
+        return standing.visible() >= index || standing.progress().await(() -> standing.visible() >= index, deadline);
     }
 
     @Override
@@ -359,6 +392,10 @@ final class LocalTransactions implements TransactionListener {
     @Override
     public void gaveWay(ConnectionContext connection, @Nullable RowKey row) {
         refusals.count(Refusal.Cause.PRIORITY);
+        long index = engine.delivery().applying();
+        if (index > 0) {
+            connection.attach(new LostTo(index));
+        }
         if (row != null) {
             hotRows.add(row, Refusal.Cause.PRIORITY, engine.delivery().winner());
         }
@@ -396,7 +433,7 @@ final class LocalTransactions implements TransactionListener {
         if (engine.isDelivering()) {
             return; // our own
         }
-        long deadline = System.nanoTime() + 3 * configuration.electionTimeout().toNanos();
+        long deadline = deadline();
         Position position;
         try {
             position = engine.log().readPosition().get(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
@@ -414,12 +451,11 @@ final class LocalTransactions implements TransactionListener {
 
     @Override
     public void awaitVisible(long index) {
-        long deadline = System.nanoTime() + 3 * configuration.electionTimeout().toNanos();
-        awaitVisible(index, deadline, Refusal.Cause.OVERDUE);
+        awaitVisible(index, deadline(), Refusal.Cause.OVERDUE);
     }
 
     private void awaitVisible(long index, long deadline, Refusal.Cause otherwise) {
-        if (standing.visible() < index && !standing.progress().await(() -> standing.visible() >= index, deadline)) {
+        if (!isShown(index, deadline)) {
             throw refusals.refuse(
                     otherwise,
                     "replica " + configuration.self() + " is behind: it shows everything up to " + standing.visible()
@@ -468,6 +504,7 @@ final class LocalTransactions implements TransactionListener {
                 writeSet.read(conflict.key()) == null ? "came first" : "came first and changed what this one had read";
         String winner = ConflictText.winner(conflict.winner(), conflict.index(), age);
         Refusal refusal = new Refusal(Refusal.Cause.CONFLICT, ConflictText.of(row, winner, how));
+        waiting.transaction().connection().attach(new LostTo(conflict.index()));
         if (waiting.abort(refusal)) {
             refusals.count(refusal.cause());
             if (row != null) {

@@ -249,6 +249,38 @@ class CertificationTest {
     }
 
     @Test
+    void whoHasLostSeesWhoHasWon() throws Exception {
+        makeTwoRows();
+        try (Connection reader = cluster.connect(0);
+                Statement reading = reader.createStatement();
+                Connection loser = cluster.connect(0);
+                Statement statement = loser.createStatement()) {
+            reader.setAutoCommit(false);
+            reader.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            reading.executeQuery("SELECT N FROM T WHERE ID = 2").next();
+            loser.setAutoCommit(false);
+            statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 1");
+            // For its second change it waits for the reader, and the third cannot be seen before.
+            execute(
+                    1,
+                    "UPDATE T SET N = 7 WHERE ID = 1",
+                    "UPDATE T SET N = 7 WHERE ID = 2",
+                    "INSERT INTO T VALUES (3, 7)");
+            Awaitility.await("it gave way")
+                    .until(() -> !cluster.replica(0).hotRows().isEmpty());
+            assertThatThrownBy(() -> statement.execute("VALUES 1"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+            loser.rollback();
+            try (ResultSet row = statement.executeQuery("SELECT COUNT(*) FROM T WHERE ID = 3")) {
+                row.next();
+                assertThat(row.getInt(1)).isEqualTo(1);
+            }
+            loser.rollback();
+        }
+    }
+
+    @Test
     void noChildIsLeftWithoutItsParent() throws Exception {
         execute(
                 0,
