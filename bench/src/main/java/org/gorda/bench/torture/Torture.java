@@ -219,10 +219,12 @@ public record Torture(
             Promise promise = promise(engine, protocol);
             Function<SplittableRandom, Isolation> level = random -> level(promise, random);
             this.shares = Stream.of(
-                            new Clients.Share(new ListAppend(level, promise), 50),
-                            new Clients.Share(new BankTransfers(level), 25),
+                            new Clients.Share(new ListAppend(level, promise), 40),
+                            new Clients.Share(new BankTransfers(level), 20),
                             new Clients.Share(new SkewPairs(), promise.isSerializable() ? 10 : 0),
-                            new Clients.Share(new UniqueNames(level), 15))
+                            new Clients.Share(new UniqueNames(level), 15),
+                            new Clients.Share(new Orders(level), 12),
+                            new Clients.Share(new SchemaChanges(), 3))
                     .filter(share -> share.percent() > 0)
                     .toList();
             this.load = new Clients(group.url(), clients, seed, shares, findings);

@@ -794,17 +794,15 @@ final class ClusterConnection implements InvocationHandler {
 
     /** Of a batch, what succeeded is committed, as the engine's driver does; unless the engine has rolled back some of it. */
     private BatchUpdateException commitRest(BatchUpdateException failure) throws SQLException {
-        for (SQLException e = failure.getNextException(); e != null; e = e.getNextException()) {
-            String state = e.getSQLState();
-            if (state != null && state.startsWith("40")) {
-                rollBackQuietly();
-                long[] counts = failure.getLargeUpdateCounts();
-                Arrays.fill(counts, Statement.EXECUTE_FAILED);
-                BatchUpdateException none = new BatchUpdateException(
-                        "nothing of the batch happened: " + e.getMessage(), state, 0, counts, failure);
-                none.setNextException(e);
-                return none;
-            }
+        String state = failure.getSQLState();
+        if (state != null && state.startsWith("40")) {
+            rollBackQuietly();
+            long[] counts = failure.getLargeUpdateCounts();
+            Arrays.fill(counts, Statement.EXECUTE_FAILED);
+            BatchUpdateException none = new BatchUpdateException(
+                    "nothing of the batch happened: " + failure.getMessage(), state, 0, counts, failure);
+            none.setNextException(failure.getNextException());
+            return none;
         }
         commitNamed();
         return failure;

@@ -1,6 +1,7 @@
 package org.gorda.jdbc;
 
 import java.io.IOException;
+import java.sql.BatchUpdateException;
 import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
 import java.sql.SQLNonTransientConnectionException;
@@ -42,6 +43,29 @@ final class Translation {
     }
 
     static SQLException translate(SQLException e) {
+        return e instanceof BatchUpdateException batch ? translate(batch) : translateOne(e);
+    }
+
+    /** The engine's driver says of each batch that it has failed, and why only in what follows; in the engine it is said at once. */
+    private static SQLException translate(BatchUpdateException batch) {
+        for (SQLException e = batch.getNextException(); e != null; e = e.getNextException()) {
+            String state = e.getSQLState();
+            String text = ownText(e);
+            if (state != null && (text != null || state.startsWith("40"))) {
+                BatchUpdateException translated = new BatchUpdateException(
+                        text != null ? text : e.getMessage(),
+                        state,
+                        e.getErrorCode(),
+                        batch.getLargeUpdateCounts(),
+                        batch);
+                translated.setNextException(e);
+                return translated;
+            }
+        }
+        return batch;
+    }
+
+    private static SQLException translateOne(SQLException e) {
         String state = e.getSQLState();
         if (state == null) {
             return e;

@@ -111,10 +111,11 @@ final class LocalTransactions implements TransactionListener {
         return standing.visible();
     }
 
-    /** Otherwise it would read what it has lost by once more. If that takes long it only does not help. */
+    /** Otherwise it would read once more what was there before. If that takes long, or the replica goes no further, it only does not help. */
     private void awaitShown(long index) {
         try {
-            isShown(index, deadline());
+            standing.progress()
+                    .await(() -> standing.visible() >= index || !standing.is(ReplicaState.ONLINE), deadline());
         } catch (RefusedException e) {
             LOG.debug("the client is interrupted", e); // which its thread remembers
         }
@@ -122,10 +123,6 @@ final class LocalTransactions implements TransactionListener {
 
     private long deadline() {
         return System.nanoTime() + 3 * configuration.electionTimeout().toNanos();
-    }
-
-    private boolean isShown(long index, long deadline) {
-        return standing.visible() >= index || standing.progress().await(() -> standing.visible() >= index, deadline);
     }
 
     @Override
@@ -455,7 +452,7 @@ final class LocalTransactions implements TransactionListener {
     }
 
     private void awaitVisible(long index, long deadline, Refusal.Cause otherwise) {
-        if (!isShown(index, deadline)) {
+        if (standing.visible() < index && !standing.progress().await(() -> standing.visible() >= index, deadline)) {
             throw refusals.refuse(
                     otherwise,
                     "replica " + configuration.self() + " is behind: it shows everything up to " + standing.visible()

@@ -63,6 +63,7 @@ final class Standing {
         explanation = why;
         if (changed) {
             LOG.info("{}: {}: {}", self, next, why);
+            progress.signal();
         }
     }
 
@@ -178,7 +179,7 @@ final class Standing {
         schemaChanged = index;
     }
 
-    /** Signalled when {@link #visible} has moved on; and by others for what they change. */
+    /** Signalled when {@link #visible} has moved on and when the state is another; and by others for what they change. */
     Progress progress() {
         return progress;
     }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.ByteArrayInputStream;
 import java.nio.file.Path;
+import java.sql.BatchUpdateException;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
@@ -217,6 +218,26 @@ class RetryTest {
                 .hasMessageContaining("\"APP\".\"T\" key (0)")
                 .hasMessageContaining("The driver has not run it again (retry=10): ")
                 .hasMessageContaining(reason);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aBatchOfATransactionThatHasLostSaysWhy(Form form) throws Exception {
+        fill(form);
+        within(form, 0, 0, (connection, statement) -> {
+            connection.setAutoCommit(false);
+            statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 0");
+            win(form, 0);
+            NodeGroup.patiently("it is shown").until(() -> number(form, 0, "SELECT N FROM T WHERE ID = 0") == 10);
+            statement.addBatch("UPDATE T SET N = N + 1 WHERE ID = 1");
+            statement.addBatch("UPDATE T SET N = N + 1 WHERE ID = 2");
+            assertThatThrownBy(statement::executeBatch)
+                    .isInstanceOfSatisfying(BatchUpdateException.class, e -> {
+                        assertThat(e.getSQLState()).as(e.getMessage()).isEqualTo("40001");
+                        assertThat(LostConflict.of(e).orElseThrow().key()).isEqualTo("(0)");
+                    })
+                    .hasMessageStartingWith("conflict on \"APP\".\"T\" key (0)");
+        });
     }
 
     /** Over the network; embedded, Derby's own rows say that they are closed, and the next statement why. */
