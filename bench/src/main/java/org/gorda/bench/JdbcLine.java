@@ -148,7 +148,7 @@ final class JdbcLine implements InvocationHandler {
     }
 
     private @Nullable Object call(int object, Method method, Object[] arguments) throws SQLException {
-        JdbcCall call = JdbcCall.of(object, method, arguments);
+        JdbcCall call = JdbcCall.of(object, method, arguments, JdbcLine::number);
         JdbcCall.Answer answer;
         try {
             answer = line.ask(call, JdbcCall.Answer.class);
@@ -162,12 +162,28 @@ final class JdbcLine implements InvocationHandler {
         if (given == null) {
             return JdbcCall.value(method, answer.value());
         }
-        return proxy(method.getReturnType(), (self, itsMethod, itsArguments) -> {
-            if (itsMethod.getDeclaringClass() == Object.class) {
-                throw new SQLException("not called over a line: " + itsMethod, "0A000");
+        return proxy(method.getReturnType(), new Given(given));
+    }
+
+    /** What is called of an object that an answer has given. */
+    private final class Given implements InvocationHandler {
+        private final int number;
+
+        Given(int number) {
+            this.number = number;
+        }
+
+        @Override
+        public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws SQLException {
+            if (method.getDeclaringClass() == Object.class) {
+                throw new SQLException("not called over a line: " + method, "0A000");
             }
-            return call(given, itsMethod, itsArguments == null ? new Object[0] : itsArguments);
-        });
+            return call(number, method, arguments == null ? new Object[0] : arguments);
+        }
+    }
+
+    private static int number(Object object) {
+        return ((Given) Proxy.getInvocationHandler(object)).number;
     }
 
     private SQLException lost(boolean commits, IOException cause) {

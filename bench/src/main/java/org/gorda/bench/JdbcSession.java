@@ -46,7 +46,7 @@ final class JdbcSession implements AutoCloseable {
             objects.remove(call.object());
         }
         try {
-            return method.invoke(target, call.values(method));
+            return method.invoke(target, call.values(method, objects::get));
         } catch (InvocationTargetException e) {
             if (e.getCause() instanceof SQLException cause) {
                 throw cause;

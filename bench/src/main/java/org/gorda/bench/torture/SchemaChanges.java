@@ -6,6 +6,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -13,7 +14,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /**
  * A table that gets columns and indexes and loses them while rows are written to it, and tables that come and go: each change of the
@@ -23,8 +27,8 @@ final class SchemaChanges implements Workload {
 
     private static final String TABLE = "EVOLVING";
 
-    /** So few columns, indexes and tables live at a time, about: what is dropped is one of the latest. */
-    private static final int LATEST = 12;
+    /** More columns, indexes and tables are not made before some are dropped. */
+    private static final int THINGS_MAX = 30;
 
     /** What comes and goes; its name is the letter, and a number. */
     private enum Kind {
@@ -47,19 +51,20 @@ final class SchemaChanges implements Workload {
         }
     }
 
-    /** Derby makes no second index of the same columns, and says so with a warning. */
-    private static final List<String> INDEXED = List.of(
-            "N, ID",
-            "N DESC, ID",
-            "N, ID DESC",
-            "N DESC, ID DESC",
-            "ID, N",
-            "ID DESC, N",
-            "ID, N DESC",
-            "ID DESC, N DESC");
+    private static final int COLUMNS = 6;
+
+    private final boolean commitsAtOnce;
+
+    /** What may be there, by number. */
+    private final Map<Long, Kind> things = new ConcurrentHashMap<>();
 
     private final AtomicLong lastThing = new AtomicLong();
     private final AtomicLong lastRow = new AtomicLong();
+
+    /** @param commitsAtOnce whether a change of the schema is committed when it is executed, so that who is cut off then does not know */
+    SchemaChanges(boolean commitsAtOnce) {
+        this.commitsAtOnce = commitsAtOnce;
+    }
 
     @Override
     public String name() {
@@ -68,40 +73,68 @@ final class SchemaChanges implements Workload {
 
     @Override
     public List<String> schema() {
-        return List.of("CREATE TABLE " + TABLE + " (ID BIGINT NOT NULL PRIMARY KEY, N INTEGER NOT NULL)");
+        return List.of("CREATE TABLE " + TABLE + " (ID BIGINT NOT NULL PRIMARY KEY, N INTEGER NOT NULL"
+                + IntStream.range(0, COLUMNS)
+                        .mapToObj(i -> ", F" + i + " INTEGER")
+                        .collect(Collectors.joining()) + ")");
     }
 
     @Override
     public Operation next(SplittableRandom random) {
-        Kind kind = Kind.values()[random.nextInt(Kind.values().length)];
-        long known = Math.max(1, lastThing.get() - random.nextInt(LATEST));
-        return switch (random.nextInt(10)) {
-            case 0, 1 -> new Change(kind, lastThing.incrementAndGet(), true);
-            case 2, 3 -> new Change(kind, known, false);
-            default -> new Insert(lastRow.incrementAndGet(), random.nextBoolean() ? known : 0);
-        };
+        List<Map.Entry<Long, Kind>> known = List.copyOf(things.entrySet());
+        Map.Entry<Long, Kind> one = known.isEmpty() ? null : known.get(random.nextInt(known.size()));
+        boolean changes = random.nextInt(10) < 4;
+        if (one == null || (changes && random.nextBoolean() && known.size() < THINGS_MAX)) {
+            Kind kind = Kind.values()[random.nextInt(Kind.values().length)];
+            long number = lastThing.incrementAndGet();
+            things.put(number, kind);
+            return new Change(kind, number, true);
+        }
+        return changes
+                ? new Change(one.getValue(), one.getKey(), false)
+                : new Insert(lastRow.incrementAndGet(), one.getValue() == Kind.COLUMN ? one.getKey() : 0);
+    }
+
+    /** Others than of the last 960: Derby makes no second index of the same columns, and says so with a warning only. */
+    private static String indexed(long number) {
+        int first = (int) (number % COLUMNS);
+        int second = (int) (number / COLUMNS % (COLUMNS - 1));
+        int third = (int) (number / COLUMNS / (COLUMNS - 1) % (COLUMNS - 2));
+        long descending = number / COLUMNS / (COLUMNS - 1) / (COLUMNS - 2);
+        List<String> left = new ArrayList<>(
+                IntStream.range(0, COLUMNS).mapToObj(i -> "F" + i).toList());
+        List<String> chosen = new ArrayList<>();
+        for (int next : new int[] {first, second, third}) {
+            boolean ascends = (descending >> chosen.size() & 1) == 0;
+            chosen.add(left.remove(next) + (ascends ? "" : " DESC"));
+        }
+        return String.join(", ", chosen);
     }
 
     /** Makes something, or drops it. */
-    private static final class Change extends Operation {
+    private final class Change extends Operation {
         private final boolean creates;
+        private final long number;
         private final String thing;
         private final String sql;
-        private boolean made;
 
         Change(Kind kind, long number, boolean creates) {
             super(Isolation.READ_COMMITTED, false);
             this.creates = creates;
+            this.number = number;
             this.thing = kind.thing(number);
-            this.sql = String.format(Locale.ROOT, creates ? kind.create : kind.drop, thing, INDEXED.get((int)
-                    (number % INDEXED.size())));
+            this.sql = String.format(Locale.ROOT, creates ? kind.create : kind.drop, thing, indexed(number));
         }
 
         @Override
         void run(Connection connection) throws SQLException {
             try (Statement statement = connection.createStatement()) {
                 statement.execute(sql);
-                made = statement.getWarnings() == null;
+            } catch (SQLException e) {
+                if (!creates && String.valueOf(e.getSQLState()).startsWith("42")) {
+                    things.remove(number); // it is not there any more
+                }
+                throw e;
             }
         }
 
@@ -155,30 +188,30 @@ final class SchemaChanges implements Workload {
 
     @Override
     public void check(List<Recorded> history, Connection replica, Findings findings) throws SQLException {
-        Set<String> things = things(replica);
+        Set<String> present = present(replica);
         Set<String> dropped = new HashSet<>();
         Set<String> perhapsDropped = new HashSet<>();
         for (Recorded recorded : history) {
             if (recorded.operation() instanceof Change change && !change.creates) {
-                if (recorded.outcome() == Outcome.UNKNOWN) {
+                Outcome outcome = outcome(recorded);
+                if (outcome == Outcome.UNKNOWN) {
                     perhapsDropped.add(change.thing);
-                } else if (recorded.outcome() == Outcome.OK && !dropped.add(change.thing)) {
+                } else if (outcome == Outcome.OK && !dropped.add(change.thing)) {
                     findings.add(Findings.DUPLICATED, change.thing + " was dropped twice");
                 }
             }
         }
         perhapsDropped.addAll(dropped);
-        Set<String> left = new HashSet<>(things);
+        Set<String> left = new HashSet<>(present);
         Map<Long, Insert> unknownRows = new HashMap<>();
         Map<Long, Insert> rows = new HashMap<>();
         for (Recorded recorded : history) {
             if (recorded.operation() instanceof Change change && change.creates) {
                 boolean there = left.remove(change.thing);
-                boolean isMade = recorded.outcome() == Outcome.OK && change.made;
-                boolean isNotMade = recorded.outcome() != Outcome.UNKNOWN && !isMade;
-                if (isMade && !there && !perhapsDropped.contains(change.thing)) {
+                Outcome outcome = outcome(recorded);
+                if (outcome == Outcome.OK && !there && !perhapsDropped.contains(change.thing)) {
                     findings.add(Findings.LOST, change.sql);
-                } else if (isNotMade && there) {
+                } else if (outcome == Outcome.FAILED && there) {
                     findings.add("resurrected", "refused, and there: " + change.sql);
                 } else if (there && dropped.contains(change.thing)) {
                     findings.add(Findings.LOST, "what dropped " + change.thing);
@@ -188,12 +221,18 @@ final class SchemaChanges implements Workload {
             }
         }
         left.forEach(thing -> findings.add("from nowhere", thing));
-        checkRows(replica, things, rows, unknownRows, findings);
+        checkRows(replica, present, rows, unknownRows, findings);
+    }
+
+    /** Of a change of the schema. */
+    private Outcome outcome(Recorded recorded) {
+        boolean wasCutOff = String.valueOf(recorded.state()).startsWith("08");
+        return commitsAtOnce && wasCutOff ? Outcome.UNKNOWN : recorded.outcome();
     }
 
     private static void checkRows(
             Connection replica,
-            Set<String> things,
+            Set<String> present,
             Map<Long, Insert> rows,
             Map<Long, Insert> unknown,
             Findings findings)
@@ -207,7 +246,7 @@ final class SchemaChanges implements Workload {
                 if (insert == null) {
                     findings.add("resurrected", "row " + id + " of " + TABLE + ", refused or never written");
                 } else if (found.getInt("N") != id % 10
-                        || (things.contains(insert.column) && found.getLong(insert.column) != id)) {
+                        || (present.contains(insert.column) && found.getLong(insert.column) != id)) {
                     findings.add("in part", "row " + insert.value(true));
                 }
             }
@@ -216,7 +255,7 @@ final class SchemaChanges implements Workload {
     }
 
     /** Of all kinds, those that are there. */
-    private static Set<String> things(Connection replica) throws SQLException {
+    private static Set<String> present(Connection replica) throws SQLException {
         DatabaseMetaData catalogue = replica.getMetaData();
         String table = catalogue.storesLowerCaseIdentifiers() ? TABLE.toLowerCase(Locale.ROOT) : TABLE;
         Set<String> things = new HashSet<>();

@@ -224,7 +224,7 @@ public record Torture(
                             new Clients.Share(new SkewPairs(), promise.isSerializable() ? 10 : 0),
                             new Clients.Share(new UniqueNames(level), 15),
                             new Clients.Share(new Orders(level), 12),
-                            new Clients.Share(new SchemaChanges(), 3))
+                            new Clients.Share(new SchemaChanges(engine instanceof EmbeddedEngine), 3))
                     .filter(share -> share.percent() > 0)
                     .toList();
             this.load = new Clients(group.url(), clients, seed, shares, findings);
