@@ -18,6 +18,7 @@ import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Savepoint;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
@@ -38,6 +39,7 @@ class JdbcLineTest {
         private final boolean takesWrites;
         private volatile String endsAt = "";
         private volatile String refusedWith = "";
+        private volatile Object savepoint = "none";
 
         Other(boolean takesWrites) throws IOException {
             this.takesWrites = takesWrites;
@@ -73,14 +75,28 @@ class JdbcLineTest {
 
         private Object database(Class<?> type) {
             return Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {type}, (self, method, given) -> {
-                called.add(method.getName() + (given == null ? "" : Arrays.toString(given)));
+                boolean toSavepoint = given != null && given[0] instanceof Savepoint;
+                called.add(method.getName()
+                        + (given == null
+                                ? ""
+                                : toSavepoint
+                                        ? (given[0] == savepoint ? " to it" : " to another")
+                                        : Arrays.toString(given)));
                 if (!refusedWith.isEmpty() && method.getName().startsWith("execute")) {
                     throw new SQLException("refused", refusedWith);
                 }
                 Class<?> gives = method.getReturnType();
+                if (gives == Savepoint.class) {
+                    savepoint = database(gives);
+                    return savepoint;
+                }
                 return gives.isInterface()
                         ? database(gives)
-                        : gives == long.class ? (Object) Long.MAX_VALUE : gives == boolean.class ? (Object) true : null;
+                        : gives == int[].class
+                                ? (Object) new int[] {1, 2}
+                                : gives == long.class
+                                        ? (Object) Long.MAX_VALUE
+                                        : gives == boolean.class ? (Object) true : null;
             });
         }
 
@@ -129,6 +145,29 @@ class JdbcLineTest {
                             "getString[other]",
                             "close");
             assertThatThrownBy(() -> select.setObject(1, "text")).hasFieldOrPropertyWithValue("SQLState", "0A000");
+        }
+    }
+
+    @Test
+    void whatIsGivenThereCanBeNamedHere() throws Exception {
+        try (Other replica = new Other(true);
+                Connection connection = connect(replica);
+                PreparedStatement insert = connection.prepareStatement("INSERT")) {
+            Savepoint first = connection.setSavepoint();
+            connection.setSavepoint("second");
+            insert.addBatch();
+            assertThat(insert.executeBatch()).containsExactly(1, 2);
+            connection.rollback(first);
+            assertThat(replica.called)
+                    .endsWith(
+                            "setSavepoint", "setSavepoint[second]", "addBatch", "executeBatch", "rollback to another");
+            connection.rollback(connection.setSavepoint());
+            assertThat(replica.called).endsWith("setSavepoint", "rollback to it");
+            connection
+                    .getMetaData()
+                    .getTables(null, "S", "%", new String[] {"TABLE"})
+                    .close();
+            assertThat(replica.called).contains("getMetaData").last().isEqualTo("close");
         }
     }
 

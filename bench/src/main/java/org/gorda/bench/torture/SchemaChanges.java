@@ -83,7 +83,7 @@ final class SchemaChanges implements Workload {
     public Operation next(SplittableRandom random) {
         List<Map.Entry<Long, Kind>> known = List.copyOf(things.entrySet());
         Map.Entry<Long, Kind> one = known.isEmpty() ? null : known.get(random.nextInt(known.size()));
-        boolean changes = random.nextInt(10) < 4;
+        boolean changes = random.nextInt(6) == 0;
         if (one == null || (changes && random.nextBoolean() && known.size() < THINGS_MAX)) {
             Kind kind = Kind.values()[random.nextInt(Kind.values().length)];
             long number = lastThing.incrementAndGet();

@@ -28,8 +28,9 @@ import picocli.CommandLine.Option;
         description = {
             "Runs replica processes under faults drawn from a seed (kill -9 of one, several or all, SIGSTOP, cut and slow links,"
                     + " full disks) and under the load of clients that write down what they are told: appends to lists, transfers"
-                    + " of money, pairs that write skew would break, unique names. Then it heals everything and compares: nothing"
-                    + " lost, nothing twice, nothing different, no cycle that the transactions' levels forbid.",
+                    + " of money, pairs that write skew would break, unique names, orders with generated ids, changes of the schema."
+                    + " Then it heals everything and compares: nothing lost, nothing twice, nothing different, no cycle that"
+                    + " the transactions' levels forbid.",
             "Writes the histories for Elle, dbcop and Porcupine, and a page with the faults over throughput and latency.",
             "Exits with 0 only if nothing was found."
         })
