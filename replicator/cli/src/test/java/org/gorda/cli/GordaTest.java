@@ -511,7 +511,7 @@ final class GordaTest {
         assertThat(one.lastLine().get("seeds").getAsInt()).isEqualTo(1);
         assertThat(one.err()).contains("seed 8", "2 replicas");
 
-        GordaRun some = gorda("simulate", "--time", "2s", "--json");
+        GordaRun some = gorda("simulate", "--time", "6s", "--json");
         assertThat(some.lastLine().get("seeds").getAsInt()).isGreaterThan(1);
         assertThat(some.lastLine().get("failures").getAsInt()).isZero();
     }

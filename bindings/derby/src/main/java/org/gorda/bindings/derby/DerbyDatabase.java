@@ -12,6 +12,7 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -21,7 +22,9 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.derby.drda.NetworkServerControl;
 import org.apache.derby.iapi.services.context.ContextManager;
 import org.apache.derby.iapi.services.context.ContextService;
@@ -55,6 +58,8 @@ final class DerbyDatabase implements ReflectedDatabase {
     private static final Logger LOG = LoggerFactory.getLogger(DerbyDatabase.class);
     private static final int SERVER_START_TRIES = 200;
     private static final int DEADLOCK_SECONDS = 1;
+    private static final Duration CALLS_END = Duration.ofSeconds(10);
+    private static final Duration SHUTDOWN = Duration.ofSeconds(60);
 
     /** How SQLSTATEs of what went wrong with a page in a file begin. */
     private static final String PAGE_FAILED = "XSDG";
@@ -80,6 +85,7 @@ final class DerbyDatabase implements ReflectedDatabase {
             Collections.synchronizedMap(new WeakHashMap<>());
     private final AtomicBoolean failed = new AtomicBoolean();
     private volatile @Nullable StoredPosition committed;
+    private volatile @Nullable Refusal closing;
     private @Nullable NetworkServerControl server;
     private @Nullable DerbyApplier applier;
 
@@ -199,6 +205,12 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     boolean wantsReads() {
         return wantsReads;
+    }
+
+    /** What statements that begin now meet; null if the database is not being closed. */
+    @Nullable
+    Refusal closing() {
+        return closing;
     }
 
     boolean leases() {
@@ -566,9 +578,10 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     @Override
     public synchronized void close() {
-        Refusal closing = new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one");
+        Refusal stops = new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one");
+        closing = stops;
         suspended.forEach(SuspendedCommit::leaveAtStop);
-        abortAll(closing);
+        abortAll(stops);
         try {
             NetworkServerControl running = server;
             if (running != null) {
@@ -580,17 +593,52 @@ final class DerbyDatabase implements ReflectedDatabase {
         if (applier != null) {
             applier.close();
         }
+        awaitCallsEnd();
         factory.reflect(null);
         closeInternal();
+        shutDown();
+    }
+
+    /**
+     * Derby's shutdown ends whatever is executed wherever it is: also with a page latched, for which it then waits itself, for ever. Statements that
+     * begin meanwhile fail by themselves.
+     */
+    private void awaitCallsEnd() {
+        long end = System.nanoTime() + CALLS_END.toNanos();
+        while (factory.executing() > 0 && System.nanoTime() - end < 0) {
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
+        }
+    }
+
+    /** In a thread of its own, which nobody waits for for ever. */
+    private void shutDown() {
+        Thread thread = new Thread(
+                () -> {
+                    try {
+                        DriverManager.getConnection(url + ";shutdown=true", attributes())
+                                .close();
+                    } catch (SQLException e) {
+                        if (!"08006".equals(e.getSQLState())) {
+                            LOG.warn(
+                                    "the Derby database {} was not shut down in order: {}",
+                                    configuration.location(),
+                                    DerbyEngine.messages(e));
+                        }
+                    }
+                },
+                "gorda-derby-shutdown");
+        thread.setDaemon(true);
+        thread.start();
         try {
-            DriverManager.getConnection(url + ";shutdown=true", attributes()).close();
-        } catch (SQLException e) {
-            if (!"08006".equals(e.getSQLState())) {
-                LOG.warn(
-                        "the Derby database {} was not shut down in order: {}",
-                        configuration.location(),
-                        DerbyEngine.messages(e));
-            }
+            thread.join(SHUTDOWN.toMillis());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        if (thread.isAlive()) {
+            LOG.warn(
+                    "the Derby database {} is not shut down after {} s: this process cannot open it again; another one recovers it as after a crash",
+                    configuration.location(),
+                    SHUTDOWN.toSeconds());
         }
     }
 

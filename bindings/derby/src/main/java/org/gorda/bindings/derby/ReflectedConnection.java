@@ -567,6 +567,10 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private void beforeStatement(String text) {
         DerbyDatabase database = database();
+        Refusal closing = database.closing();
+        if (closing != null) {
+            locks.refuseNext(this, closing);
+        }
         if (holders.size() > HOLDERS_KEPT) {
             forgetClosedCursors(); // now, because none is being opened
         }

@@ -1,6 +1,8 @@
 package org.gorda.bindings.derby;
 
+import java.util.Collections;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.derby.iapi.db.Database;
 import org.apache.derby.iapi.services.context.ContextManager;
@@ -19,6 +21,10 @@ import org.jspecify.annotations.Nullable;
 public final class ReflectedConnectionFactory extends GenericLanguageConnectionFactory {
 
     private static final Set<ReflectedConnectionFactory> REFLECTING = ConcurrentHashMap.newKeySet();
+
+    /** As long as Derby holds them. */
+    private final Set<ReflectedConnection> connections =
+            Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     private volatile @Nullable DerbyDatabase reflected;
 
@@ -69,7 +75,7 @@ public final class ReflectedConnectionFactory extends GenericLanguageConnectionF
                     Refusal.Cause.STOPPED,
                     "this server lets clients into its replicated database only, not into " + databaseName));
         }
-        return new ReflectedConnection(
+        ReflectedConnection connection = new ReflectedConnection(
                 manager,
                 transaction,
                 language,
@@ -79,5 +85,16 @@ public final class ReflectedConnectionFactory extends GenericLanguageConnectionF
                 getNextLCCInstanceNumber(),
                 networkClient,
                 databaseName);
+        connections.add(connection);
+        return connection;
+    }
+
+    /** How many connections, or statements within them, are being executed. */
+    int executing() {
+        synchronized (connections) {
+            return connections.stream()
+                    .mapToInt(ReflectedConnection::getStatementDepth)
+                    .sum();
+        }
     }
 }
