@@ -16,7 +16,7 @@ public enum Capability {
     ABORT,
     /** The database tells up to which position it would come back after a crash. */
     DURABLE_POSITION,
-    /** A copy of the database can be made while clients write, and a database of the copy. */
+    /** A copy of the database, or of its rows alone, can be made while clients write, and a database of the former. */
     SNAPSHOT,
     /** The database can be reached by clients of its own over the network. */
     NETWORK_SERVER

@@ -23,4 +23,14 @@ public record DatabaseConfiguration(
     public DatabaseConfiguration {
         attributes = Map.copyOf(attributes);
     }
+
+    /** Of a copy of this database, in a directory. */
+    public DatabaseConfiguration ofCopy(Path directory) {
+        return new DatabaseConfiguration(
+                directory.toString(),
+                attributes,
+                readGrace,
+                writeSetBytesMax,
+                directory.resolveSibling(directory.getFileName() + ".spool"));
+    }
 }

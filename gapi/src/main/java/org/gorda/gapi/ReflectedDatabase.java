@@ -45,6 +45,15 @@ public interface ReflectedDatabase extends AutoCloseable {
      */
     void snapshot(Path directory);
 
+    /**
+     * Keeps all rows as they are at some moment during the call, so that they can go to a database of another kind. Clients and the applier go on
+     * meanwhile; a schema change may wait.
+     *
+     * @param directory to be made, for what that takes on disk; the caller's to delete once the rows are closed
+     * @throws ReflectionException as {@link #snapshot}
+     */
+    FrozenRows freeze(Path directory);
+
     /** Local transactions will change the database from now on, after others did: makes generated keys go on behind theirs. */
     void takeOver();
 

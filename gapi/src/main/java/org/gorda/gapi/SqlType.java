@@ -49,6 +49,17 @@ public enum SqlType {
         return (compareTo(CHAR) >= 0 && compareTo(BLOB) <= 0) || this == XML;
     }
 
+    /**
+     * What stands for it where databases of different kinds must have the same: for long texts, and for long binaries, each has a name of its own.
+     */
+    public SqlType shared() {
+        return switch (this) {
+            case LONGVARCHAR -> CLOB;
+            case LONGVARBINARY -> BLOB;
+            default -> this;
+        };
+    }
+
     static SqlType of(int code) {
         if (code <= 0 || code >= BY_CODE.length) {
             throw new MalformedWriteSetException("unknown type of value " + code);

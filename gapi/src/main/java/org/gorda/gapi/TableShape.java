@@ -34,7 +34,7 @@ public final class TableShape {
         addText(described, name);
         for (Column column : columns) {
             addText(described, column.name());
-            described.add(column.type().code());
+            described.add(column.type().shared().code());
         }
         for (int position : key) {
             described.add(position);
@@ -66,7 +66,7 @@ public final class TableShape {
     }
 
     /**
-     * Equal for equal shapes, and different for different ones but with a probability of about 2 to the power of -64. Travels with
+     * Equal for equal shapes, as far as {@linkplain SqlType#shared types} have to be equal, and different for different ones but with a probability of about 2 to the power of -64. Travels with
      * write sets, so that a replica whose table has another shape notices before it stores a value in the wrong column.
      */
     public long fingerprint() {

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
@@ -17,8 +18,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.gorda.gapi.Applier;
+import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
 import org.junit.jupiter.api.Test;
 
@@ -39,7 +42,10 @@ public abstract class SnapshotsTck extends BindingTck {
                 "INSERT INTO SUMS VALUES (1, 0)");
         AtomicBoolean goesOn = new AtomicBoolean(true);
         AtomicInteger written = new AtomicInteger();
-        Future<?> load = clients.submit(() -> write(goesOn, written));
+        Future<?> load = clients.submit(() -> write(
+                goesOn,
+                written,
+                "INSERT INTO T (A, B) VALUES (NEXT VALUE FOR S, CAST(X'" + "00FF".repeat(250) + "' AS BLOB))"));
         await("there is something to copy", () -> written.get() >= 50);
         Path snapshot = directory.resolve("snapshot");
         origin.snapshot(snapshot);
@@ -73,12 +79,11 @@ public abstract class SnapshotsTck extends BindingTck {
         }
     }
 
-    private Void write(AtomicBoolean goesOn, AtomicInteger written) throws SQLException {
+    private Void write(AtomicBoolean goesOn, AtomicInteger written, String insert) throws SQLException {
         try (Connection connection = connect();
                 Statement statement = connection.createStatement()) {
             while (goesOn.get()) {
-                statement.executeUpdate("INSERT INTO T (A, B) VALUES (NEXT VALUE FOR S, CAST(X'"
-                        + "00FF".repeat(1 + written.get() % 500) + "' AS BLOB))");
+                statement.executeUpdate(insert);
                 statement.executeUpdate("UPDATE SUMS SET N = N + 1");
                 statement.executeUpdate("DELETE FROM T WHERE ID = " + (written.get() / 2));
                 connection.commit();
@@ -86,6 +91,61 @@ public abstract class SnapshotsTck extends BindingTck {
             }
         }
         return null;
+    }
+
+    @Test
+    void frozenRowsAreThoseOfOneMomentWhileTheLoadGoesOn() throws Exception {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 1), A INTEGER, PRIMARY KEY (ID))",
+                "CREATE SEQUENCE S AS BIGINT START WITH 1",
+                "CREATE TABLE SUMS (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "INSERT INTO SUMS VALUES (1, 0)");
+        long before = origin.storedPosition().orElseThrow().index();
+        AtomicBoolean goesOn = new AtomicBoolean(true);
+        AtomicInteger written = new AtomicInteger();
+        Future<?> load = clients.submit(() -> write(goesOn, written, "INSERT INTO T (A) VALUES (NEXT VALUE FOR S)"));
+        await("there is something to read", () -> written.get() >= 50);
+        Path scratch = directory.resolve("scratch");
+        try (FrozenRows frozen = origin.freeze(scratch)) {
+            int read = written.get();
+            await("the load goes on", () -> written.get() >= read + 20);
+            assertThat(frozen.tables()).isEqualTo(origin.tables());
+            long commits = frozen.position().orElseThrow().index() - before;
+            assertThat(commits).isBetween(50L, (long) written.get() - 19);
+            try (Statement statement = frozen.connection().createStatement()) {
+                assertThat(number(statement, "SELECT N FROM " + table(frozen, "SUMS")))
+                        .as("as of its position")
+                        .isEqualTo(commits);
+                assertThat(number(statement, "SELECT COUNT(*) FROM " + table(frozen, "T")))
+                        .isEqualTo(commits - (commits - 1) / 2);
+            }
+            TableShape t = frozen.tables().stream()
+                    .filter(shape -> shape.name().equalsIgnoreCase("T"))
+                    .findFirst()
+                    .orElseThrow();
+            assertThat(frozen.generated().get(tested().identityColumn(t))).isGreaterThanOrEqualTo(commits);
+            assertThat(frozen.generated().get(tested().sequence(t.schema(), "S")))
+                    .isGreaterThanOrEqualTo(commits);
+        } finally {
+            goesOn.set(false);
+        }
+        load.get(30, TimeUnit.SECONDS);
+        assertEqual();
+    }
+
+    private static String table(FrozenRows frozen, String name) {
+        return frozen.tables().stream()
+                .filter(shape -> shape.name().equalsIgnoreCase(name))
+                .findFirst()
+                .orElseThrow()
+                .toString();
+    }
+
+    private static long number(Statement statement, String query) throws SQLException {
+        try (ResultSet row = statement.executeQuery(query)) {
+            row.next();
+            return row.getLong(1);
+        }
     }
 
     @Test

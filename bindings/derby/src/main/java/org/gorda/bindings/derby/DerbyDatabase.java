@@ -15,9 +15,11 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Properties;
 import java.util.Set;
 import java.util.WeakHashMap;
@@ -39,7 +41,9 @@ import org.apache.derby.shared.common.reference.Property;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.Generator;
+import org.gorda.gapi.NoClients;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
@@ -497,6 +501,49 @@ final class DerbyDatabase implements ReflectedDatabase {
         }
     }
 
+    /** Derby locks what it reads: the rows are those of a copy, which nobody else uses. */
+    @Override
+    public FrozenRows freeze(Path directory) {
+        snapshot(directory);
+        DerbyDatabase copy = new DerbyDatabase(configuration.ofCopy(directory), new NoClients());
+        try {
+            Connection reading = copy.applier().reading();
+            copy.takeOver(); // what others have taken from generators is in the catalogue now
+            return new FrozenRows(copy.storedPosition(), copy.tables(), reading, copy.generated(), copy::close);
+        } catch (RuntimeException e) {
+            copy.close();
+            throw e;
+        }
+    }
+
+    /** How far generators have come, by the catalogue: by some values farther than what they have given. */
+    private Map<Generator, Long> generated() {
+        synchronized (internal) {
+            try (Statement statement = internal.createStatement();
+                    ResultSet found = statement.executeQuery("SELECT SEQUENCEID FROM SYS.SYSSEQUENCES")) {
+                Map<Generator, Long> generated = new HashMap<>();
+                while (found.next()) {
+                    String id = found.getString(1);
+                    within((ReflectedConnection) internal.getLanguageConnection(), () -> {
+                        SequenceDescriptor sequence = dictionary.getSequenceDescriptor(
+                                dictionary.getUUIDFactory().recreateUUID(id));
+                        Generator generator = LocalGenerators.generator(dictionary, sequence);
+                        OptionalLong last = GeneratorTable.last(sequence);
+                        if (generator != null && last.isPresent()) {
+                            generated.put(generator, last.getAsLong());
+                        }
+                        return true;
+                    });
+                }
+                internal.commit();
+                return generated;
+            } catch (SQLException | StandardException e) {
+                throw new ReflectionException(
+                        "the generators of " + configuration.location() + " cannot be read: " + e.getMessage(), e);
+            }
+        }
+    }
+
     @Override
     public synchronized void takeOver() {
         if (applier != null) {
@@ -629,17 +676,29 @@ final class DerbyDatabase implements ReflectedDatabase {
                 "gorda-derby-shutdown");
         thread.setDaemon(true);
         thread.start();
-        try {
-            thread.join(SHUTDOWN.toMillis());
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-        if (thread.isAlive()) {
+        if (!awaitEnd(thread)) {
             LOG.warn(
                     "the Derby database {} is not shut down after {} s: this process cannot open it again; another one recovers it as after a crash",
                     configuration.location(),
                     SHUTDOWN.toSeconds());
         }
+    }
+
+    /** Keeps an interrupt for later. */
+    private static boolean awaitEnd(Thread thread) {
+        long end = System.nanoTime() + SHUTDOWN.toNanos();
+        boolean interrupted = false;
+        while (thread.isAlive() && System.nanoTime() - end < 0) {
+            try {
+                thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime())));
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return !thread.isAlive();
     }
 
     /** Derby keeps the database in memory as long as one of its connections is not closed. */

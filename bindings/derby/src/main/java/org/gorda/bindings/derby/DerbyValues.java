@@ -156,12 +156,12 @@ final class DerbyValues {
             target.setToNull();
             return;
         }
-        if (type != expected) {
+        if (type.shared() != expected.shared()) {
             throw new DivergenceException(
                     "a write set has a value of type " + type + " for a column of type " + expected);
         }
-        if (in.isLong() && (type == SqlType.BLOB || type == SqlType.CLOB)) {
-            StoredStreams.set(type, target, in.readLongValue());
+        if (in.isLong() && (expected == SqlType.BLOB || expected == SqlType.CLOB)) {
+            StoredStreams.set(expected, target, in.readLongValue());
             return;
         }
         switch (type) {

@@ -130,6 +130,18 @@ final class GeneratorTable {
                 : OptionalLong.empty();
     }
 
+    /** The value before the one that it would give next; empty if that is its first one. */
+    static OptionalLong last(SequenceDescriptor sequence) {
+        Long next = sequence.getCurrentValue();
+        long increment = sequence.getIncrement();
+        if (next == null) {
+            return OptionalLong.of(increment > 0 ? sequence.getMaximumValue() : sequence.getMinimumValue());
+        }
+        return next == sequence.getStartValue() || !isAmong(sequence, next, -increment)
+                ? OptionalLong.empty()
+                : OptionalLong.of(next - increment);
+    }
+
     /** Whether the generator has a value so far from the one given. */
     private static boolean isAmong(SequenceDescriptor sequence, long value, long distance) {
         long other = value + distance;

@@ -337,7 +337,8 @@ final class H2Dialect implements Dialect {
         generated.forEach(one -> ordered.put(one.generator(), one.last()));
     }
 
-    private List<Generated> generators() {
+    @Override
+    public List<Generated> generators() {
         List<Generated> found = new ArrayList<>();
         sequences().forEach((generator, sequence) -> found.add(new Generated(generator, last(sequence))));
         return found;

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param era another one after each schema change
  * @param id by which the server knows it
+ * @param name by which the server's messages call it
  * @param next where it goes on for who leases first since the last schema change
  * @param hasLease whether something is leased
  * @param last the last value of that
@@ -23,6 +24,7 @@ import org.jspecify.annotations.Nullable;
 record LeasedSequence(
         long era,
         long id,
+        String name,
         Generator generator,
         boolean cycles,
         long increment,
@@ -34,27 +36,31 @@ record LeasedSequence(
         long left) {
 
     private static final String ALL =
-            "SELECT l.era, b.relid, n.nspname, c.relname, b.cycles, b.increment, b.low, b.high, b.next, b.last,"
+            "SELECT l.era, b.relid, c.relname, n.of_table, n.nspname, n.relname, b.cycles, b.increment, b.low, b.high, b.next, b.last,"
                     + " (b.last - coalesce(CASE WHEN b.first IS NOT NULL THEN pg_sequence_last_value(b.relid) END, b.first::numeric - b.increment))"
                     + " / b.increment FROM gorda.leasing l, gorda.generator b JOIN pg_class c ON c.oid = b.relid"
-                    + " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE l.leases ORDER BY b.relid";
+                    + " JOIN gorda.named n ON n.relid = b.relid WHERE l.leases ORDER BY b.relid";
 
     /** All that there are. */
     static List<LeasedSequence> all(SqlSession session) throws SQLException {
         List<LeasedSequence> all = new ArrayList<>();
         for (List<@Nullable String> row : session.query(ALL)) {
-            String left = row.get(10);
+            String left = row.get(12);
             all.add(new LeasedSequence(
                     number(row, 0),
                     number(row, 1),
-                    new Generator(false, Objects.requireNonNull(row.get(2)), Objects.requireNonNull(row.get(3))),
-                    "t".equals(row.get(4)),
-                    number(row, 5),
-                    number(row, 6),
+                    Objects.requireNonNull(row.get(2)),
+                    new Generator(
+                            "t".equals(row.get(3)),
+                            Objects.requireNonNull(row.get(4)),
+                            Objects.requireNonNull(row.get(5))),
+                    "t".equals(row.get(6)),
                     number(row, 7),
-                    new BigInteger(Objects.requireNonNull(row.get(8))),
-                    row.get(9) != null,
-                    row.get(9) == null ? 0 : number(row, 9),
+                    number(row, 8),
+                    number(row, 9),
+                    new BigInteger(Objects.requireNonNull(row.get(10))),
+                    row.get(11) != null,
+                    row.get(11) == null ? 0 : number(row, 11),
                     left == null ? 0 : Math.max(0, (long) Double.parseDouble(left))));
         }
         return all;

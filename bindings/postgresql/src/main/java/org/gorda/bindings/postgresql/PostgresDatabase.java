@@ -26,6 +26,8 @@ import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.FrozenRows;
+import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
@@ -516,6 +518,57 @@ final class PostgresDatabase implements ReflectedDatabase {
     @Override
     public void snapshot(Path directory) {
         PostgresSnapshot.write(server, directory);
+    }
+
+    /** By one transaction, which sees them as they are at its begin; nothing is on disk. */
+    @Override
+    public FrozenRows freeze(Path directory) {
+        Connection connection = null;
+        try {
+            connection = server.connect("");
+            connection.setAutoCommit(false);
+            connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            connection.setReadOnly(true);
+            SqlSession session = SqlSession.of(connection);
+            Connection reading = connection;
+            return new FrozenRows(
+                    Optional.ofNullable(PostgresSnapshot.position(session)),
+                    tables(session),
+                    reading,
+                    lastGenerated(session),
+                    () -> close(reading));
+        } catch (SQLException | RuntimeException e) {
+            if (connection != null) {
+                close(connection);
+            }
+            throw new ReflectionException("the rows of " + server + " cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    /** Leased ones have come to the end of their lease, for all that one can know here. */
+    private static Map<Generator, Long> lastGenerated(SqlSession session) throws SQLException {
+        Map<Generator, Long> found = new HashMap<>();
+        for (List<@Nullable String> row : session.query("SELECT of_table, n.nspname, n.relname,"
+                + " coalesce(g.last, pg_sequence_last_value(n.relid)) FROM gorda.named n JOIN pg_class c ON c.oid = n.relid"
+                + " LEFT JOIN gorda.generator g USING (relid) WHERE c.relpersistence = 'p'")) {
+            if (row.get(3) != null) {
+                found.put(
+                        new Generator(
+                                "t".equals(row.get(0)),
+                                Objects.requireNonNull(row.get(1)),
+                                Objects.requireNonNull(row.get(2))),
+                        Long.valueOf(Objects.requireNonNull(row.get(3))));
+            }
+        }
+        return found;
+    }
+
+    private static void close(Connection connection) {
+        try {
+            connection.close();
+        } catch (SQLException e) {
+            LOG.debug("the connection was gone already", e);
+        }
     }
 
     /** Whatever generators have given elsewhere, they know. In a group of before their values may have been leased. */

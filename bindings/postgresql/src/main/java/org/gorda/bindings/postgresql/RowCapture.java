@@ -22,7 +22,7 @@ final class RowCapture {
     /** The table's description, by its digest in hexadecimal digits; behind it the kind of change and the row before, after, or both. */
     private static final int DIGEST_LENGTH = 32;
 
-    /** Behind all rows, if there are any, those of generators: identity, schema, name, last value. */
+    /** Behind all rows, if there are any, those of generators: identity, whether by the name of its table, schema, name, last value. */
     private static final char GENERATORS = 'G';
 
     /** Behind a part's number. */
@@ -199,12 +199,15 @@ final class RowCapture {
         while (rows.hasMore()) {
             List<@Nullable String> row = rows.row();
             String identity = Objects.requireNonNull(row.get(0));
-            String last = Objects.requireNonNull(row.get(3));
+            String last = Objects.requireNonNull(row.get(4));
             if (!last.equals(database.generated().get(identity))) {
                 begin.run();
                 generated.put(identity, last);
-                String schema = Objects.requireNonNull(row.get(1));
-                out.generated(false, schema, Objects.requireNonNull(row.get(2)), Long.parseLong(last));
+                out.generated(
+                        "t".equals(row.get(1)),
+                        Objects.requireNonNull(row.get(2)),
+                        Objects.requireNonNull(row.get(3)),
+                        Long.parseLong(last));
             }
         }
     }

@@ -276,11 +276,11 @@ final class SequenceLeases implements AutoCloseable {
         List<LeasedSequence> needy = new ArrayList<>();
         for (LeasedSequence one : all) {
             Need need = need(one);
-            names.add(one.generator().name());
+            names.add(one.name());
             if (one.cycles()) {
-                refused.add(one.generator().name());
+                refused.add(one.name());
             } else if (one.isUsedUp() || (need.isUsedUp(one) && one.left() == 0)) {
-                without.add(one.generator().name());
+                without.add(one.name());
             } else if (need.isLow(one)) {
                 needy.add(one);
             }
@@ -318,7 +318,7 @@ final class SequenceLeases implements AutoCloseable {
         if (range == null || range.count() == 0) {
             if (sequence.left() == 0) {
                 Set<String> without = new HashSet<>(usedUp);
-                without.add(sequence.generator().name());
+                without.add(sequence.name());
                 usedUp = without;
             }
             return true;

@@ -167,15 +167,49 @@ where c.relkind = 'r' and c.relpersistence = 'p'
 
 grant select on gorda.described to public;
 
+-- Generators by the names that they have on all replicas, also where the database is of another kind: the only one that a table owns by that of the table.
+create or replace view gorda.named as
+select c.oid as relid, t.oid is not null as of_table, coalesce(tn.nspname, n.nspname) as nspname, coalesce(t.relname, c.relname) as relname
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    left join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid and d.objsubid = 0
+        and d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.refobjsubid > 0 and d.deptype in ('a', 'i')
+        and not exists (select from pg_catalog.pg_depend o where o.refclassid = d.refclassid and o.refobjid = d.refobjid and o.refobjsubid > 0
+            and o.classid = d.classid and o.objid <> c.oid and o.objsubid = 0 and o.deptype in ('a', 'i')
+            and exists (select from pg_catalog.pg_sequence where seqrelid = o.objid))
+    left join pg_catalog.pg_class t on t.oid = d.refobjid
+    left join pg_catalog.pg_namespace tn on tn.oid = t.relnamespace
+where c.relkind = 'S';
+
+grant select on gorda.named to public;
+
+-- A generator by such a name.
+create or replace function gorda.generator_of(of_table boolean, nspname text, relname text) returns oid language plpgsql as $$
+declare
+    named oid := to_regclass(format('%I.%I', nspname, relname));
+    found oid;
+begin
+    if not of_table then
+        select seqrelid into found from pg_sequence where seqrelid = named;
+    else
+        select n.relid into found from pg_depend d join gorda.named n on n.relid = d.objid and n.of_table
+        where d.refclassid = 'pg_class'::regclass and d.refobjid = named and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i');
+    end if;
+    if found is null then
+        raise exception using errcode = '42P01', message = format('there is no sequence %s%I.%I here, of which values were taken',
+            case when of_table then 'of table ' end, nspname, relname);
+    end if;
+    return found;
+end $$;
+
 -- How far all generators have come, but for those that are of one session only, or whose values are leased.
 create or replace function gorda.generated() returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-    return (select 'G' || string_agg(row(c.oid, n.nspname, c.relname, s.last)::text, '')
+    return (select 'G' || string_agg(row(c.oid, n.of_table, n.nspname, n.relname, s.last)::text, '')
     from (select seqrelid, case when d.relpersistence = 'p' and pg_relation_filenode(seqrelid) is not null
                 then pg_sequence_last_value(seqrelid) end as last
             from pg_sequence join pg_class d on d.oid = seqrelid
             where not exists (select from gorda.generator where relid = seqrelid)) s
-        join pg_class c on c.oid = s.seqrelid join pg_namespace n on n.oid = c.relnamespace
+        join pg_class c on c.oid = s.seqrelid join gorda.named n on n.relid = s.seqrelid
     where s.last is not null and c.relpersistence = 'p');
 exception
     when internal_error then -- one was dropped in this moment

@@ -259,11 +259,6 @@ final class PostgresUnderTest implements TckBinding {
     }
 
     @Override
-    public Generator identityColumn(TableShape table) {
-        return new Generator(false, table.schema(), table.name() + "_id_seq");
-    }
-
-    @Override
     public Generator sequence(String schema, String name) {
         return new Generator(false, schema, name.toLowerCase(Locale.ROOT));
     }

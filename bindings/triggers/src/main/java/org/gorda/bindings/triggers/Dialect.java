@@ -93,6 +93,9 @@ public interface Dialect {
      */
     Captured table(String schema, String name) throws SQLException;
 
+    /** All generators. */
+    List<Generated> generators();
+
     /** Generators that have come further than was {@link #ordered}, by whichever transaction. */
     List<Generated> generated();
 

@@ -10,6 +10,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
@@ -17,9 +18,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.FrozenRows;
+import org.gorda.gapi.Generator;
+import org.gorda.gapi.NoClients;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
@@ -50,6 +55,8 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     private static final Duration TURN_TIMEOUT = Duration.ofSeconds(10);
     private static final Duration TURN_GLANCE = Duration.ofMillis(50);
 
+    private final String product;
+    private final Opening opening;
     private final DatabaseConfiguration configuration;
     private final TransactionListener listener;
     private final boolean wantsReads;
@@ -84,7 +91,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         Dialect dialect = null;
         try {
             dialect = opening.open(configuration);
-            return new TriggeredDatabase(configuration, listener, dialect);
+            return new TriggeredDatabase(product, opening, configuration, listener, dialect);
         } catch (SQLException | RuntimeException e) {
             if (dialect != null) {
                 dialect.close();
@@ -98,8 +105,15 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         }
     }
 
-    private TriggeredDatabase(DatabaseConfiguration configuration, TransactionListener listener, Dialect dialect)
+    private TriggeredDatabase(
+            String product,
+            Opening opening,
+            DatabaseConfiguration configuration,
+            TransactionListener listener,
+            Dialect dialect)
             throws SQLException {
+        this.product = product;
+        this.opening = opening;
         this.configuration = configuration;
         this.listener = listener;
         this.wantsReads = listener.wantsReads();
@@ -412,6 +426,23 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     public void snapshot(Path directory) {
         flush();
         dialect.snapshot(directory);
+    }
+
+    /** Of a copy, which nobody else uses. */
+    @Override
+    public FrozenRows freeze(Path directory) {
+        snapshot(directory);
+        ReflectedDatabase copy = open(product, opening, configuration.ofCopy(directory), new NoClients());
+        try {
+            Map<Generator, Long> generated = ((TriggeredDatabase) copy)
+                    .dialect().generators().stream()
+                            .collect(Collectors.toMap(Dialect.Generated::generator, Dialect.Generated::last));
+            return new FrozenRows(
+                    copy.storedPosition(), copy.tables(), copy.applier().reading(), generated, copy::close);
+        } catch (RuntimeException e) {
+            copy.close();
+            throw e;
+        }
     }
 
     /** Nothing to do: whatever generators have given elsewhere, they know. */

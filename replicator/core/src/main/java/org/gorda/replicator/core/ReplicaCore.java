@@ -370,6 +370,29 @@ public final class ReplicaCore {
     }
 
     /**
+     * Which protocol the group ran when {@link #checkpoint} gave this.
+     *
+     * @throws MalformedMessageException if the bytes are not such a checkpoint
+     */
+    public static ReplicationProtocol protocol(ByteBuffer state) {
+        try {
+            ByteBuffer in = state.duplicate();
+            checkVersion(in.get());
+            in.position(in.position() + 3 * Long.BYTES);
+            return ReplicaMessage.Kind.protocol(in.get());
+        } catch (java.nio.BufferUnderflowException | IllegalArgumentException e) {
+            throw new MalformedMessageException("a checkpoint is cut short");
+        }
+    }
+
+    private static void checkVersion(byte version) {
+        if (version != STATE_VERSION) {
+            throw new MalformedMessageException("a checkpoint of version " + version + ", this replica reads version "
+                    + STATE_VERSION + ": start it with the release that wrote the checkpoint, nothing was changed");
+        }
+    }
+
+    /**
      * Takes up what {@link #checkpoint} gave, before the first event.
      *
      * @throws MalformedMessageException if the bytes are not such a checkpoint
@@ -377,12 +400,7 @@ public final class ReplicaCore {
     public void restore(ByteBuffer state) {
         try {
             ByteBuffer in = state.duplicate();
-            byte version = in.get();
-            if (version != STATE_VERSION) {
-                throw new MalformedMessageException(
-                        "a checkpoint of version " + version + ", this replica reads version " + STATE_VERSION
-                                + ": start it with the release that wrote the checkpoint, nothing was changed");
-            }
+            checkVersion(in.get());
             lastIndex = in.getLong();
             epoch = in.getLong();
             primaryRun = in.getLong();

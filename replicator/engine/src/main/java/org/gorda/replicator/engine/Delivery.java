@@ -4,8 +4,10 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
@@ -20,6 +22,7 @@ import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.MemberId;
@@ -45,8 +48,10 @@ final class Delivery implements Effects {
 
     private static final Logger LOG = LoggerFactory.getLogger(Delivery.class);
 
-    /** Whose tables are not a client's. */
-    private static final Set<String> OTHER_SCHEMAS = Set.of("GORDA", "INFORMATION_SCHEMA");
+    /** Whose tables are not a client's, in capitals. */
+    private static final Set<String> OTHER_SCHEMAS = Set.of("GORDA", "INFORMATION_SCHEMA", "SYSTEM_LOBS");
+
+    private static final String[] TABLE_TYPES = {"TABLE", "PARTITIONED TABLE"};
 
     private final ReplicaConfiguration configuration;
     private final Standing standing;
@@ -396,13 +401,40 @@ final class Delivery implements Effects {
 
     /** Whether there are any of clients. */
     boolean hasTables() {
-        try (ResultSet tables = applier().reading().getMetaData().getTables(null, null, "%", new String[] {"TABLE"})) {
-            while (tables.next()) {
-                if (!OTHER_SCHEMAS.contains(tables.getString("TABLE_SCHEM"))) {
-                    return true;
+        return !tables().isEmpty();
+    }
+
+    /** Whether clients' tables have any. */
+    boolean hasRows() {
+        List<String> tables = tables();
+        try (Statement statement = applier().reading().createStatement()) {
+            statement.setMaxRows(1);
+            for (String table : tables) {
+                try (ResultSet row = statement.executeQuery("SELECT 1 FROM " + table)) {
+                    if (row.next()) {
+                        return true;
+                    }
                 }
             }
             return false;
+        } catch (SQLException e) {
+            throw new ReplicaException("the tables of " + configuration.location() + " cannot be read: " + e, e);
+        } finally {
+            applier().rollback();
+        }
+    }
+
+    /** Those of clients, as SQL names them, whether their rows can be replicated or not. */
+    private List<String> tables() {
+        try (ResultSet found = applier().reading().getMetaData().getTables(null, null, "%", TABLE_TYPES)) {
+            List<String> tables = new ArrayList<>();
+            while (found.next()) {
+                String schema = found.getString("TABLE_SCHEM");
+                if (!OTHER_SCHEMAS.contains(schema.toUpperCase(Locale.ROOT))) {
+                    tables.add(TableShape.quoted(schema) + "." + TableShape.quoted(found.getString("TABLE_NAME")));
+                }
+            }
+            return tables;
         } catch (SQLException e) {
             throw new ReplicaException("the tables of " + configuration.location() + " cannot be listed: " + e, e);
         } finally {

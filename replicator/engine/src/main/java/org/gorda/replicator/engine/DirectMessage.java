@@ -18,8 +18,9 @@ sealed interface DirectMessage {
      *
      * @param transfer one that it had begun with this donor and goes on with if it can; 0 if there is none
      * @param firstHeld its log holds what follows this index
+     * @param loads the binding whose snapshots can take the place of its database; empty if only rows can, for tables that it has
      */
-    record Want(long transfer, long firstHeld) implements DirectMessage {}
+    record Want(long transfer, long firstHeld, String loads) implements DirectMessage {}
 
     /**
      * The donor cannot offer it yet.
@@ -67,13 +68,15 @@ sealed interface DirectMessage {
      */
     record Shown(long index, boolean keptUp) implements DirectMessage {}
 
-    byte VERSION = 2;
+    byte VERSION = 3;
 
     static ByteBuffer encode(DirectMessage message) {
         if (message instanceof Want want) {
-            return begin(1, 16)
+            byte[] loads = want.loads().getBytes(StandardCharsets.UTF_8);
+            return begin(1, 16 + loads.length)
                     .putLong(want.transfer())
                     .putLong(want.firstHeld())
+                    .put(loads)
                     .flip();
         } else if (message instanceof Wait wait) {
             byte[] why = wait.why().getBytes(StandardCharsets.UTF_8);
@@ -140,11 +143,8 @@ sealed interface DirectMessage {
             }
             byte kind = in.get();
             return switch (kind) {
-                case 1 -> new Want(in.getLong(), in.getLong());
-                case 2 ->
-                    new Wait(
-                            in.get() != 0,
-                            StandardCharsets.UTF_8.decode(in.slice()).toString());
+                case 1 -> new Want(in.getLong(), in.getLong(), rest(in));
+                case 2 -> new Wait(in.get() != 0, rest(in));
                 case 3 -> offer(in);
                 case 4 -> new Fetch(in.getLong(), in.getInt(), in.getLong(), in.getInt());
                 case 5 -> new Part(in.getLong(), in.getInt(), in.getLong(), in.slice());
@@ -156,6 +156,10 @@ sealed interface DirectMessage {
         } catch (BufferUnderflowException e) {
             throw malformed("it is cut short");
         }
+    }
+
+    private static String rest(ByteBuffer in) {
+        return StandardCharsets.UTF_8.decode(in).toString();
     }
 
     private static Offer offer(ByteBuffer in) {

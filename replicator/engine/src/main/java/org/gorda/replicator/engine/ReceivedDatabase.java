@@ -10,6 +10,7 @@ import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
+import org.gorda.replicator.core.ReplicaCore;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,10 +23,11 @@ final class ReceivedDatabase {
 
     private static final Logger LOG = LoggerFactory.getLogger(ReceivedDatabase.class);
 
-    /** In what a donor gives: a {@link CheckpointFile}'s directory, and the snapshot's. */
+    /** In what a donor gives: a {@link CheckpointFile}'s directory, and that of a snapshot or of rows. */
     static final String STATE = "state";
 
     static final String SNAPSHOT = "snapshot";
+    static final String ROWS = "rows";
 
     private final Path replicaDirectory;
     private final Path directory;
@@ -122,6 +124,12 @@ final class ReceivedDatabase {
         }
         CheckpointFile received = new CheckpointFile(content.resolve(STATE));
         CheckpointFile.Checkpoint checkpoint = received.load();
+        Path rows = content.resolve(ROWS);
+        if (checkpoint != null && Files.isDirectory(rows)) {
+            ReceivedRows.install(rows, binding, database, leases(checkpoint));
+            finish(checkpoint);
+            return;
+        }
         Path snapshot = content.resolve(SNAPSHOT);
         Path location = Path.of(database.location());
         if (checkpoint == null || (!Files.isDirectory(snapshot) && !Files.isDirectory(location))) {
@@ -134,6 +142,14 @@ final class ReceivedDatabase {
             binding.load(snapshot, database);
         }
         FileTree.forceName(location); // who was interrupted may not have come to that
+        finish(checkpoint);
+    }
+
+    private static boolean leases(CheckpointFile.Checkpoint checkpoint) {
+        return ReplicaCore.protocol(checkpoint.state()).isEverywhere();
+    }
+
+    private void finish(CheckpointFile.Checkpoint checkpoint) throws IOException {
         new CheckpointFile(replicaDirectory).save(checkpoint);
         Files.move(completeFile, directory.resolve("installed"), StandardCopyOption.ATOMIC_MOVE);
         FileTree.force(directory);

@@ -426,7 +426,7 @@ final class ReplicaEngine implements GroupListener {
         StoredPosition holds = database().storedPosition().orElse(StoredHistory.NOTHING);
         try {
             history.cutOff(
-                    holds, delivery.last(), firstHeld, log().lastCommitted().term(), reason, delivery::hasTables);
+                    holds, delivery.last(), firstHeld, log().lastCommitted().term(), reason, delivery::hasRows);
         } catch (MustReceiveException e) {
             beginReceiving(String.valueOf(e.getMessage()));
         }
@@ -439,7 +439,8 @@ final class ReplicaEngine implements GroupListener {
                 Refusal.Cause.STOPPED,
                 "this replica lacks too much and receives the database: connect to another one"));
         yieldLeadership();
-        transfer.receive(reopen);
+        boolean isOfNobody = database().storedPosition().isEmpty();
+        transfer.receive(isOfNobody && delivery.hasTables(), reopen);
     }
 
     /** Tells how far the database is that another replica gives. */

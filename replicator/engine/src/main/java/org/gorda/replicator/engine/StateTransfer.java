@@ -3,7 +3,12 @@ package org.gorda.replicator.engine;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
+import org.gorda.gapi.FrozenRows;
+import org.gorda.gapi.TableShape;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.MemberId;
 import org.jspecify.annotations.Nullable;
@@ -63,14 +68,16 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
     /**
      * Receives the database, in a thread of its own.
      *
+     * @param rowsOnly it is for tables that are here
      * @param whenComplete it is on disk, and what is here is to be replaced by it
      */
-    void receive(Runnable whenComplete) {
+    void receive(boolean rowsOnly, Runnable whenComplete) {
         Group group = engine.group();
         TransferJoiner receiving = new TransferJoiner(
                 configuration.self(),
                 received,
                 configuration.transferBytesPerSecond(),
+                rowsOnly ? "" : configuration.binding(),
                 engine::view,
                 () -> group.log().orElseThrow().firstHeld().index(),
                 this::send,
@@ -92,7 +99,8 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
     }
 
     @Override
-    public void write(Path directory, long firstHeld) throws IOException {
+    public void write(Path directory, DirectMessage.Want want) throws IOException {
+        long firstHeld = want.firstHeld();
         CheckpointFile.Checkpoint checkpoint = checkpointer.checkpointBehind(firstHeld);
         for (int tries = 0; checkpoint == null && tries < CHECKPOINT_TRIES; tries++) {
             LockSupport.parkNanos(CHECKPOINT_PAUSE_NANOS);
@@ -106,7 +114,41 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
             throw new IOException("no majority has what it holds yet");
         }
         new CheckpointFile(Files.createDirectories(directory.resolve(ReceivedDatabase.STATE))).save(checkpoint);
-        engine.database().snapshot(directory.resolve(ReceivedDatabase.SNAPSHOT));
+        if (want.loads().equals(configuration.binding())) {
+            engine.database().snapshot(directory.resolve(ReceivedDatabase.SNAPSHOT));
+        } else {
+            writeRows(directory);
+        }
+    }
+
+    /** The rows, as any database can take them, at one place p as a snapshot is. */
+    private void writeRows(Path directory) throws IOException {
+        Path rows = Files.createDirectories(directory.resolve(ReceivedDatabase.ROWS));
+        Path frozen = directory.resolve("frozen");
+        Path spool = directory.resolve("spool");
+        try (FrozenRows all = engine.database().freeze(frozen);
+                RowsFile.Writer changes = new RowsFile.Writer(rows.resolve(ReceivedRows.CHANGES))) {
+            RowsReader reader = new RowsReader(changes, spool);
+            all.generated()
+                    .forEach((generator, last) ->
+                            reader.generated(generator.identity(), generator.schema(), generator.name(), last));
+            List<RowsIndex.Table> tables = new ArrayList<>();
+            for (TableShape table : all.tables()) {
+                tables.add(new RowsIndex.Table(
+                        table.toString(),
+                        table.fingerprint(),
+                        ReceivedRows.columns(table),
+                        reader.insert(all.connection(), table)));
+            }
+            reader.flush();
+            new RowsIndex(all.position().orElse(StoredHistory.NOTHING), tables).save(rows.resolve(ReceivedRows.INDEX));
+        } catch (SQLException e) {
+            throw new IOException("its rows cannot be read: " + e.getMessage(), e);
+        } finally {
+            FileTree.delete(frozen);
+            FileTree.delete(frozen.resolveSibling(frozen.getFileName() + ".spool"));
+            FileTree.delete(spool);
+        }
     }
 
     // ------------------------------------------------------------------------------------------------------- upkeep

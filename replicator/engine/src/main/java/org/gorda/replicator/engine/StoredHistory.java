@@ -115,7 +115,7 @@ final class StoredHistory {
      * @param firstHeld behind which the log begins
      * @param term of the group's history now
      * @param reason why, for people
-     * @param hasTables asked if the database holds nothing of the group
+     * @param hasRows asked if the database holds nothing of the group
      * @throws MustReceiveException if another replica's database can take this one's place
      * @throws ReplicaException if the database holds what is not the group's
      */
@@ -125,7 +125,7 @@ final class StoredHistory {
             Position firstHeld,
             long term,
             String reason,
-            BooleanSupplier hasTables) {
+            BooleanSupplier hasRows) {
         boolean sameGroup = holds.groupHigh() == firstHeld.group().high()
                 && holds.groupLow() == firstHeld.group().low();
         if (isAheadOnly(firstHeld.group(), term, holds)
@@ -140,9 +140,9 @@ final class StoredHistory {
         if (holds.index() > 0 && (!sameTimeline || holds.term() > firstHeld.term())) {
             throw notPartOfHistory("that was told to go on alone, and begins after " + firstHeld);
         }
-        if (holds.index() == 0 && hasTables.getAsBoolean()) {
+        if (holds.index() == 0 && hasRows.getAsBoolean()) {
             throw new ReplicaException("the database at " + configuration.location()
-                    + " holds tables, but nothing of this group, whose log no longer holds its beginning (" + reason
+                    + " holds rows, but nothing of this group, whose log no longer holds its beginning (" + reason
                     + "). Move that database away, and the replica will receive the group's");
         }
         throw new MustReceiveException(reason);

@@ -53,7 +53,7 @@ public record TableChecksum(
         return new TableChecksum(table.toString(), rows, sum, applier.damage(table));
     }
 
-    private static String selected(TableShape.Column column) {
+    static String selected(TableShape.Column column) {
         String name = TableShape.quoted(column.name());
         return column.type() == SqlType.XML ? "XMLSERIALIZE(" + name + " AS CLOB)" : name;
     }
@@ -132,7 +132,7 @@ public record TableChecksum(
         }
     }
 
-    private static int fill(Reader stream, char[] chunk) throws IOException {
+    static int fill(Reader stream, char[] chunk) throws IOException {
         int filled = 0;
         while (filled < chunk.length) {
             int read = stream.read(chunk, filled, chunk.length - filled);

@@ -37,9 +37,9 @@ final class TransferDonor implements AutoCloseable {
          * Writes what the core knows now, and then the database as it is a little later.
          *
          * @param directory exists and is empty
-         * @param firstHeld who gets it has the order's messages that follow this index
+         * @param want who gets it has the order's messages that follow an index, and knows what to do with which databases
          */
-        void write(Path directory, long firstHeld) throws IOException;
+        void write(Path directory, DirectMessage.Want want) throws IOException;
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(TransferDonor.class);
@@ -54,7 +54,7 @@ final class TransferDonor implements AutoCloseable {
     /** One copy for one member; {@code offer} and {@code failure} are null while it is being made. */
     private static final class Given {
         final MemberId to;
-        final long firstHeld;
+        final DirectMessage.Want want;
         final Path directory;
         final long began = System.nanoTime();
         volatile boolean discarded;
@@ -69,9 +69,9 @@ final class TransferDonor implements AutoCloseable {
         @Nullable
         FileChannel open;
 
-        Given(MemberId to, long firstHeld, Path directory) {
+        Given(MemberId to, DirectMessage.Want want, Path directory) {
             this.to = to;
-            this.firstHeld = firstHeld;
+            this.want = want;
             this.directory = directory;
         }
 
@@ -178,7 +178,7 @@ final class TransferDonor implements AutoCloseable {
                 long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - now.began);
                 return new DirectMessage.Wait(true, "it copies its database, since " + seconds + " s");
             }
-            if (now.firstHeld >= want.firstHeld()) {
+            if (now.want.firstHeld() >= want.firstHeld() && now.want.loads().equals(want.loads())) {
                 return ready;
             }
         }
@@ -190,7 +190,7 @@ final class TransferDonor implements AutoCloseable {
         if (making) {
             return new DirectMessage.Wait(true, "it still makes a copy that is not wanted any more");
         }
-        Given next = new Given(from, want.firstHeld(), directory.resolve(Integer.toString(++copies)));
+        Given next = new Given(from, want, directory.resolve(Integer.toString(++copies)));
         given = next;
         making = true;
         daemon(() -> make(next), "copy").start();
@@ -201,7 +201,7 @@ final class TransferDonor implements AutoCloseable {
         try {
             LOG.info("{}: copies its database for {}", self, next.to);
             Files.createDirectories(next.directory);
-            source.write(next.directory, next.firstHeld);
+            source.write(next.directory, next.want);
             List<DirectMessage.FileOffered> files = new ArrayList<>();
             for (Path file : FileTree.files(next.directory)) {
                 String name = next.directory.relativize(file).toString().replace('\\', '/');

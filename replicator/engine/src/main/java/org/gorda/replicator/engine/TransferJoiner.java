@@ -52,6 +52,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     private final MemberId self;
     private final ReceivedDatabase received;
     private final long bytesPerSecond;
+    private final String loads;
     private final Supplier<View> view;
     private final LongSupplier firstHeld;
     private final BiConsumer<MemberId, DirectMessage> sender;
@@ -72,6 +73,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
 
     /**
      * @param bytesPerSecond no more is asked for
+     * @param loads as of {@link DirectMessage.Want}
      * @param firstHeld the log here holds what follows this index
      * @param progress is told what a person should know
      * @param whenComplete everything is on disk, and the database is to be replaced
@@ -80,6 +82,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
             MemberId self,
             ReceivedDatabase received,
             long bytesPerSecond,
+            String loads,
             Supplier<View> view,
             LongSupplier firstHeld,
             BiConsumer<MemberId, DirectMessage> sender,
@@ -89,6 +92,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
         this.self = self;
         this.received = received;
         this.bytesPerSecond = bytesPerSecond;
+        this.loads = loads;
         this.view = view;
         this.firstHeld = firstHeld;
         this.sender = sender;
@@ -170,7 +174,8 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     private DirectMessage.@Nullable Offer ask(MemberId donor) throws IOException, InterruptedException {
         DirectMessage.Offer begun = donor.equals(received.donor()) ? received.offer() : null;
         for (int silent = 0; silent < UNANSWERED_MAX && !closed; ) {
-            sender.accept(donor, new DirectMessage.Want(begun == null ? 0 : begun.transfer(), firstHeld.getAsLong()));
+            sender.accept(
+                    donor, new DirectMessage.Want(begun == null ? 0 : begun.transfer(), firstHeld.getAsLong(), loads));
             DirectMessage answer = next(donor);
             if (answer instanceof DirectMessage.Offer offer) {
                 return offer;

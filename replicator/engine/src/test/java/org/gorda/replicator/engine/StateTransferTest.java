@@ -13,6 +13,8 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -156,7 +158,7 @@ class StateTransferTest {
                     .isInstanceOf(SQLException.class);
             cluster.start(away);
             assertThatThrownBy(() -> cluster.replica(away).awaitState(ReplicaState.ONLINE, Duration.ofSeconds(30)))
-                    .hasMessageContaining("holds tables, but nothing of this group")
+                    .hasMessageContaining("holds rows, but nothing of this group")
                     .hasMessageContaining("Move that database away");
             cluster.replica(away).close();
             try (Connection own = DriverManager.getConnection(url);
@@ -165,6 +167,162 @@ class StateTransferTest {
                 assertThat(row.next()).isTrue();
                 assertThat(row.getInt(1)).isEqualTo(42);
             }
+        }
+    }
+
+    /** A child whose name is before its parent's, all types, and what generates values. */
+    private static final List<String> MORE_TABLES = List.of(
+            "CREATE TABLE A_CHILD (ID INTEGER NOT NULL PRIMARY KEY, PARENT INTEGER NOT NULL REFERENCES T)",
+            "CREATE TABLE \"All Types\" (ID INTEGER NOT NULL PRIMARY KEY, BO BOOLEAN, SM SMALLINT, BI BIGINT, RE REAL, DO DOUBLE, DE DECIMAL(20, 4),"
+                    + " CH CHAR(5), VC VARCHAR(100) UNIQUE, LV LONG VARCHAR, CL CLOB, BC CHAR(3) FOR BIT DATA, BV VARCHAR(10) FOR BIT DATA, BL BLOB, DA DATE, TI TIME,"
+                    + " TS TIMESTAMP, XM XML)",
+            "CREATE TABLE MADE (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, FROM_S INTEGER UNIQUE)",
+            "CREATE SEQUENCE S AS INTEGER INCREMENT BY 3");
+
+    private static void fillMore(Cluster cluster) throws SQLException {
+        try (Connection connection = cluster.connect(cluster.primary());
+                PreparedStatement insert = connection.prepareStatement(
+                        "INSERT INTO \"All Types\" VALUES (?, TRUE, 7, 8, -0.0, 1E-300, 12.5000, 'ab', ?, '', ?, X'00FF01', X'', ?, '0001-01-01', '23:59:59',"
+                                + " '2016-03-27 02:30:00.123456789', XMLPARSE(DOCUMENT CAST('<a>1</a>' AS CLOB) PRESERVE WHITESPACE))");
+                Statement statement = connection.createStatement()) {
+            byte[] bytes = new byte[3_000_000];
+            new Random(1).nextBytes(bytes);
+            for (int length : new int[] {0, 10, 8191, 8192, 8193, 3_000_000}) {
+                insert.setInt(1, length);
+                insert.setString(2, "ä€𝄞\u0000 " + length);
+                insert.setString(3, "€".repeat(length));
+                insert.setBytes(4, java.util.Arrays.copyOf(bytes, length));
+                insert.executeUpdate();
+            }
+            statement.execute("INSERT INTO \"All Types\" (ID) VALUES (-1)");
+            statement.execute("INSERT INTO A_CHILD VALUES (1, 0), (2, 1)");
+            for (int i = 0; i < 5; i++) {
+                statement.execute("INSERT INTO MADE (FROM_S) VALUES (NEXT VALUE FOR S)");
+            }
+        }
+    }
+
+    private void makeTables(int replica, List<String> more) throws SQLException {
+        String url = "jdbc:derby:" + directory.resolve("replica" + replica);
+        try (Connection own = DriverManager.getConnection(url + ";create=true");
+                Statement statement = own.createStatement()) {
+            for (String table : more) {
+                statement.execute(table);
+            }
+        }
+        assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
+                .isInstanceOf(SQLException.class);
+    }
+
+    private static List<String> tables() {
+        List<String> all = new ArrayList<>(List.of(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, B BLOB(1M))",
+                "CREATE TABLE COUNTER (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)"));
+        all.addAll(MORE_TABLES);
+        return all;
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"PRIMARY_BACKUP", "CERTIFICATION"})
+    void tablesThatSomebodyMadeReceiveTheRowsWhileOthersWrite(ReplicationProtocol protocol) throws Exception {
+        try (Cluster cluster = open(protocol)) {
+            create(cluster);
+            for (String table : MORE_TABLES) {
+                cluster.execute(table);
+            }
+            fillMore(cluster);
+            int away = cluster.backup();
+            cluster.replica(away).close();
+            goOnWithout(cluster, away);
+            deleteAllOf(away);
+            makeTables(away, tables());
+            AtomicBoolean enough = new AtomicBoolean();
+            CompletableFuture<Integer> writer = CompletableFuture.supplyAsync(() -> {
+                int writes = 0;
+                while (!enough.get()) {
+                    try {
+                        cluster.execute(
+                                "UPDATE COUNTER SET N = N + 1", "INSERT INTO MADE (FROM_S) VALUES (NEXT VALUE FOR S)");
+                        writes++;
+                    } catch (SQLException e) {
+                        throw new IllegalStateException(e);
+                    }
+                }
+                return writes;
+            });
+            cluster.start(away);
+            try {
+                cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            } finally {
+                enough.set(true);
+            }
+            assertThat(writer.get()).isPositive();
+            assertThat(cluster.assertIdentical()).hasSize(5);
+            assertThat(directory.resolve("replica" + away + ".gorda/received")).doesNotExist();
+            assertThat(directory.resolve("replica" + cluster.primary() + ".gorda/given"))
+                    .satisfiesAnyOf(
+                            given -> assertThat(given).doesNotExist(),
+                            given -> assertThat(given).isEmptyDirectory());
+            // What generators gave before is known where only rows came from.
+            while (protocol == ReplicationProtocol.PRIMARY_BACKUP && cluster.primary() != away) {
+                int primary = cluster.primary();
+                cluster.replica(primary).close();
+                cluster.start(primary);
+                cluster.awaitOnline();
+            }
+            try (Connection connection = cluster.connect(away);
+                    Statement statement = connection.createStatement()) {
+                statement.execute("INSERT INTO MADE (FROM_S) VALUES (NEXT VALUE FOR S)");
+                assertThatThrownBy(() -> statement.execute("INSERT INTO A_CHILD VALUES (3, -5)"))
+                        .isInstanceOf(SQLException.class)
+                        .hasMessageContaining("foreign key");
+            }
+            cluster.assertIdentical();
+            // It is like any other from now on.
+            cluster.replica(away).close();
+            goOnWithoutMore(cluster, away);
+            cluster.start(away);
+            cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            cluster.assertIdentical();
+        }
+    }
+
+    private void goOnWithoutMore(Cluster cluster, int away) throws SQLException {
+        cluster.execute("DELETE FROM T WHERE ID >= " + ROWS);
+        goOnWithout(cluster, away);
+    }
+
+    @Test
+    void tablesThatAreNotAlikeAreToldAndNothingIsReplaced() throws Exception {
+        try (Cluster cluster = open(ReplicationProtocol.PRIMARY_BACKUP)) {
+            create(cluster);
+            int away = cluster.backup();
+            cluster.replica(away).close();
+            goOnWithout(cluster, away);
+            deleteAllOf(away);
+            makeTables(
+                    away,
+                    List.of(
+                            "CREATE TABLE T (ID BIGINT NOT NULL PRIMARY KEY, B BLOB(1M))",
+                            "CREATE TABLE OTHER (A INTEGER)"));
+            cluster.start(away);
+            assertThatThrownBy(() -> cluster.replica(away).awaitState(ReplicaState.ONLINE, Duration.ofSeconds(30)))
+                    .hasMessageContaining(
+                            "there is no table \"APP\".\"COUNTER\", elsewhere with \"ID\" INTEGER, \"N\" INTEGER and primary key \"ID\"")
+                    .hasMessageContaining(
+                            "table \"APP\".\"T\" has \"ID\" BIGINT, \"B\" BLOB and primary key \"ID\", elsewhere \"ID\" INTEGER")
+                    .hasMessageContaining("table \"APP\".\"OTHER\" is here only");
+            cluster.replica(away).close();
+            makeTables(
+                    away,
+                    List.of(
+                            "DROP TABLE OTHER",
+                            "DROP TABLE T",
+                            "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, B BLOB(1M))",
+                            "CREATE TABLE COUNTER (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)"));
+            cluster.start(away);
+            cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            cluster.assertIdentical();
         }
     }
 }

@@ -56,6 +56,7 @@ class TransferJoinerTest {
                 SELF,
                 new ReceivedDatabase(directory),
                 1L << 40,
+                "derby",
                 () -> new View(List.of(SELF, DONOR), List.of(), Optional.of(DONOR), true),
                 () -> 0,
                 (to, message) -> {
