@@ -3,6 +3,7 @@ package org.gorda.gapi.tck;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.math.BigDecimal;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -17,6 +18,7 @@ import java.util.stream.IntStream;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.ReadSet;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
 import org.junit.jupiter.api.Test;
 
@@ -65,6 +67,41 @@ public abstract class CertificationKeysTck extends BindingTck {
         assertThat(keys.get(6)).containsExactlyInAnyOrder(KeyMode.REMOVED + " 0", KeyMode.REMOVED + " 4");
         execute("CREATE INDEX V ON C (V)");
         assertThat(schemaKey(meta.takeWriteSets().get(0))).isEqualTo(KeyMode.REMOVED);
+    }
+
+    @Test
+    void certificationKeysAreTheSameOnDatabasesOfAllKinds() throws SQLException {
+        execute(
+                "CREATE TABLE K (SM SMALLINT NOT NULL, BI BIGINT NOT NULL, RE REAL NOT NULL, DBL DOUBLE PRECISION NOT NULL, DE DECIMAL(10, 3) NOT NULL,"
+                        + " CH CHAR(4) NOT NULL, VC VARCHAR(10) NOT NULL, BO BOOLEAN NOT NULL, DA DATE NOT NULL, TI TIME NOT NULL, TS TIMESTAMP NOT NULL,"
+                        + " PRIMARY KEY (SM, BI, RE, DBL, DE, CH, VC, BO, DA, TI, TS))");
+        meta.takeWriteSets();
+        execute(
+                "INSERT INTO K VALUES (-7, 9000000000, 0.1, 1E-300, 12.5, 'ä', 'b ', TRUE, CAST('2024-02-29' AS DATE), CAST('23:59:01' AS TIME),"
+                        + " CAST('2016-03-27 02:30:00.123456' AS TIMESTAMP))");
+        TableShape table = origin.tables().get(0);
+        KeyHasher expected = new KeyHasher()
+                .begin(KeyHasher.constraint(
+                        table.schema(),
+                        table.name(),
+                        table.columns().stream().map(TableShape.Column::name).toList()));
+        expected.addInteger(-7);
+        expected.addInteger(9_000_000_000L);
+        expected.addDouble(0.1f);
+        expected.addDouble(1e-300);
+        expected.addDecimal(new BigDecimal("12.5"));
+        expected.addText("ä");
+        expected.addText("b");
+        expected.addBoolean(true);
+        expected.addDate(2024, 2, 29);
+        expected.addTime((23 * 60 + 59) * 60 + 1, 0);
+        expected.addDate(2016, 3, 27);
+        expected.addTime((2 * 60 + 30) * 60, 123_456_000);
+        WriteSet writeSet = meta.takeWriteSets().get(0);
+        assertThat(IntStream.range(0, writeSet.keys())
+                        .filter(i -> writeSet.keyMode(i) == KeyMode.WRITTEN)
+                        .mapToObj(writeSet::keyHash))
+                .containsExactly(expected.value());
     }
 
     @Test

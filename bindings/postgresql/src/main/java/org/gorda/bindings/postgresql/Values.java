@@ -94,22 +94,28 @@ final class Values {
             out.putString(SqlType.VARCHAR, text);
             return;
         }
-        int space = text.indexOf(' ');
+        int[] day = day(type, text);
+        LocalTime time = time(type, text);
+        switch (type) {
+            case DATE -> out.putDate(day[0], day[1], day[2]);
+            case TIME -> out.putTime(time.toSecondOfDay(), time.get(ChronoField.NANO_OF_SECOND));
+            default ->
+                out.putTimestamp(day[0], day[1], day[2], time.toSecondOfDay(), time.get(ChronoField.NANO_OF_SECOND));
+        }
+    }
+
+    /** Year, month and day; all 0 for a time of day. */
+    private static int[] day(SqlType type, String text) {
         if (type == SqlType.TIME) {
-            LocalTime time = LocalTime.parse(text);
-            out.putTime(time.toSecondOfDay(), time.get(ChronoField.NANO_OF_SECOND));
-            return;
+            return new int[3];
         }
+        int space = text.indexOf(' ');
         String[] day = (space < 0 ? text : text.substring(0, space)).split("-", -1);
-        int year = Integer.parseInt(day[0]);
-        int month = Integer.parseInt(day[1]);
-        int dayOfMonth = Integer.parseInt(day[2]);
-        if (type == SqlType.DATE) {
-            out.putDate(year, month, dayOfMonth);
-        } else {
-            LocalTime time = LocalTime.parse(text.substring(space + 1));
-            out.putTimestamp(year, month, dayOfMonth, time.toSecondOfDay(), time.get(ChronoField.NANO_OF_SECOND));
-        }
+        return new int[] {Integer.parseInt(day[0]), Integer.parseInt(day[1]), Integer.parseInt(day[2])};
+    }
+
+    private static LocalTime time(SqlType type, String text) {
+        return type == SqlType.DATE ? LocalTime.MIDNIGHT : LocalTime.parse(text.substring(text.indexOf(' ') + 1));
     }
 
     private static boolean isNumber(String text) {
@@ -125,7 +131,8 @@ final class Values {
         switch (type) {
             case BOOLEAN -> hasher.addBoolean(text.equals("t"));
             case SMALLINT, INTEGER, BIGINT -> hasher.addInteger(Long.parseLong(text));
-            case REAL, DOUBLE -> hasher.addDouble(Double.parseDouble(text));
+            case REAL -> hasher.addDouble(Float.parseFloat(text));
+            case DOUBLE -> hasher.addDouble(Double.parseDouble(text));
             case DECIMAL -> {
                 if (isNumber(text)) {
                     hasher.addDecimal(new BigDecimal(text));
@@ -134,7 +141,24 @@ final class Values {
                 }
             }
             case LONGVARBINARY -> hasher.addBytes(bytes(text));
+            case DATE, TIME, TIMESTAMP -> hashMoment(hasher, type, text);
             default -> hasher.addText(text);
+        }
+    }
+
+    /** As databases of other kinds do. */
+    private static void hashMoment(KeyHasher hasher, SqlType type, String text) {
+        if (!PLAIN.matcher(text).matches()) {
+            hasher.addText(text);
+            return;
+        }
+        if (type != SqlType.TIME) {
+            int[] day = day(type, text);
+            hasher.addDate(day[0], day[1], day[2]);
+        }
+        if (type != SqlType.DATE) {
+            LocalTime time = time(type, text);
+            hasher.addTime(time.toSecondOfDay(), time.get(ChronoField.NANO_OF_SECOND));
         }
     }
 
