@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.function.Consumer;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.jgcs.GroupException;
@@ -117,8 +118,11 @@ final class ReceivedDatabase {
     /**
      * Replaces the database, which is not open, by what was received, if that is complete. When it is interrupted, the next start goes on:
      * a snapshot that is not there any more has become the database.
+     *
+     * @param progress is told what a person should know
      */
-    void install(DatabaseBinding binding, DatabaseConfiguration database) throws IOException {
+    void install(DatabaseBinding binding, DatabaseConfiguration database, Consumer<String> progress)
+            throws IOException {
         if (!isToBeInstalled()) {
             return;
         }
@@ -126,7 +130,7 @@ final class ReceivedDatabase {
         CheckpointFile.Checkpoint checkpoint = received.load();
         Path rows = content.resolve(ROWS);
         if (checkpoint != null && Files.isDirectory(rows)) {
-            ReceivedRows.install(rows, binding, database, leases(checkpoint));
+            ReceivedRows.install(rows, binding, database, leases(checkpoint), progress);
             finish(checkpoint);
             return;
         }

@@ -7,9 +7,11 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -34,6 +36,7 @@ final class ReceivedRows {
     static final String CHANGES = "changes";
 
     private static final Logger LOG = LoggerFactory.getLogger(ReceivedRows.class);
+    private static final long TELL_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long LOG_NANOS = TimeUnit.SECONDS.toNanos(5);
     private static final int COLUMNS_LENGTH_MAX = 4000;
     private static final String REMOVALS = "removals";
@@ -44,9 +47,15 @@ final class ReceivedRows {
      * Fills a database that is not open, unless it has those rows already.
      *
      * @param leases whether the values of its generators are leased
+     * @param progress is told what a person should know
      * @throws ReplicaException if it cannot hold them, or holds what nobody has replicated
      */
-    static void install(Path rows, DatabaseBinding binding, DatabaseConfiguration configuration, boolean leases)
+    static void install(
+            Path rows,
+            DatabaseBinding binding,
+            DatabaseConfiguration configuration,
+            boolean leases,
+            Consumer<String> progress)
             throws IOException {
         RowsIndex index = RowsIndex.load(rows.resolve(INDEX));
         try (ReflectedDatabase database = binding.open(configuration, new NoClients())) {
@@ -64,9 +73,13 @@ final class ReceivedRows {
                             "the database at " + configuration.location()
                                     + " holds rows, but nothing of this group. Move them away, and the replica will receive the group's");
                 }
-                LOG.info("puts {} rows of {} tables into {}", index.rows(), tables.size(), configuration.location());
-                apply(removals, applier, "removes what was there before");
-                apply(rows.resolve(CHANGES), applier, "puts in what was received");
+                apply(removals, applier, "removes the rows that were there before", progress);
+                String what = String.format(
+                        Locale.ROOT,
+                        "puts %,d rows of %,d tables into the database",
+                        index.rows(),
+                        index.tables().size());
+                apply(rows.resolve(CHANGES), applier, what, progress);
                 applier.leaseGenerators(leases);
                 applier.commit(index.position(), true);
                 Files.delete(removals);
@@ -150,15 +163,30 @@ final class ReceivedRows {
         return found > 0;
     }
 
-    private static void apply(Path path, Applier applier, String what) throws IOException {
+    private static void apply(Path path, Applier applier, String what, Consumer<String> progress) throws IOException {
         long all = Files.size(path);
-        long told = System.nanoTime();
+        long start = System.nanoTime();
+        long told = start;
+        long logged = start;
         try (RowsFile.Reader file = new RowsFile.Reader(path)) {
             for (WriteSet next = file.next(); next != null; next = file.next()) {
                 applier.apply(next);
-                if (System.nanoTime() - told > LOG_NANOS) {
-                    told = System.nanoTime();
-                    LOG.info("{}: {} of {} MB", what, file.position() >> 20, all >> 20);
+                long now = System.nanoTime();
+                if (now - told > TELL_NANOS) {
+                    told = now;
+                    long done = file.position();
+                    String text = String.format(
+                            Locale.ROOT,
+                            "%s: %,d of %,d MB, about %,d s left",
+                            what,
+                            done >> 20,
+                            all >> 20,
+                            Math.round((all - done) * ((now - start) / 1e9 / done)));
+                    progress.accept(text);
+                    if (now - logged > LOG_NANOS) {
+                        logged = now;
+                        LOG.info("{}", text);
+                    }
                 }
             }
         }

@@ -66,6 +66,9 @@ public final class Replica implements AutoCloseable {
     private @Nullable InetSocketAddress listening;
     private volatile boolean closed;
 
+    /** Somebody waits to close it. */
+    private volatile boolean stopping;
+
     private Replica(ReplicaConfiguration configuration) {
         this.configuration = configuration;
         this.binding = binding(configuration.binding());
@@ -87,9 +90,10 @@ public final class Replica implements AutoCloseable {
                 return;
             }
             Files.createDirectories(configuration.directory());
-            new ReceivedDatabase(configuration.directory()).install(binding, described);
-            ReplicaEngine started = new ReplicaEngine(configuration, this::reopen);
             ReplicaEngine before = engine;
+            new ReceivedDatabase(configuration.directory())
+                    .install(binding, described, progress -> receiving(before, progress));
+            ReplicaEngine started = new ReplicaEngine(configuration, this::reopen);
             Group group = openGroup(started);
             try {
                 ReflectedDatabase opened = binding.open(described, started.local());
@@ -108,6 +112,15 @@ public final class Replica implements AutoCloseable {
             throw new ReplicaException(String.valueOf(e.getMessage()), e);
         } catch (IOException e) {
             throw new ReplicaException("the directory " + configuration.directory() + " cannot be used: " + e, e);
+        }
+    }
+
+    private void receiving(@Nullable ReplicaEngine before, String progress) {
+        if (stopping) {
+            throw new ReplicaException("stopped while it " + progress + "; the next start begins with that again");
+        }
+        if (before != null) {
+            before.receiving(progress);
         }
     }
 
@@ -391,7 +404,12 @@ public final class Replica implements AutoCloseable {
 
     /** Leaves the group in order and closes the database. Idempotent. */
     @Override
-    public synchronized void close() {
+    public void close() {
+        stopping = true;
+        closeInOrder();
+    }
+
+    private synchronized void closeInOrder() {
         if (closed) {
             return;
         }

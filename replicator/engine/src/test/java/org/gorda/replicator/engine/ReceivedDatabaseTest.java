@@ -130,7 +130,7 @@ class ReceivedDatabaseTest {
     }
 
     private void install(DatabaseBinding binding) throws IOException {
-        new ReceivedDatabase(replica).install(binding, configuration);
+        new ReceivedDatabase(replica).install(binding, configuration, progress -> {});
     }
 
     private void assertThatItIsInstalled() {
