@@ -2,9 +2,9 @@ package org.gorda.replicator.engine;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.sql.DatabaseMetaData;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -48,10 +48,8 @@ final class Delivery implements Effects {
 
     private static final Logger LOG = LoggerFactory.getLogger(Delivery.class);
 
-    /** Whose tables are not a client's, in capitals. */
-    private static final Set<String> OTHER_SCHEMAS = Set.of("GORDA", "INFORMATION_SCHEMA", "SYSTEM_LOBS");
-
-    private static final String[] TABLE_TYPES = {"TABLE", "PARTITIONED TABLE"};
+    /** Our own schema, whose name is not quoted. */
+    private static final String OWN_SCHEMA = "gorda";
 
     private final ReplicaConfiguration configuration;
     private final Standing standing;
@@ -407,13 +405,10 @@ final class Delivery implements Effects {
     /** Whether clients' tables have any. */
     boolean hasRows() {
         List<String> tables = tables();
-        try (Statement statement = applier().reading().createStatement()) {
-            statement.setMaxRows(1);
+        try {
             for (String table : tables) {
-                try (ResultSet row = statement.executeQuery("SELECT 1 FROM " + table)) {
-                    if (row.next()) {
-                        return true;
-                    }
+                if (RowsReader.isAny(applier().reading(), table)) {
+                    return true;
                 }
             }
             return false;
@@ -426,12 +421,16 @@ final class Delivery implements Effects {
 
     /** Those of clients, as SQL names them, whether their rows can be replicated or not. */
     private List<String> tables() {
-        try (ResultSet found = applier().reading().getMetaData().getTables(null, null, "%", TABLE_TYPES)) {
+        try {
+            DatabaseMetaData database = applier().reading().getMetaData();
+            String own = database.storesLowerCaseIdentifiers() ? OWN_SCHEMA : OWN_SCHEMA.toUpperCase(Locale.ROOT);
             List<String> tables = new ArrayList<>();
-            while (found.next()) {
-                String schema = found.getString("TABLE_SCHEM");
-                if (!OTHER_SCHEMAS.contains(schema.toUpperCase(Locale.ROOT))) {
-                    tables.add(TableShape.quoted(schema) + "." + TableShape.quoted(found.getString("TABLE_NAME")));
+            try (ResultSet found = database.getTables(null, null, "%", new String[] {"TABLE"})) {
+                while (found.next()) {
+                    String schema = found.getString("TABLE_SCHEM");
+                    if (!schema.equals(own) && !schema.equals("INFORMATION_SCHEMA")) {
+                        tables.add(TableShape.quoted(schema) + "." + TableShape.quoted(found.getString("TABLE_NAME")));
+                    }
                 }
             }
             return tables;

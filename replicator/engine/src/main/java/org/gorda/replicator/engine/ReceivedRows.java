@@ -150,7 +150,7 @@ final class ReceivedRows {
             for (TableShape table : tables) {
                 if (!table.key().isEmpty()) {
                     found += reader.delete(applier.reading(), table);
-                } else if (reader.isAny(applier.reading(), table)) {
+                } else if (RowsReader.isAny(applier.reading(), table.toString())) {
                     throw new ReplicaException(
                             "table " + table + " of the database at " + configuration.location()
                                     + " holds rows and has no primary key, by which to remove them. Remove them, and start the replica again");

@@ -70,8 +70,12 @@ final class RowsReader {
         return read(connection, table, key, () -> writeSet.delete(table));
     }
 
-    /** Whether a table has rows. */
-    boolean isAny(Connection connection, TableShape table) throws SQLException {
+    /**
+     * Whether a table has rows.
+     *
+     * @param table its schema and name, as SQL writes them
+     */
+    static boolean isAny(Connection connection, String table) throws SQLException {
         try (Statement statement = connection.createStatement()) {
             statement.setMaxRows(1);
             try (ResultSet found = statement.executeQuery("SELECT 1 FROM " + table)) {

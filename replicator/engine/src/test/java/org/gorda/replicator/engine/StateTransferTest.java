@@ -25,6 +25,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Replicas that lack more than the group's log holds. */
 @Timeout(180)
@@ -140,8 +141,10 @@ class StateTransferTest {
         }
     }
 
-    @Test
-    void aDatabaseThatTheGroupHasNotMadeIsNotReplaced() throws Exception {
+    /** Wherever its rows are: our own schema is GORDA, not gorda. */
+    @ParameterizedTest
+    @ValueSource(strings = {"APP", "gorda"})
+    void aDatabaseThatTheGroupHasNotMadeIsNotReplaced(String schema) throws Exception {
         try (Cluster cluster = open(ReplicationProtocol.PRIMARY_BACKUP)) {
             create(cluster);
             int away = cluster.backup();
@@ -151,8 +154,8 @@ class StateTransferTest {
             String url = "jdbc:derby:" + directory.resolve("replica" + away);
             try (Connection own = DriverManager.getConnection(url + ";create=true");
                     Statement statement = own.createStatement()) {
-                statement.execute("CREATE TABLE MINE (A INTEGER NOT NULL PRIMARY KEY)");
-                statement.execute("INSERT INTO MINE VALUES 42");
+                statement.execute("CREATE TABLE \"" + schema + "\".MINE (A INTEGER NOT NULL PRIMARY KEY)");
+                statement.execute("INSERT INTO \"" + schema + "\".MINE VALUES 42");
             }
             assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
                     .isInstanceOf(SQLException.class);
@@ -163,7 +166,7 @@ class StateTransferTest {
             cluster.replica(away).close();
             try (Connection own = DriverManager.getConnection(url);
                     Statement statement = own.createStatement();
-                    ResultSet row = statement.executeQuery("SELECT A FROM MINE")) {
+                    ResultSet row = statement.executeQuery("SELECT A FROM \"" + schema + "\".MINE")) {
                 assertThat(row.next()).isTrue();
                 assertThat(row.getInt(1)).isEqualTo(42);
             }
