@@ -94,28 +94,38 @@ final class Values {
             out.putString(SqlType.VARCHAR, text);
             return;
         }
-        int[] day = day(type, text);
-        LocalTime time = time(type, text);
         switch (type) {
-            case DATE -> out.putDate(day[0], day[1], day[2]);
-            case TIME -> out.putTime(time.toSecondOfDay(), time.get(ChronoField.NANO_OF_SECOND));
-            default ->
-                out.putTimestamp(day[0], day[1], day[2], time.toSecondOfDay(), time.get(ChronoField.NANO_OF_SECOND));
+            case DATE -> {
+                LocalDate day = day(text);
+                out.putDate(day.getYear(), day.getMonthValue(), day.getDayOfMonth());
+            }
+            case TIME -> {
+                LocalTime time = time(text);
+                out.putTime(time.toSecondOfDay(), time.get(ChronoField.NANO_OF_SECOND));
+            }
+            default -> {
+                LocalDate day = day(text);
+                LocalTime time = time(text);
+                out.putTimestamp(
+                        day.getYear(),
+                        day.getMonthValue(),
+                        day.getDayOfMonth(),
+                        time.toSecondOfDay(),
+                        time.get(ChronoField.NANO_OF_SECOND));
+            }
         }
     }
 
-    /** Year, month and day; all 0 for a time of day. */
-    private static int[] day(SqlType type, String text) {
-        if (type == SqlType.TIME) {
-            return new int[3];
-        }
+    /** Of a date, or of the date before a time. Its year may have more than four digits. */
+    private static LocalDate day(String text) {
         int space = text.indexOf(' ');
         String[] day = (space < 0 ? text : text.substring(0, space)).split("-", -1);
-        return new int[] {Integer.parseInt(day[0]), Integer.parseInt(day[1]), Integer.parseInt(day[2])};
+        return LocalDate.of(Integer.parseInt(day[0]), Integer.parseInt(day[1]), Integer.parseInt(day[2]));
     }
 
-    private static LocalTime time(SqlType type, String text) {
-        return type == SqlType.DATE ? LocalTime.MIDNIGHT : LocalTime.parse(text.substring(text.indexOf(' ') + 1));
+    /** Of a time, or of the time behind a date. */
+    private static LocalTime time(String text) {
+        return LocalTime.parse(text.substring(text.indexOf(' ') + 1));
     }
 
     private static boolean isNumber(String text) {
@@ -153,11 +163,11 @@ final class Values {
             return;
         }
         if (type != SqlType.TIME) {
-            int[] day = day(type, text);
-            hasher.addDate(day[0], day[1], day[2]);
+            LocalDate day = day(text);
+            hasher.addDate(day.getYear(), day.getMonthValue(), day.getDayOfMonth());
         }
         if (type != SqlType.DATE) {
-            LocalTime time = time(type, text);
+            LocalTime time = time(text);
             hasher.addTime(time.toSecondOfDay(), time.get(ChronoField.NANO_OF_SECOND));
         }
     }

@@ -183,7 +183,7 @@ where c.relkind = 'S';
 grant select on gorda.named to public;
 
 -- A generator by such a name.
-create or replace function gorda.generator_of(of_table boolean, nspname text, relname text) returns oid language plpgsql as $$
+create or replace function gorda.generator_of(of_table boolean, nspname text, relname text) returns oid language plpgsql stable as $$
 declare
     named oid := to_regclass(format('%I.%I', nspname, relname));
     found oid;
@@ -201,16 +201,20 @@ begin
     return found;
 end $$;
 
--- How far all generators have come, but for those that are of one session only, or whose values are leased.
+-- How far all generators have come, but for those that are of one session only, or whose values are leased; by the names of gorda.named, which costs more for each.
 create or replace function gorda.generated() returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-    return (select 'G' || string_agg(row(c.oid, n.of_table, n.nspname, n.relname, s.last)::text, '')
-    from (select seqrelid, case when d.relpersistence = 'p' and pg_relation_filenode(seqrelid) is not null
-                then pg_sequence_last_value(seqrelid) end as last
-            from pg_sequence join pg_class d on d.oid = seqrelid
-            where not exists (select from gorda.generator where relid = seqrelid)) s
-        join pg_class c on c.oid = s.seqrelid join gorda.named n on n.relid = s.seqrelid
-    where s.last is not null and c.relpersistence = 'p');
+    return (select 'G' || string_agg(row(s.seqrelid, s.of_table, n.nspname, t.relname, s.last)::text, '')
+    from (select q.seqrelid, case when c.relpersistence = 'p' and pg_relation_filenode(q.seqrelid) is not null
+                then pg_sequence_last_value(q.seqrelid) end as last, d.refobjid,
+                d.refobjid is not null and count(*) over (partition by coalesce(d.refobjid, q.seqrelid)) = 1 as of_table
+            from pg_sequence q join pg_class c on c.oid = q.seqrelid
+                left join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = q.seqrelid and d.objsubid = 0
+                    and d.refclassid = 'pg_class'::regclass and d.refobjsubid > 0 and d.deptype in ('a', 'i')
+            where not exists (select from gorda.generator where relid = q.seqrelid)) s
+        join pg_class t on t.oid = case when s.of_table then s.refobjid else s.seqrelid end
+        join pg_namespace n on n.oid = t.relnamespace
+    where s.last is not null);
 exception
     when internal_error then -- one was dropped in this moment
         raise exception using errcode = '40001', message = 'a sequence was dropped: run the transaction again';
