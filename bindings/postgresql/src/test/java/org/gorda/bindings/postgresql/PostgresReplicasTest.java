@@ -3,6 +3,8 @@ package org.gorda.bindings.postgresql;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
@@ -24,6 +26,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.LoopbackPorts;
@@ -41,6 +44,11 @@ class PostgresReplicasTest {
 
     private static final int SIZE = 3;
     private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final int BODY_REPEATS = 1_000;
+
+    /** More than replicas keep of the log while one lacks it. */
+    private static final long LOG_BYTES = 16 << 20;
+
     private static final String DOCTORS = "SELECT doctors FROM duty WHERE side = ";
 
     @TempDir
@@ -81,6 +89,7 @@ class PostgresReplicasTest {
                 .self(members[i])
                 .members(members)
                 .protocol(ReplicationProtocol.PRIMARY_BACKUP)
+                .logRetainBytes(1 << 20)
                 .electionTimeout(Duration.ofSeconds(2))
                 .start();
     }
@@ -343,8 +352,12 @@ class PostgresReplicasTest {
         replicas[first] = null;
         gone.close();
         int second = primary();
-        int before = acknowledged.size();
-        Awaitility.await("others go on").atMost(PATIENCE).until(() -> acknowledged.size() > before + 200);
+        // So that it cannot come back by what is in a log.
+        Awaitility.await("others go on, and cut the log").atMost(PATIENCE).until(() -> {
+            long written = acknowledged.size() * (long) "body of 1".length() * BODY_REPEATS;
+            return written > LOG_BYTES
+                    && IntStream.range(0, SIZE).allMatch(i -> i == first || logBytes(i) < written / 2);
+        });
 
         // It has lost all that it had.
         TestServer.execute("DROP DATABASE " + database(first) + " WITH (FORCE)");
@@ -376,6 +389,14 @@ class PostgresReplicasTest {
         }
     }
 
+    private long logBytes(int i) {
+        try (Stream<Path> files = Files.walk(directory.resolve("replica" + i).resolve("log"))) {
+            return files.mapToLong(file -> file.toFile().length()).sum();
+        } catch (IOException | UncheckedIOException e) {
+            return Long.MAX_VALUE; // a file was deleted meanwhile
+        }
+    }
+
     /** Writes at whoever is the primary, a row in each transaction. */
     private void write(
             int writer, Set<Long> acknowledged, Set<Long> unknown, AtomicBoolean ended, List<Throwable> failures) {
@@ -388,7 +409,7 @@ class PostgresReplicasTest {
                 connection.setAutoCommit(false);
                 insert.setLong(1, id);
                 insert.setInt(2, writer);
-                insert.setString(3, "body of " + id);
+                insert.setString(3, ("body of " + id).repeat(BODY_REPEATS));
                 insert.executeUpdate();
                 asked = true;
                 connection.commit();

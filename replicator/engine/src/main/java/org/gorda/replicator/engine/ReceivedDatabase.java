@@ -135,17 +135,16 @@ final class ReceivedDatabase {
             return;
         }
         Path snapshot = content.resolve(SNAPSHOT);
-        Path location = Path.of(database.location());
-        if (checkpoint == null || (!Files.isDirectory(snapshot) && !Files.isDirectory(location))) {
+        if (checkpoint != null && Files.isDirectory(snapshot)) {
+            LOG.info("puts the database that was received in the place of {}", database.location());
+            binding.drop(database);
+            binding.load(snapshot, database);
+        } else if (checkpoint != null && Files.isDirectory(Path.of(database.location()))) {
+            FileTree.forceName(Path.of(database.location())); // who was interrupted may not have come to that
+        } else {
             throw new ReplicaException("what was received in " + content + " is not whole: delete " + directory
                     + ", and the database will be received again");
         }
-        if (Files.isDirectory(snapshot)) {
-            LOG.info("puts the database that was received in the place of {}", location);
-            binding.drop(database);
-            binding.load(snapshot, database);
-        }
-        FileTree.forceName(location); // who was interrupted may not have come to that
         finish(checkpoint);
     }
 
