@@ -200,11 +200,20 @@ public final class ReplicaGroup implements AutoCloseable {
         if (common.engine() instanceof EmbeddedEngine) {
             return LineDriver.url(replicas.stream().map(ReplicaProcess::clients).toList());
         }
+        return "jdbc:gorda://" + replicas.stream().map(ReplicaProcess::service).collect(Collectors.joining(",")) + "/"
+                + DATABASE + (common.engine() instanceof ServerEngine servers ? ";user=" + servers.user() : "");
+    }
+
+    /**
+     * By which clients reach the group that have nothing of ours but the engine's own driver.
+     *
+     * @throws BenchException if the engine has none that finds who takes writes
+     */
+    public String engineUrl() {
         if (common.engine() instanceof ServerEngine servers) {
             return servers.url(replicas.stream().map(ReplicaProcess::clients).toList(), DATABASE);
         }
-        return "jdbc:gorda://" + replicas.stream().map(ReplicaProcess::service).collect(Collectors.joining(",")) + "/"
-                + DATABASE;
+        throw new BenchException("the engine's own driver does not find who takes writes");
     }
 
     /**

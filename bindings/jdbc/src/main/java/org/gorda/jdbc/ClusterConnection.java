@@ -8,7 +8,6 @@ import java.lang.reflect.Proxy;
 import java.sql.BatchUpdateException;
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLClientInfoException;
 import java.sql.SQLException;
@@ -22,6 +21,7 @@ import java.util.Set;
 import java.util.UUID;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
+import org.gorda.jdbc.EngineConnection.Effect;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -38,9 +38,6 @@ import org.slf4j.LoggerFactory;
 final class ClusterConnection implements InvocationHandler {
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterConnection.class);
-
-    /** Of rows that were closed, by their reader or by a rollback. */
-    private static final String ROWS_CLOSED = "XCL16";
 
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(30);
 
@@ -63,11 +60,10 @@ final class ClusterConnection implements InvocationHandler {
     private final Connection proxy;
     private final SessionId session = SessionId.of(UUID.randomUUID());
 
-    private final Connection physical;
+    private final EngineConnection physical;
     private final NodeInfo node;
-    private volatile @Nullable Connection reader;
+    private volatile @Nullable EngineConnection reader;
     private volatile @Nullable NodeInfo readerNode;
-    private @Nullable PreparedStatement commitAs;
     private long lastNumber;
     private boolean autoCommit = true;
     private volatile boolean readOnly;
@@ -78,6 +74,9 @@ final class ClusterConnection implements InvocationHandler {
     /** Whether that was more than queries, which change nothing; in no autocommit mode. */
     private boolean changed;
 
+    /** Whether the application has the engine's own object, by which it may do anything. */
+    private boolean unwrapped;
+
     /** The statement in autocommit mode whose rows are still open, and with them its transaction. */
     private @Nullable Statement unfinished;
 
@@ -87,7 +86,7 @@ final class ClusterConnection implements InvocationHandler {
     private volatile boolean closed;
     private volatile @Nullable SQLException broken;
 
-    private ClusterConnection(ClusterMonitor monitor, ClusterUrl url, NodeInfo node, Connection physical) {
+    private ClusterConnection(ClusterMonitor monitor, ClusterUrl url, NodeInfo node, EngineConnection physical) {
         this.monitor = monitor;
         this.url = url;
         this.node = node;
@@ -112,7 +111,7 @@ final class ClusterConnection implements InvocationHandler {
                         last);
             }
             try {
-                Connection physical =
+                EngineConnection physical =
                         ClusterLogin.connect(primary, url, Duration.ofNanos(left), () -> isSucceeded(monitor, primary));
                 ClusterConnection opened = new ClusterConnection(monitor, url, primary, physical);
                 monitor.register(opened);
@@ -156,7 +155,7 @@ final class ClusterConnection implements InvocationHandler {
             return null;
         }
         if (isJustClosed(method)) {
-            return reflect(physical, method, arguments);
+            return reflect(physical.jdbc(), method, arguments);
         }
         return switch (method.getName()) {
             case "equals" -> arguments != null && self == arguments[0];
@@ -168,7 +167,7 @@ final class ClusterConnection implements InvocationHandler {
             case "setReadOnly" -> setReadOnly(arguments != null && Boolean.TRUE.equals(arguments[0]));
             case "isReadOnly" -> ifOpen(readOnly);
             case "close" -> close();
-            case "isClosed" -> closed || broken != null || physical.isClosed();
+            case "isClosed" -> closed || broken != null || physical.jdbc().isClosed();
             case "isValid" -> isValid(arguments == null ? 0 : (Integer) arguments[0]);
             case "abort" -> abort(arguments == null ? null : arguments[0]);
             case "rollback" -> rollback(method, arguments);
@@ -195,18 +194,19 @@ final class ClusterConnection implements InvocationHandler {
 
     private @Nullable Object delegate(Method method, Object @Nullable [] arguments) throws Throwable {
         checkOpen();
-        Object result = call(active(), method, arguments);
+        EngineConnection active = active();
+        Object result = call(active.jdbc(), method, arguments);
         if (result instanceof Statement statement) {
             String text = arguments != null && arguments.length > 0 && arguments[0] instanceof String sql ? sql : "";
-            return new ClusterStatement(this, statement, text, active() == physical).proxy();
+            return new ClusterStatement(this, statement, text, active == physical).proxy();
         }
         return result instanceof DatabaseMetaData metaData
                 ? new ClusterMetaData(this, metaData).as(DatabaseMetaData.class)
                 : result;
     }
 
-    private Connection active() {
-        Connection reading = reader;
+    private EngineConnection active() {
+        EngineConnection reading = reader;
         return readOnly && reading != null ? reading : physical;
     }
 
@@ -253,7 +253,7 @@ final class ClusterConnection implements InvocationHandler {
         if (closed && broken == null) {
             return failure;
         }
-        SQLException translated = Translation.translate(behind(failure));
+        SQLException translated = Translation.translate(autoCommit ? failure : active().meaning(failure));
         if (Translation.endsConnection(translated)) {
             if (translated == failure) {
                 // Only the engine's driver has spoken: what is known of the replicas says more.
@@ -264,7 +264,7 @@ final class ClusterConnection implements InvocationHandler {
                         failure);
             }
             breakDown(translated);
-        } else if (isWriteOnBackup(translated) && !readOnly) {
+        } else if (!readOnly && isWriteOnBackup(failure)) {
             // The replica is the primary no more, and the URL promises the primary: go and find it.
             translated = new SQLNonTransientConnectionException(
                     "replica " + node.node() + " is not the primary any more: " + translated.getMessage(),
@@ -275,28 +275,10 @@ final class ClusterConnection implements InvocationHandler {
         return translated;
     }
 
-    /**
-     * A transaction that is rolled back while its client does nothing loses its rows first, so that reading on fails for a reason that says
-     * nothing: the refusal is behind that, and told to the next statement.
-     */
-    private SQLException behind(SQLException failure) {
-        if (autoCommit
-                || !ROWS_CLOSED.equals(failure.getSQLState())
-                || !ClientSession.inTransaction(active())) { // its own fault, and asking would begin one
-            return failure;
-        }
-        try (Statement statement = active().createStatement()) {
-            statement.executeQuery("SELECT 1 FROM SYSIBM.SYSDUMMY1").close();
-            return failure;
-        } catch (SQLException e) {
-            return Replay.isRefusal(e) ? e : failure;
-        }
-    }
-
     /** A batch tells what failed only in what follows it. */
-    private static boolean isWriteOnBackup(SQLException failure) {
+    private boolean isWriteOnBackup(SQLException failure) {
         for (SQLException e = failure; e != null; e = e.getNextException()) {
-            if ("25006".equals(e.getSQLState())) {
+            if (physical.isOfBackup(e)) {
                 return true;
             }
         }
@@ -313,7 +295,7 @@ final class ClusterConnection implements InvocationHandler {
         monitor.forget(this);
         monitor.search();
         closeSocket(physical);
-        Connection reading = reader;
+        EngineConnection reading = reader;
         if (reading != null) {
             closeSocket(reading);
         }
@@ -322,19 +304,19 @@ final class ClusterConnection implements InvocationHandler {
     private @Nullable Void commit() throws SQLException {
         checkOpen();
         finishRows();
-        Connection reading = reader;
+        EngineConnection reading = reader;
         try {
-            if (reading != null && ClientSession.inTransaction(reading)) {
-                reading.commit();
+            if (reading != null && reading.inTransaction()) {
+                reading.jdbc().commit();
             }
             if (autoCommit) {
-                physical.commit(); // as the engine has it
+                physical.jdbc().commit(); // as the engine has it
                 return null;
             }
         } catch (SQLException e) {
             throw failed(e);
         }
-        boolean open = ClientSession.inTransaction(physical);
+        boolean open = physical.inTransaction();
         if (!open) {
             checkNotLost();
         }
@@ -355,7 +337,7 @@ final class ClusterConnection implements InvocationHandler {
     /** What has only read needs no name: whether the commit happened or not, it can be run again. */
     private void commitReads() throws SQLException {
         try {
-            physical.commit();
+            physical.jdbc().commit();
             executed = false;
         } catch (SQLException e) {
             SQLException translated = failed(e);
@@ -377,7 +359,7 @@ final class ClusterConnection implements InvocationHandler {
     private void checkNotLost() throws SQLException {
         boolean lost;
         try {
-            lost = physical.isClosed();
+            lost = physical.jdbc().isClosed();
         } catch (SQLException e) {
             throw failed(e);
         }
@@ -392,20 +374,20 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     private @Nullable Object rollback(Method method, Object @Nullable [] arguments) throws Throwable {
-        Connection reading = reader;
+        EngineConnection reading = reader;
         if (arguments != null) {
             return delegate(method, arguments);
         }
         checkOpen();
         if (reading != null) {
-            call(reading, method, null);
+            call(reading.jdbc(), method, null);
         }
-        call(physical, method, null);
+        call(physical.jdbc(), method, null);
         executed = false;
-        changed = false;
+        changed = unwrapped;
         if (unfinished != null) {
             unfinished = null;
-            ClientSession.autoCommit(physical, true);
+            physical.autoCommit(true);
         }
         return null;
     }
@@ -413,18 +395,18 @@ final class ClusterConnection implements InvocationHandler {
     /** What holds for the session must hold wherever it reads. */
     private @Nullable Object setForBoth(Method method, Object @Nullable [] arguments) throws Throwable {
         checkOpen();
-        Connection reading = reader;
+        EngineConnection reading = reader;
         if (reading != null) {
-            call(reading, method, arguments);
+            call(reading.jdbc(), method, arguments);
         }
-        return call(physical, method, arguments);
+        return call(physical.jdbc(), method, arguments);
     }
 
-    /** The engine commits when this is set; better by name. */
+    /** If the engine commits when this is set, better by name. */
     private @Nullable Object setIsolation(Method method, Object @Nullable [] arguments) throws Throwable {
         checkOpen();
         finishRows();
-        if (!autoCommit && ClientSession.inTransaction(physical)) {
+        if (!autoCommit && physical.commitsBySettingIsolation() && physical.inTransaction()) {
             commitOpen();
             if (settled) {
                 return null;
@@ -438,23 +420,21 @@ final class ClusterConnection implements InvocationHandler {
         TransactionId id = new TransactionId(session, ++lastNumber);
         long since = monitor.orderedIndex();
         try {
-            PreparedStatement call = commitAs;
-            if (call == null) {
-                call = physical.prepareStatement("CALL GORDA.COMMIT_AS(?, ?)");
-                commitAs = call;
-            }
-            call.setString(1, session.toString());
-            call.setLong(2, id.number());
-            call.execute();
-            ClientSession.committed(physical);
+            physical.commitAs(id);
             executed = false;
-            changed = false;
+            changed = unwrapped;
         } catch (SQLException e) {
             SQLException translated = failed(e);
             if (!Translation.endsConnection(translated)) {
                 throw translated;
             }
             resolve(id, since, translated);
+        } catch (RuntimeException e) {
+            // The engine's driver does not know any more what it is answered.
+            SQLException lost = new SQLNonTransientConnectionException(
+                    "the engine's driver has failed in a commit (" + e + ")", "08006", e);
+            breakDown(lost);
+            resolve(id, since, lost);
         }
     }
 
@@ -491,10 +471,10 @@ final class ClusterConnection implements InvocationHandler {
             return null;
         }
         try {
-            physical.setAutoCommit(value);
-            Connection reading = reader;
+            physical.jdbc().setAutoCommit(value);
+            EngineConnection reading = reader;
             if (reading != null) {
-                reading.setAutoCommit(value);
+                reading.jdbc().setAutoCommit(value);
             }
         } catch (SQLException e) {
             throw failed(e);
@@ -507,7 +487,7 @@ final class ClusterConnection implements InvocationHandler {
         if (value == readOnly) {
             return null;
         }
-        if (!autoCommit && ClientSession.inTransaction(active())) {
+        if (!autoCommit && active().inTransaction()) {
             throw new SQLException("a connection cannot become read-only, or cease to be, in a transaction", "25001");
         }
         finishRows();
@@ -528,28 +508,13 @@ final class ClusterConnection implements InvocationHandler {
 
     /** Has the reader wait until it shows what this connection may have seen or written. Leaves no transaction open. */
     private void bringUpReader() throws SQLException {
-        Connection reading = reader;
+        EngineConnection reading = reader;
         NodeInfo from = readerNode;
         if (reading == null || from == null || from.node().equals(node.node())) {
             return;
         }
         try {
-            long position;
-            try (Statement statement = physical.createStatement();
-                    ResultSet row = statement.executeQuery("VALUES GORDA.POSITION()")) {
-                row.next();
-                position = row.getLong(1);
-            }
-            if (!autoCommit) {
-                physical.rollback();
-            }
-            try (PreparedStatement wait = reading.prepareStatement("CALL GORDA.AWAIT_POSITION(?)")) {
-                wait.setLong(1, position);
-                wait.execute();
-            }
-            if (!autoCommit) {
-                reading.rollback();
-            }
+            reading.awaitPosition(physical.position());
         } catch (SQLException e) {
             throw failed(e);
         }
@@ -571,15 +536,11 @@ final class ClusterConnection implements InvocationHandler {
                         last);
             }
             try {
-                Connection opened =
+                EngineConnection opened =
                         ClusterLogin.connect(info, url, Duration.ofNanos(left), () -> !monitor.answers(info));
                 readerNode = info;
                 reader = opened; // from here on it is ended should the replica fall silent
-                opened.setAutoCommit(autoCommit);
-                opened.setReadOnly(true);
-                opened.setTransactionIsolation(physical.getTransactionIsolation());
-                opened.setHoldability(physical.getHoldability());
-                opened.setSchema(physical.getSchema());
+                opened.readLike(physical);
                 return;
             } catch (SQLException e) {
                 reader = null;
@@ -594,13 +555,13 @@ final class ClusterConnection implements InvocationHandler {
 
     private boolean isValid(int seconds) throws SQLException {
         if (seconds < 0) {
-            throw new SQLException("a time of " + seconds + " s to wait is negative", "XJ081");
+            return active().jdbc().isValid(seconds); // it says what is wrong with that
         }
         if (closed || broken != null) {
             return false;
         }
         try {
-            return active().isValid(seconds);
+            return active().jdbc().isValid(seconds);
         } catch (SQLException e) {
             return false;
         }
@@ -618,7 +579,7 @@ final class ClusterConnection implements InvocationHandler {
         }
         finishRows();
         try {
-            physical.close();
+            physical.jdbc().close();
         } catch (SQLException e) {
             if ("25001".equals(e.getSQLState())) {
                 throw Translation.translate(e); // it stays open, as with the engine
@@ -632,13 +593,13 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     private void closeReader() {
-        Connection reading = reader;
+        EngineConnection reading = reader;
         if (reading != null) {
             try {
-                if (broken == null && ClientSession.inTransaction(reading)) {
-                    reading.rollback();
+                if (broken == null && reading.inTransaction()) {
+                    reading.jdbc().rollback();
                 }
-                reading.close();
+                reading.jdbc().close();
             } catch (SQLException e) {
                 LOG.debug("closing the reading connection", e);
             }
@@ -662,9 +623,20 @@ final class ClusterConnection implements InvocationHandler {
         Class<?> wanted = arguments == null ? Connection.class : (Class<?>) arguments[0];
         boolean own = wanted.isInstance(proxy);
         if (method.getName().equals("isWrapperFor")) {
-            return own || physical.isWrapperFor(wanted);
+            return own || physical.jdbc().isWrapperFor(wanted);
         }
-        return own ? proxy : call(physical, method, arguments);
+        if (own) {
+            return proxy;
+        }
+        Object found = call(physical.jdbc(), method, arguments);
+        escaped();
+        return found;
+    }
+
+    /** The application has an object of the engine's own, and what it does by that is not seen. */
+    void escaped() {
+        unwrapped = true;
+        changed = true;
     }
 
     /** Another replica is the primary: ends this connection if it goes to an older one. For any thread. */
@@ -691,7 +663,7 @@ final class ClusterConnection implements InvocationHandler {
             breakDown(new SQLNonTransientConnectionException(
                     "replica " + silent + ", to which this connection goes, does not answer", "08006"));
         }
-        Connection reading = reader;
+        EngineConnection reading = reader;
         NodeInfo from = readerNode;
         if (reading == null || from == null || !from.node().equals(silent)) {
             return;
@@ -705,9 +677,9 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    private void closeSocket(Connection connection) {
+    private void closeSocket(EngineConnection connection) {
         try {
-            ClientSession.closeSocket(connection);
+            connection.closeSocket();
         } catch (IOException | IllegalStateException e) {
             LOG.warn("a connection of {} could not be ended at once", node.node(), e);
         }
@@ -715,24 +687,45 @@ final class ClusterConnection implements InvocationHandler {
 
     // ---------------------------------------------------------------------------------------------------- executions
 
+    /** What is known of a statement. */
+    Effect effect(String sql) {
+        return physical.effect(sql);
+    }
+
     /**
-     * Executes a statement at the primary; in autocommit mode under a name, so that a lost answer can be asked for, unless it only reads.
+     * Executes a statement at the primary; in autocommit mode under a name, so that a lost answer can be asked for, if it may change something.
      *
      * @param atomic whether nothing is left of it when it fails
      */
     @Nullable
-    Object execute(Statement statement, boolean query, boolean atomic, Method method, Object @Nullable [] arguments)
+    Object execute(Statement statement, Effect effect, boolean atomic, Method method, Object @Nullable [] arguments)
             throws Throwable {
         checkOpen();
-        if (readOnly && !query) {
+        if (readOnly && (effect == Effect.CHANGES || effect == Effect.OWN)) {
             throw new SQLException("the connection is read-only, this statement was made before it was", "25006");
         }
         finishRows();
         executed |= !autoCommit;
-        changed |= !autoCommit && !query;
-        return autoCommit && !query
-                ? autoCommitted(statement, atomic, method, arguments)
-                : call(statement, method, arguments);
+        changed |= !autoCommit && effect != Effect.READS;
+        boolean isAlone = autoCommit && !physical.hasOwnTransaction();
+        if (isAlone && effect == Effect.CHANGES) {
+            return autoCommitted(statement, statement, atomic, method, arguments);
+        }
+        boolean mayCommit = effect == Effect.OWN || (isAlone && effect == Effect.CALLS);
+        try {
+            return call(statement, method, arguments);
+        } catch (SQLException e) {
+            throw mayCommit && Translation.endsConnection(e) ? unknown(e) : e;
+        }
+    }
+
+    /** The connection was lost in what commits under no name. */
+    private static SQLException unknown(SQLException lost) {
+        return new SQLNonTransientConnectionException(
+                "whether what was executed last is committed, if it has changed anything, is not known: "
+                        + lost.getMessage(),
+                "08007",
+                lost);
     }
 
     /** Refuses what may write where only the primary is left to read from: a backup refuses it itself. */
@@ -752,23 +745,35 @@ final class ClusterConnection implements InvocationHandler {
         }
         executed |= !autoCommit;
         changed |= !autoCommit;
+        if (autoCommit && !physical.readsRowsInTransaction()) {
+            return physical.hasOwnTransaction()
+                    ? call(rows, method, null)
+                    : autoCommitted(statement, rows, true, method, null);
+        }
         if (autoCommit && unfinished != statement) {
             finishRows();
-            ClientSession.autoCommit(physical, false);
+            physical.autoCommit(false);
             unfinished = statement;
         }
         return call(rows, method, null);
     }
 
+    /** @param target of the call: the statement, or rows of it */
     private @Nullable Object autoCommitted(
-            Statement statement, boolean atomic, Method method, Object @Nullable [] arguments) throws Throwable {
-        ClientSession.autoCommit(physical, false);
+            Statement statement, Object target, boolean atomic, Method method, Object @Nullable [] arguments)
+            throws Throwable {
+        physical.autoCommit(false);
         boolean executing = true;
         boolean done = false;
+        int rowsAtOnce = physical.readsRowsInTransaction() ? 0 : statement.getFetchSize();
         try {
-            Object result = call(statement, method, arguments);
+            if (rowsAtOnce != 0) {
+                statement.setFetchSize(0); // so that none is left to be read when it is committed
+            }
+            Object result = call(target, method, arguments);
             executing = false;
-            if (Boolean.TRUE.equals(result) || result instanceof ResultSet) {
+            boolean isRead = Boolean.TRUE.equals(result) || result instanceof ResultSet;
+            if (isRead && physical.readsRowsInTransaction()) {
                 unfinished = statement; // committed when its rows are closed
             } else {
                 commitNamed();
@@ -781,19 +786,26 @@ final class ClusterConnection implements InvocationHandler {
             done = true;
             throw thrown;
         } finally {
-            if (executing && atomic) {
-                endQuietly(physical::commit); // nothing is left of it, and rows of others stay open
+            if (executing && atomic && physical.outlivesFailures()) {
+                endQuietly(physical.jdbc()::commit); // nothing is left of it, and rows of others stay open
             } else if (!done) {
                 rollBackQuietly();
             }
             if (broken == null && unfinished == null) {
-                ClientSession.autoCommit(physical, true);
+                physical.autoCommit(true);
+            }
+            if (rowsAtOnce != 0) {
+                statement.setFetchSize(rowsAtOnce);
             }
         }
     }
 
     /** Of a batch, what succeeded is committed, as the engine's driver does; unless the engine has rolled back some of it. */
     private BatchUpdateException commitRest(BatchUpdateException failure) throws SQLException {
+        if (!physical.outlivesFailures()) {
+            rollBackQuietly();
+            return failure;
+        }
         String state = failure.getSQLState();
         if (state != null && state.startsWith("40")) {
             rollBackQuietly();
@@ -810,7 +822,7 @@ final class ClusterConnection implements InvocationHandler {
 
     /** Rows of a statement were closed or read to the end, or all of them if null is given. */
     void rowsEnded(Statement statement, @Nullable ResultSet rows) throws SQLException {
-        if (statement == unfinished && !ClientSession.hasRowsBeside(statement, rows)) {
+        if (statement == unfinished && !physical.hasRowsBeside(statement, rows)) {
             finishRows();
         }
     }
@@ -830,13 +842,13 @@ final class ClusterConnection implements InvocationHandler {
                 rollBackQuietly();
             }
             if (broken == null) {
-                ClientSession.autoCommit(physical, true);
+                physical.autoCommit(true);
             }
         }
     }
 
     private void rollBackQuietly() {
-        endQuietly(physical::rollback);
+        endQuietly(physical.jdbc()::rollback);
     }
 
     private interface End {

@@ -29,7 +29,7 @@ final class ClusterLogin {
      * @param hopeless asked now and then: whether not to wait any longer
      * @throws SQLException with 08001 if the replica does not answer, else what it answered
      */
-    static Connection connect(NodeInfo to, ClusterUrl url, Duration atMost, BooleanSupplier hopeless)
+    static EngineConnection connect(NodeInfo to, ClusterUrl url, Duration atMost, BooleanSupplier hopeless)
             throws SQLException {
         if (!url.database().isEmpty() && !url.database().equals(to.database())) {
             throw new SQLNonTransientConnectionException(
@@ -47,7 +47,8 @@ final class ClusterLogin {
         while (true) {
             long left = end - System.nanoTime();
             try {
-                return opened.get(Math.max(0, Math.min(left, LOOK_NANOS)), TimeUnit.NANOSECONDS);
+                return EngineConnection.of(
+                        opened.get(Math.max(0, Math.min(left, LOOK_NANOS)), TimeUnit.NANOSECONDS), to.url());
             } catch (TimeoutException e) {
                 if (left > LOOK_NANOS && !hopeless.getAsBoolean()) {
                     continue;

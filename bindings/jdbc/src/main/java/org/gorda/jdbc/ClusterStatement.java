@@ -5,11 +5,14 @@ import java.sql.CallableStatement;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.Statement;
-import java.util.Locale;
+import java.util.regex.Pattern;
+import org.gorda.jdbc.EngineConnection.Effect;
 import org.jspecify.annotations.Nullable;
 
 /** A statement of the engine's driver, whose executions its connection commits by name. As a connection, for one thread at a time. */
 final class ClusterStatement extends Delegate {
+
+    private static final Pattern CALL = Pattern.compile("\\s*(call|\\{)", Pattern.CASE_INSENSITIVE);
 
     private final Statement statement;
     private final String text;
@@ -39,13 +42,14 @@ final class ClusterStatement extends Delegate {
     Object delegate(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
         String name = method.getName();
         if (name.startsWith("execute")) {
-            String start = start(arguments);
-            boolean query = start.startsWith("select") || start.startsWith("values");
-            boolean call = start.startsWith("call") || start.startsWith("{");
+            String sql =
+                    arguments != null && arguments.length > 0 && arguments[0] instanceof String given ? given : text;
+            Effect effect = connection.effect(sql);
+            boolean call = CALL.matcher(sql).lookingAt();
             if (atPrimary) {
-                return guarded(connection.execute(statement, query, !call, method, arguments), self);
+                return guarded(connection.execute(statement, effect, !call, method, arguments), self);
             }
-            connection.checkReads(query || call);
+            connection.checkReads(call || effect == Effect.READS || effect == Effect.CALLS);
         }
         Object result = connection.call(statement, method, arguments);
         if (name.equals("getConnection")) {
@@ -55,12 +59,6 @@ final class ClusterStatement extends Delegate {
             connection.rowsEnded(statement, null);
         }
         return guarded(result, self);
-    }
-
-    private String start(Object @Nullable [] arguments) {
-        String sql = arguments != null && arguments.length > 0 && arguments[0] instanceof String given ? given : text;
-        String start = sql.stripLeading();
-        return start.substring(0, Math.min(start.length(), 6)).toLowerCase(Locale.ROOT);
     }
 
     private @Nullable Object guarded(@Nullable Object result, Object self) {

@@ -50,6 +50,6 @@ record ClusterUrl(
                 settings.connectTimeout(CONNECT_TIMEOUT),
                 settings.retries(),
                 settings.sessionReads(),
-                settings.credentials());
+                settings.driverProperties());
     }
 }

@@ -47,7 +47,11 @@ abstract class Delegate implements InvocationHandler {
 
     private @Nullable Object unwrap(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
         if (!isOwn(self, arguments)) {
-            return connection.call(target, method, arguments);
+            Object found = connection.call(target, method, arguments);
+            if (method.getName().equals("unwrap")) {
+                connection.escaped();
+            }
+            return found;
         }
         connection.call(target, IS_WRAPPER_FOR, arguments); // which it does not answer once it is closed
         return method.getName().equals("unwrap") ? self : true;

@@ -208,10 +208,10 @@ final class Replay {
         }
     }
 
-    /** Asks for a lock, upon which a transaction that is refused is told so. */
+    /** Rows could not be read for a reason that says nothing: if it is that the transaction is refused, this throws that. */
     void meetRefusal() throws SQLException {
         try (Statement statement = connection.createStatement()) {
-            statement.executeQuery("SELECT 1 FROM SYSIBM.SYSDUMMY1").close();
+            statement.executeQuery(DerbyConnection.ASK_REFUSAL).close();
         }
     }
 

@@ -131,7 +131,7 @@ final class ReplayRows extends ReplayProxy {
         try {
             return rows.next();
         } catch (SQLException e) {
-            if (!Replay.isRefusal(e) && !closed) {
+            if (DerbyConnection.ROWS_CLOSED.equals(e.getSQLState()) && !closed) {
                 replay.meetRefusal();
             }
             throw e;

@@ -24,12 +24,14 @@ final class ReplayStatement extends ReplayProxy {
 
     /** What leaves nothing behind when it is rolled back, neither in the session nor outside of the database. */
     private static final Pattern REPLAYABLE = Pattern.compile(
-            "(\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(select|values|insert|update|delete|merge|lock)\\b.*",
+            "(\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(select|values|table|with|insert|update|delete|merge|lock)\\b.*",
             Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
-    /** Cursors, temporary tables and the last generated key are the session's: no rollback brings back what they were. */
+    /** Cursors, temporary tables, settings and the last generated key are the session's: no rollback brings back what they were. */
     private static final Pattern OF_SESSION = Pattern.compile(
-            "\\bwhere\\s+current\\s+of\\b|\\bsession\"?\\s*\\.|\\bidentity_val_local\\b", Pattern.CASE_INSENSITIVE);
+            "\\bwhere\\s+current\\s+of\\b|\\bsession\"?\\s*\\.|\\bidentity_val_local\\b"
+                    + "|\\b(currval|lastval|set_config|pg_temp|pg_\\w*advisory_\\w+)\\b",
+            Pattern.CASE_INSENSITIVE);
 
     private final ReplayConnection connection;
     private final ReplayCall made;

@@ -24,6 +24,9 @@ import org.jspecify.annotations.Nullable;
  */
 record UrlSettings(String head, Map<String, String> values) {
 
+    /** Before what is for the engine's own driver. */
+    private static final String DRIVER = "driver.";
+
     /** @param attributes the keys that the engine knows itself */
     static UrlSettings parse(Setting.Use use, String tail, Properties info, Collection<String> attributes)
             throws SQLException {
@@ -41,8 +44,12 @@ record UrlSettings(String head, Map<String, String> values) {
                 throw bad("'" + part + "' in the URL is not key=value");
             }
         }
+        List<String> others = new ArrayList<>(attributes);
+        if (use == Setting.Use.CLUSTER) {
+            values.keySet().stream().filter(key -> key.startsWith(DRIVER)).forEach(others::add);
+        }
         try {
-            return new UrlSettings(head, Settings.complete(use, values, attributes));
+            return new UrlSettings(head, Settings.complete(use, values, others));
         } catch (ReplicaException e) {
             throw bad(String.valueOf(e.getMessage()), e);
         }
@@ -63,6 +70,17 @@ record UrlSettings(String head, Map<String, String> values) {
             }
         }
         return credentials;
+    }
+
+    /** As {@link #credentials}, with all that is for the engine's own driver. */
+    Properties driverProperties() {
+        Properties properties = credentials();
+        values.forEach((key, value) -> {
+            if (key.startsWith(DRIVER)) {
+                properties.setProperty(key.substring(DRIVER.length()), value);
+            }
+        });
+        return properties;
     }
 
     Duration connectTimeout(Duration standard) throws SQLException {

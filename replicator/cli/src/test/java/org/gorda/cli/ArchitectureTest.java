@@ -120,6 +120,17 @@ final class ArchitectureTest {
             .because("a database must be replaceable: go through org.gorda.gapi or JDBC");
 
     @ArchTest
+    static final ArchRule ONLY_THE_BINDING_AND_THE_DRIVERS_SESSION_KNOW_POSTGRESQL = noClasses()
+            .that()
+            .resideOutsideOfPackage("org.gorda.bindings.postgresql..")
+            .and()
+            .haveNameNotMatching("org\\.gorda\\.jdbc\\.PostgresConnection(\\$.*)?")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("org.postgresql..")
+            .because("its driver need not be on the class path: go through org.gorda.jdbc or JDBC");
+
+    @ArchTest
     static final ArchRule CORES_ARE_PURE = noClasses()
             .that()
             .resideInAnyPackage("org.gorda.jgcs.raft.core", "org.gorda.replicator.core")

@@ -15,10 +15,12 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import org.awaitility.Awaitility;
+import org.gorda.bench.Engine;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.cli.Depositors.Deposit;
 import org.gorda.cli.Depositors.Told;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -42,7 +44,16 @@ final class CommitOutcomeTest {
 
     @Test
     void commitsInDoubtAreToldAsTheReplicasHoldThem() throws Exception {
-        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
+        commitsInDoubtAreToldAsHeldBy(null);
+    }
+
+    @Test
+    void commitsInDoubtAreToldAsTheReplicasHoldThemOnPostgresql() throws Exception {
+        commitsInDoubtAreToldAsHeldBy(new PostgresEngine());
+    }
+
+    private void commitsInDoubtAreToldAsHeldBy(@Nullable Engine engine) throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of(), engine)) {
             group.start();
             group.awaitOnline(WAIT, line -> {});
             try (Connection connection = DriverManager.getConnection(group.url());
@@ -115,8 +126,7 @@ final class CommitOutcomeTest {
     }
 
     private static Set<String> held(ReplicaGroup group, ReplicaProcess replica) throws SQLException {
-        try (Connection own =
-                DriverManager.getConnection(group.status(replica).orElseThrow().clients())) {
+        try (Connection own = group.connect(replica)) {
             return Depositors.held(own);
         }
     }

@@ -40,7 +40,7 @@ final class PostgresTest {
             group.start();
             group.awaitOnline(WAIT, line -> {});
             LoadTest load = LoadTest.of(TpcB.of(2, 1_000))
-                    .target(group.url())
+                    .target(group.engineUrl())
                     .clients(4)
                     .duration(WAIT.multipliedBy(5));
             CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);

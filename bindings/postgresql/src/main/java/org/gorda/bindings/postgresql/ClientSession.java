@@ -65,7 +65,9 @@ final class ClientSession implements ConnectionContext, SqlSession {
         this.user = parameters.getOrDefault("user", "");
         // The order is durable; who commits says when the database must be.
         parameters.merge(
-                "options", "-c synchronous_commit=off -c gorda.session=" + mark, (given, ours) -> ours + " " + given);
+                "options",
+                "-c synchronous_commit=off -c gorda.position=0 -c gorda.session=" + mark,
+                (given, ours) -> ours + " " + given);
         this.interceptor = new Interceptor(server, startup, parameters, transactions, isRelayed);
         parameters.forEach((name, value) -> {
             if (!NAMES.contains(name)) {

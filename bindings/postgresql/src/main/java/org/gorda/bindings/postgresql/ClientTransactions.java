@@ -37,6 +37,10 @@ final class ClientTransactions implements Transactions {
     private final SchemaChange schema;
     private final ReturnedRows returned;
     private long lastNumber;
+
+    /** What the client calls the open transaction, if it has said so. */
+    private @Nullable TransactionId called;
+
     private boolean keys;
 
     /** Whether the listener knows that the transaction changes the schema. */
@@ -111,9 +115,48 @@ final class ClientTransactions implements Transactions {
             if (kind.mayChange()) {
                 sessions.database().leases().await(kind != Kind.CALL, () -> checkNotRefused(running));
             }
-            running.executes(kind);
+            if (!kind.isForReplica()) {
+                running.executes(kind);
+            }
         }
-        return returned.executing(statement, isReplaced);
+        return kind.isForReplica() ? told(statement) : returned.executing(statement, isReplaced);
+    }
+
+    /** The client says something to the replica, or asks it. */
+    private List<OwnStatement> told(SqlStatement statement) {
+        switch (statement.kind()) {
+            case CALLED -> call(statement.name());
+            case AWAIT_POSITION -> awaitPosition(Long.parseLong(statement.name()));
+            default -> {
+                return List.of(OwnStatement.once("SET gorda.position TO '" + listener.seen() + "'"));
+            }
+        }
+        return List.of();
+    }
+
+    private void call(String name) {
+        LocalTransaction running = session.transaction();
+        if (running == null) {
+            return; // as the server warns, it has no effect
+        }
+        try {
+            called = TransactionId.parse(name);
+        } catch (IllegalArgumentException e) {
+            throw new RefusedException(Refusal.unsupported("gorda.transaction: " + e.getMessage()));
+        }
+        if (running.hasBegun()) {
+            running.begin(called);
+        }
+    }
+
+    private void awaitPosition(long index) {
+        LocalTransaction running = session.transaction();
+        if (running != null && running.hasExecuted()) {
+            // What it waits for may need what is locked, and would not be seen by a transaction that has a snapshot.
+            throw new RefusedException(Refusal.unsupported(
+                    "a transaction cannot wait for a position once it has executed something: do it before"));
+        }
+        listener.awaitVisible(index);
     }
 
     /** A request to cancel may have come before there was anything to cancel. */
@@ -131,7 +174,7 @@ final class ClientTransactions implements Transactions {
         if (listener.isPacing()) {
             listener.pace();
         }
-        running.begin(new TransactionId(session.session(), lastNumber + 1));
+        running.begin(called == null ? new TransactionId(session.session(), lastNumber + 1) : called);
         try {
             listener.begin(running);
             lastNumber++;
@@ -268,6 +311,7 @@ final class ClientTransactions implements Transactions {
         schema.endWatch();
         returned.ended(committed, ending != null && ending.mayHaveChanged());
         changesSchema = false;
+        called = null;
         out.clear();
         capture.ended(committed);
         savepoints.clear();

@@ -18,6 +18,7 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -27,8 +28,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.Refusal;
+import org.gorda.gapi.SessionId;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.SuspendedCommit;
+import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetReader;
 import org.gorda.gapi.tck.MetaLevel;
@@ -37,6 +40,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.PGConnection;
 
 /** Clients' sessions through the door, by PostgreSQL's own driver and a server of its own. */
@@ -197,6 +202,61 @@ class SessionsTest {
                 assertThat(rows("SELECT a FROM t")).containsExactly("7", "7");
             }
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"simple", "extended"})
+    void transactionsAreCalledAsTheirClientSays(String mode) throws SQLException {
+        List<TransactionId> committed = new ArrayList<>();
+        meta.answer(commit -> {
+            committed.add(commit.transaction().id());
+            meta.succeed(commit);
+        });
+        SessionId session = SessionId.of(UUID.randomUUID());
+        try (Connection connection = begin("preferQueryMode", mode)) {
+            execute(connection, "INSERT INTO t VALUES (1, 1)", "SET LOCAL gorda.transaction TO '" + session + "/7'");
+            connection.commit();
+            execute(connection, "SET LOCAL gorda.transaction = '" + session + "/8'", "SELECT put(2)");
+            connection.commit();
+            execute(connection, "SET LOCAL gorda.transaction TO '" + session + "/9'; INSERT INTO t VALUES (3, 3)");
+            connection.rollback();
+            execute(connection, "INSERT INTO t VALUES (3, 3)");
+            connection.commit();
+            assertState("0A000", () -> execute(connection, "SET LOCAL gorda.transaction TO 'mine'"));
+            connection.rollback();
+            assertState("0A000", () -> execute(connection, "SET gorda.transaction TO '" + session + "/10'"));
+            connection.rollback();
+            connection.setAutoCommit(true);
+            execute(
+                    connection,
+                    "SET LOCAL gorda.transaction TO '" + session + "/11'", // warned of, as without us
+                    "BEGIN; INSERT INTO t VALUES (4, 4); SET LOCAL gorda.transaction TO '" + session + "/12'; COMMIT");
+        }
+        assertThat(committed).hasSize(4);
+        assertThat(committed.get(0)).isEqualTo(new TransactionId(session, 7));
+        assertThat(committed.get(1)).isEqualTo(new TransactionId(session, 8));
+        assertThat(committed.get(2).session()).isNotEqualTo(session);
+        assertThat(committed.get(3)).isEqualTo(new TransactionId(session, 12));
+        assertThat(rows("SELECT id FROM t ORDER BY id")).containsExactly("1", "2", "3", "4");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"simple", "extended"})
+    void positionsAreToldAndWaitedFor(String mode) throws SQLException {
+        try (Connection connection = connect("preferQueryMode", mode)) {
+            assertThat(rows(connection, "SHOW gorda.position")).containsExactly("0");
+            execute(connection, "SET gorda.position TO 0");
+            connection.setAutoCommit(false);
+            execute(connection, "SET gorda.position TO 0");
+            assertThat(rows(connection, "SHOW gorda.position")).containsExactly("0");
+            execute(connection, "INSERT INTO t VALUES (1, 1)");
+            assertThat(rows(connection, "SHOW gorda.position")).containsExactly("0");
+            assertState("0A000", () -> execute(connection, "SET gorda.position TO 0"));
+            connection.rollback();
+            execute(connection, "SET gorda.position TO '0'", "INSERT INTO t VALUES (1, 1)");
+            connection.commit();
+        }
+        assertThat(rows("SELECT id FROM t")).containsExactly("1");
     }
 
     @Test

@@ -131,6 +131,18 @@ class LostAnswerTest {
     }
 
     @Test
+    void whatWasChangedByTheEnginesOwnObjectIsKnownToHaveHappened() throws Exception {
+        Connection connection = connect();
+        connection.setAutoCommit(false);
+        Class<?> engines = Class.forName("org.apache.derby.client.am.ClientConnection");
+        update((Connection) connection.unwrap(engines), "INSERT INTO ITEM VALUES (30, 'thirty')");
+        thief.steal(AnswerThief.Steal.ANSWER);
+        connection.commit();
+        connection.close();
+        assertThat(isThere(30)).isTrue();
+    }
+
+    @Test
     void whatHasOnlyReadCanBeRunAgainWhateverBecameOfItsCommit() throws SQLException {
         for (AnswerThief.Steal stolen : List.of(AnswerThief.Steal.ANSWER, AnswerThief.Steal.REQUEST)) {
             Connection connection = connect();

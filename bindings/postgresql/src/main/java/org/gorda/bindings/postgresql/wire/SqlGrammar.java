@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.gorda.bindings.postgresql.wire.SqlLexer.Token;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
 
@@ -41,6 +43,13 @@ final class SqlGrammar {
 
     /** Settings by which changes would escape. */
     private static final Set<String> SETTINGS = Set.of("SESSION_REPLICATION_ROLE", "GORDA");
+
+    /** What of them is for the replica. */
+    private static final Pattern CALLED = Pattern.compile(
+            "SET\\s+LOCAL\\s+gorda\\.transaction\\s*(?:=|\\sTO\\s)\\s*'([^']*)'", Pattern.CASE_INSENSITIVE);
+
+    private static final Pattern AWAITED =
+            Pattern.compile("SET\\s+gorda\\.position\\s*(?:=|\\sTO\\s)\\s*'?(\\d{1,18})'?", Pattern.CASE_INSENSITIVE);
 
     private final String text;
     private final List<Token> tokens;
@@ -112,7 +121,8 @@ final class SqlGrammar {
         }
         return switch (first.text()) {
             case "SELECT", "VALUES", "TABLE", "WITH", "(", "DECLARE" -> query();
-            case "SHOW", "FETCH", "MOVE", "CLOSE" -> of(Kind.READ);
+            case "SHOW" -> of(tokens.size() == 4 && is(1, "GORDA", ".", "POSITION") ? Kind.POSITION : Kind.READ);
+            case "FETCH", "MOVE", "CLOSE" -> of(Kind.READ);
             case "EXPLAIN" -> calls(Set.of("ANALYZE")) || hasAnywhere(Set.of("ANALYZE")) ? query() : of(Kind.READ);
             case "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "DO" -> of(Kind.WRITE);
             case "EXECUTE" ->
@@ -233,7 +243,15 @@ final class SqlGrammar {
         if (is(1, "CONSTRAINTS")) {
             return of(Kind.CONSTRAINTS);
         }
-        return is(0, "SET") && hasAnywhere(SETTINGS) ? settingRefused() : of(Kind.PASS);
+        return is(0, "SET") && hasAnywhere(SETTINGS) ? setOurs() : of(Kind.PASS);
+    }
+
+    private SqlStatement setOurs() {
+        Matcher called = CALLED.matcher(text);
+        Matcher awaited = AWAITED.matcher(text);
+        return called.matches()
+                ? new SqlStatement(Kind.CALLED, text, called.group(1))
+                : awaited.matches() ? new SqlStatement(Kind.AWAIT_POSITION, text, awaited.group(1)) : settingRefused();
     }
 
     private SqlStatement create() {

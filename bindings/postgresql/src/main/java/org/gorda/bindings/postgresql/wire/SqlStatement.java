@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param text without comments and blanks before it and without the semicolon behind it
  * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes; the relations that a {@link Kind#SCHEMA} statement
- *     changes, a line for each, if they may be temporary; that of setval, of a {@link Kind#WRITE} statement that calls it; of a {@link Kind#REFUSED} statement why it is refused; else empty
+ *     changes, a line for each, if they may be temporary; that of setval, of a {@link Kind#WRITE} statement that calls it; what a statement for the replica says to it;
+ *     of a {@link Kind#REFUSED} statement why it is refused; else empty
  * @param plain what it does if it is so plain that nothing else can come of it; null if that is not known
  * @param parameterTypes what the client says of the types of its parameters
  */
@@ -41,6 +42,12 @@ public record SqlStatement(
         ROLLBACK_TO,
         /** SET CONSTRAINTS. */
         CONSTRAINTS,
+        /** {@code SET LOCAL gorda.transaction}: what the client calls its transaction. */
+        CALLED,
+        /** {@code SHOW gorda.position}: asks for a place in the order. */
+        POSITION,
+        /** {@code SET gorda.position}: waits for one. */
+        AWAIT_POSITION,
         /** Changes the schema. */
         SCHEMA,
         /** Cannot be replicated. */
@@ -56,9 +63,14 @@ public record SqlStatement(
             return this == SAVEPOINT || this == RELEASE || this == ROLLBACK_TO;
         }
 
+        /** Whether it is for the replica. The server executes it, too: to it, it is a setting that nobody reads. */
+        public boolean isForReplica() {
+            return this == CALLED || this == POSITION || this == AWAIT_POSITION;
+        }
+
         /** Whether the order among others of its kind is all that matters, so that they may be sent together. */
         boolean isPlain() {
-            return this == READ || this == PASS || mayChange();
+            return this == READ || this == PASS || mayChange() || isForReplica();
         }
     }
 

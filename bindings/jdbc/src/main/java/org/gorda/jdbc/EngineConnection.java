@@ -1,0 +1,94 @@
+package org.gorda.jdbc;
+
+import java.io.IOException;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import org.gorda.gapi.TransactionId;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection of an engine's own driver to a replica, and what its engine does otherwise than others. As a JDBC connection, for one thread at a
+ * time; {@link #closeSocket} is for any.
+ */
+abstract class EngineConnection {
+
+    /** What is known of a statement by its text. */
+    enum Effect {
+        /** It changes nothing: it may be run again. */
+        READS,
+        /** It may change something, and can be executed in a transaction. */
+        CHANGES,
+        /** A query that calls what may change something, but hardly does: it is not worth a transaction of its own. */
+        CALLS,
+        /** It may change something, begin a transaction or end one, and must be executed as it comes. */
+        OWN
+    }
+
+    static final String BACKUP = "25006";
+
+    private final Connection jdbc;
+
+    EngineConnection(Connection jdbc) {
+        this.jdbc = jdbc;
+    }
+
+    /**
+     * Of a connection that was just opened.
+     *
+     * @param url by which it was
+     */
+    static EngineConnection of(Connection opened, String url) throws SQLException {
+        return url.startsWith(PostgresConnection.PREFIX) ? new PostgresConnection(opened) : new DerbyConnection(opened);
+    }
+
+    /** The driver's own object. */
+    final Connection jdbc() {
+        return jdbc;
+    }
+
+    abstract Effect effect(String sql);
+
+    /** Whether a transaction is open, as far as the driver knows. */
+    abstract boolean inTransaction();
+
+    /** Commits the open transaction under a name, by which any replica can be asked for its outcome. */
+    abstract void commitAs(TransactionId id) throws SQLException;
+
+    /** Whether each statement is committed by itself. Other than by JDBC, an open transaction stays open. */
+    abstract void autoCommit(boolean value) throws SQLException;
+
+    /** Whether rows come while they are read, and belong to a transaction until then; or are all with the client when the statement has ended. */
+    abstract boolean readsRowsInTransaction();
+
+    /** Whether a transaction in which a statement has failed may be committed without it. */
+    abstract boolean outlivesFailures();
+
+    /** In autocommit mode: whether the application has begun a transaction by SQL. */
+    abstract boolean hasOwnTransaction();
+
+    /** Whether a transaction is committed by setting the isolation of those that follow. */
+    abstract boolean commitsBySettingIsolation();
+
+    /** Whether a statement has open rows other than these. */
+    abstract boolean hasRowsBeside(Statement statement, @Nullable ResultSet rows);
+
+    /** What a failure means, which may be known only by asking. */
+    abstract SQLException meaning(SQLException failure);
+
+    /** Whether a replica has refused a change because another one takes them. */
+    abstract boolean isOfBackup(SQLException failure);
+
+    /** Only reads from now on, as if what was set in another connection had been set here. */
+    abstract void readLike(EngineConnection other) throws SQLException;
+
+    /** A place in the order: all that was seen here is up to there. Leaves no transaction open. */
+    abstract long position() throws SQLException;
+
+    /** Waits until the replica shows everything up to a place in the order. Leaves no transaction open. */
+    abstract void awaitPosition(long position) throws SQLException;
+
+    /** Ends it at once, whatever the driver waits for. For any thread. */
+    abstract void closeSocket() throws IOException;
+}

@@ -1,0 +1,190 @@
+package org.gorda.jdbc;
+
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.SQLWarning;
+import java.sql.Statement;
+import java.util.Locale;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.gorda.gapi.TransactionId;
+import org.jspecify.annotations.Nullable;
+import org.postgresql.core.Query;
+import org.postgresql.core.QueryExecutor;
+import org.postgresql.core.ResultHandlerBase;
+import org.postgresql.core.TransactionState;
+import org.postgresql.jdbc.PgConnection;
+import org.postgresql.util.PSQLException;
+import org.postgresql.util.ServerErrorMessage;
+
+/** By PostgreSQL's driver, through a replica's door, which understands settings {@code gorda.…} that say something to the replica. */
+final class PostgresConnection extends EngineConnection {
+
+    static final String PREFIX = "jdbc:postgresql:";
+
+    /** Goes with what it commits: one round trip for both, as the driver's own commit has it. */
+    private static final int COMMIT_FLAGS = QueryExecutor.QUERY_NO_METADATA
+            | QueryExecutor.QUERY_NO_RESULTS
+            | QueryExecutor.QUERY_SUPPRESS_BEGIN
+            | QueryExecutor.QUERY_ONESHOT;
+
+    private static final Set<String> READING = Set.of("select", "values", "table", "show");
+
+    /** What can be executed in a transaction and neither begins nor ends one, with CREATE, ALTER and DROP of what is in a database. */
+    private static final Set<String> CHANGING = Set.of(
+            "insert",
+            "update",
+            "delete",
+            "merge",
+            "with",
+            "call",
+            "do",
+            "execute",
+            "truncate",
+            "grant",
+            "revoke",
+            "comment");
+
+    /** What begins and ends transactions. */
+    private static final Pattern ENDING = Pattern.compile(
+            "\\b(begin|start|commit|end|rollback|abort|savepoint|release|prepare|vacuum)\\b", Pattern.CASE_INSENSITIVE);
+
+    private static final Set<String> DEFINING = Set.of("create", "alter", "drop");
+    private static final Pattern OF_SERVER =
+            Pattern.compile("\\b(database|tablespace|system|subscription|concurrently)\\b", Pattern.CASE_INSENSITIVE);
+
+    private final PgConnection driver;
+
+    PostgresConnection(Connection jdbc) throws SQLException {
+        super(jdbc);
+        driver = jdbc.unwrap(PgConnection.class);
+    }
+
+    @Override
+    Effect effect(String sql) {
+        String text = sql.stripLeading();
+        if (text.isEmpty() || text.startsWith("{")) {
+            return Effect.CHANGES; // a batch, or a call
+        }
+        int end = 0;
+        while (end < text.length() && Character.isLetter(text.charAt(end))) {
+            end++;
+        }
+        String first = text.substring(0, end).toLowerCase(Locale.ROOT);
+        boolean isSeveral = text.indexOf(';') >= 0
+                && text.indexOf(';') < text.stripTrailing().length() - 1;
+        if (isSeveral && ENDING.matcher(text).find()) {
+            return Effect.OWN;
+        }
+        if (READING.contains(first)) {
+            return isSeveral ? Effect.CHANGES : text.indexOf('(') >= 0 ? Effect.CALLS : Effect.READS;
+        }
+        boolean changes = CHANGING.contains(first)
+                || (DEFINING.contains(first) && !OF_SERVER.matcher(text).find());
+        return changes ? Effect.CHANGES : Effect.OWN;
+    }
+
+    @Override
+    boolean inTransaction() {
+        return driver.getTransactionState() != TransactionState.IDLE;
+    }
+
+    @Override
+    void commitAs(TransactionId id) throws SQLException {
+        if (driver.getTransactionState() != TransactionState.OPEN) {
+            jdbc().commit(); // nothing happens, but that the driver says why
+            return;
+        }
+        QueryExecutor executor = driver.getQueryExecutor();
+        Query query = executor.createQuery("SET LOCAL gorda.transaction TO '" + id + "'; COMMIT", false, true).query;
+        ResultHandlerBase ending = new ResultHandlerBase() {
+            @Override
+            public void handleWarning(SQLWarning warning) {
+                driver.addWarning(warning);
+            }
+        };
+        executor.execute(query, null, ending, 0, 0, COMMIT_FLAGS);
+    }
+
+    /** What is executed next begins a transaction, or does not. */
+    @Override
+    void autoCommit(boolean value) throws SQLException {
+        jdbc().setAutoCommit(value);
+    }
+
+    @Override
+    boolean readsRowsInTransaction() {
+        return false;
+    }
+
+    @Override
+    boolean outlivesFailures() {
+        return false;
+    }
+
+    @Override
+    boolean hasOwnTransaction() {
+        return inTransaction();
+    }
+
+    @Override
+    boolean commitsBySettingIsolation() {
+        return false;
+    }
+
+    @Override
+    boolean hasRowsBeside(Statement statement, @Nullable ResultSet rows) {
+        return false;
+    }
+
+    @Override
+    SQLException meaning(SQLException failure) {
+        return failure;
+    }
+
+    /** The server itself says so of read-only transactions, and from which of its routines. */
+    @Override
+    boolean isOfBackup(SQLException failure) {
+        ServerErrorMessage told = failure instanceof PSQLException known ? known.getServerErrorMessage() : null;
+        return BACKUP.equals(failure.getSQLState()) && told != null && told.getRoutine() == null;
+    }
+
+    @Override
+    void readLike(EngineConnection other) throws SQLException {
+        PgConnection set = ((PostgresConnection) other).driver;
+        driver.execSQLUpdate("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
+        jdbc().setTransactionIsolation(set.getTransactionIsolation());
+        driver.execSQLUpdate("SET search_path TO " + ((PostgresConnection) other).text("SHOW search_path"));
+        jdbc().setHoldability(set.getHoldability());
+        jdbc().setReadOnly(true);
+        jdbc().setAutoCommit(set.getAutoCommit());
+    }
+
+    @Override
+    long position() throws SQLException {
+        return Long.parseLong(text("SHOW gorda.position"));
+    }
+
+    @Override
+    void awaitPosition(long position) throws SQLException {
+        driver.execSQLUpdate("SET gorda.position TO '" + position + "'");
+    }
+
+    /** The one value that a statement gives, outside of a transaction. */
+    private String text(String sql) throws SQLException {
+        try (ResultSet row = driver.execSQLQuery(sql)) {
+            row.next();
+            return row.getString(1);
+        }
+    }
+
+    @Override
+    void closeSocket() {
+        try {
+            jdbc().abort(Runnable::run); // closes the socket, and waits for nothing
+        } catch (SQLException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}
