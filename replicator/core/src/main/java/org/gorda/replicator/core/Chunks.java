@@ -35,6 +35,10 @@ final class Chunks {
             this.incarnation = incarnation;
         }
 
+        boolean isOf(MessageId message) {
+            return incarnation == message.incarnation() && member.equals(message.member());
+        }
+
         void add(long index) {
             if (count == indexes.length) {
                 indexes = Arrays.copyOf(indexes, count * 2);
@@ -50,12 +54,18 @@ final class Chunks {
             places = new Places(message.member(), message.incarnation());
             open.put(id, places);
         }
-        if (places != null && places.count == number) {
+        if (places != null && places.count == number && places.isOf(message)) {
             places.add(index);
         }
     }
 
-    /** The transaction is decided: where its chunks lie. */
+    /** The transaction is to be committed by a message: where its chunks lie. Of another member's that has the same name they stay. */
+    long[] take(MessageId message, TransactionId id) {
+        Places places = open.get(id);
+        return places == null || !places.isOf(message) ? NONE : take(id);
+    }
+
+    /** The transaction is decided: where its chunks lay. */
     long[] take(TransactionId id) {
         Places places = open.remove(id);
         return places == null ? NONE : Arrays.copyOf(places.indexes, places.count);

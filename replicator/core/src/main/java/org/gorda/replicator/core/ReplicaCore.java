@@ -220,7 +220,7 @@ public final class ReplicaCore {
         MemberId sender = message.id().member();
         Refusal refusal = null;
         boolean current = commit.epoch() == epoch && executes(sender);
-        long[] preceding = current ? chunks.take(commit.id()) : Chunks.NONE;
+        long[] preceding = current ? chunks.take(message.id(), commit.id()) : Chunks.NONE;
         if (!current) {
             refusal = new Refusal(
                     Refusal.Cause.PRIMARY_CHANGED,

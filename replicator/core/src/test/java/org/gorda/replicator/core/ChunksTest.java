@@ -77,6 +77,19 @@ class ChunksTest implements Effects {
         assertThat(done).containsExactly("commit " + SECOND + " [3]", "commit " + FIRST + " [2, 4]");
     }
 
+    /** Clients name transactions: two members may have one of the same name. */
+    @Test
+    void chunksOfANamesakeOfAnotherMemberAreNotTaken() {
+        core = new ReplicaCore(OTHER, 1, ReplicationProtocol.CERTIFICATION, this);
+        deliver(
+                PRIMARY,
+                ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(ReplicationProtocol.CERTIFICATION, 0)));
+        chunk(PRIMARY, FIRST, 1, 0);
+        commit(OTHER, FIRST, 1, 1);
+        assertThat(done).noneMatch(what -> what.startsWith("commit"));
+        assertThat(core.firstNeeded()).isEqualTo(2);
+    }
+
     @Test
     void aRestartGoesOnBehindTheChunksThatWereThere() {
         proclaim(PRIMARY);

@@ -132,7 +132,7 @@ final class Delivery implements Effects {
         if (history.holds(position.index())) {
             return; // the database has it
         }
-        SuspendedCommit waiting = engine.local().ordered(id);
+        SuspendedCommit waiting = isFromHere() ? engine.local().ordered(id) : null;
         // What changed the schema here did so before generators were settled: it is applied like everywhere.
         if (waiting != null && settled.isEmpty()) {
             Probes.Probe probe = LocalTransactions.probe(waiting);
@@ -203,7 +203,9 @@ final class Delivery implements Effects {
 
     @Override
     public void chunk(TransactionId id) {
-        engine.chunkSender().delivered(id);
+        if (isFromHere()) {
+            engine.chunkSender().delivered(id);
+        }
     }
 
     private static StoredPosition storedAt(Position position) {
@@ -241,14 +243,23 @@ final class Delivery implements Effects {
         toRelease.clear();
     }
 
+    /** Clients name transactions, and two of them on two replicas might by the same name. */
+    private boolean isFromHere() {
+        return configuration.self().equals(sender);
+    }
+
     @Override
     public void discard(TransactionId id, Refusal refusal) {
-        engine.local().discard(id, refusal);
+        if (isFromHere()) {
+            engine.local().discard(id, refusal);
+        }
     }
 
     @Override
     public void conflict(TransactionId id, Conflict conflict) {
-        engine.local().conflict(id, conflict, times.age(conflict.index()));
+        if (isFromHere()) {
+            engine.local().conflict(id, conflict, times.age(conflict.index()));
+        }
     }
 
     @Override

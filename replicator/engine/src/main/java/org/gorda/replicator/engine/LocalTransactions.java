@@ -73,6 +73,9 @@ final class LocalTransactions implements TransactionListener {
     /** Sent, and not decided. */
     private final Map<TransactionId, SuspendedCommit> inFlight = new ConcurrentHashMap<>();
 
+    /** By the names of those that ask to be committed and have not ended: clients give them. */
+    private final Map<TransactionId, TransactionContext> committing = new ConcurrentHashMap<>();
+
     private final LongAdder committed = new LongAdder();
     private final Refusals refusals = new Refusals();
     private final HotRows hotRows = new HotRows();
@@ -250,6 +253,13 @@ final class LocalTransactions implements TransactionListener {
                     "the primary changed while transaction " + id + " ran; it did not happen: run it again");
         }
         checkWorking();
+        if (committing.putIfAbsent(id, transaction) != null || inFlight.containsKey(id)) {
+            committing.remove(id, transaction);
+            throw refusals.refuse(
+                    Refusal.Cause.CONFLICT,
+                    "another transaction of this replica is called " + id
+                            + ", and asks to be committed: give each a number of its own, higher than those of its session before");
+        }
         WriteSet writeSet = commit.writeSet();
         long base = standing.visible();
         boolean asked = false;
@@ -401,6 +411,7 @@ final class LocalTransactions implements TransactionListener {
     @Override
     public void ended(TransactionContext transaction, boolean isCommitted) {
         gate.leave();
+        committing.remove(transaction.id(), transaction);
         if (transaction.attachment() instanceof Begun begun) {
             schemaUnchanged(transaction);
             if (isCommitted) {
