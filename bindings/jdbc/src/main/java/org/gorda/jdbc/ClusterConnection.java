@@ -77,6 +77,9 @@ final class ClusterConnection implements InvocationHandler {
     /** Whether the application has the engine's own object, by which it may do anything. */
     private boolean unwrapped;
 
+    /** Whether something may have been set that is not in the reading connection. */
+    private boolean hasSet;
+
     /** The statement in autocommit mode whose rows are still open, and with them its transaction. */
     private @Nullable Statement unfinished;
 
@@ -387,7 +390,7 @@ final class ClusterConnection implements InvocationHandler {
         changed = unwrapped;
         if (unfinished != null) {
             unfinished = null;
-            physical.autoCommit(true);
+            autoCommitAgain();
         }
         return null;
     }
@@ -470,6 +473,10 @@ final class ClusterConnection implements InvocationHandler {
         if (settled) {
             return null;
         }
+        if (!value && physical.hasOwnTransaction()) { // which goes on
+            executed = true;
+            changed = true;
+        }
         try {
             physical.jdbc().setAutoCommit(value);
             EngineConnection reading = reader;
@@ -487,12 +494,12 @@ final class ClusterConnection implements InvocationHandler {
         if (value == readOnly) {
             return null;
         }
-        if (!autoCommit && active().inTransaction()) {
+        if ((!autoCommit || active().hasOwnTransaction()) && active().inTransaction()) {
             throw new SQLException("a connection cannot become read-only, or cease to be, in a transaction", "25001");
         }
         finishRows();
-        if (value && reader == null) {
-            openReader();
+        if (value) {
+            bringReader();
         }
         readOnly = value;
         if (value && url.sessionReads()) {
@@ -504,6 +511,20 @@ final class ClusterConnection implements InvocationHandler {
             }
         }
         return null;
+    }
+
+    private void bringReader() throws SQLException {
+        EngineConnection reading = reader;
+        if (reading == null) {
+            openReader();
+        } else if (hasSet || unwrapped) {
+            try {
+                reading.readLike(physical);
+            } catch (SQLException e) {
+                throw failed(e);
+            }
+        }
+        hasSet = false;
     }
 
     /** Has the reader wait until it shows what this connection may have seen or written. Leaves no transaction open. */
@@ -535,15 +556,18 @@ final class ClusterConnection implements InvocationHandler {
                         "08001",
                         last);
             }
+            EngineConnection opened = null;
             try {
-                EngineConnection opened =
-                        ClusterLogin.connect(info, url, Duration.ofNanos(left), () -> !monitor.answers(info));
+                opened = ClusterLogin.connect(info, url, Duration.ofNanos(left), () -> !monitor.answers(info));
                 readerNode = info;
                 reader = opened; // from here on it is ended should the replica fall silent
                 opened.readLike(physical);
                 return;
             } catch (SQLException e) {
                 reader = null;
+                if (opened != null) {
+                    closeSocket(opened);
+                }
                 if (broken != null || Translation.isRejection(e)) {
                     throw e;
                 }
@@ -701,17 +725,18 @@ final class ClusterConnection implements InvocationHandler {
     Object execute(Statement statement, Effect effect, boolean atomic, Method method, Object @Nullable [] arguments)
             throws Throwable {
         checkOpen();
-        if (readOnly && (effect == Effect.CHANGES || effect == Effect.OWN)) {
+        if (readOnly && effect != Effect.READS && effect != Effect.CALLS) {
             throw new SQLException("the connection is read-only, this statement was made before it was", "25006");
         }
         finishRows();
         executed |= !autoCommit;
         changed |= !autoCommit && effect != Effect.READS;
+        hasSet |= effect != Effect.READS && effect != Effect.CHANGES;
         boolean isAlone = autoCommit && !physical.hasOwnTransaction();
         if (isAlone && effect == Effect.CHANGES) {
             return autoCommitted(statement, statement, atomic, method, arguments);
         }
-        boolean mayCommit = effect == Effect.OWN || (isAlone && effect == Effect.CALLS);
+        boolean mayCommit = effect == Effect.OWN || (isAlone && effect != Effect.READS);
         try {
             return call(statement, method, arguments);
         } catch (SQLException e) {
@@ -731,7 +756,7 @@ final class ClusterConnection implements InvocationHandler {
     /** Refuses what may write where only the primary is left to read from: a backup refuses it itself. */
     void checkReads(boolean surely) throws SQLException {
         NodeInfo from = readerNode;
-        if (!surely && from != null && from.primary()) {
+        if (!surely && from != null && from.primary() && !physical.refusesWhenReading()) {
             throw new SQLException("the connection is read-only", "25006");
         }
     }
@@ -791,8 +816,8 @@ final class ClusterConnection implements InvocationHandler {
             } else if (!done) {
                 rollBackQuietly();
             }
-            if (broken == null && unfinished == null) {
-                physical.autoCommit(true);
+            if (unfinished == null) {
+                autoCommitAgain();
             }
             if (rowsAtOnce != 0) {
                 statement.setFetchSize(rowsAtOnce);
@@ -841,10 +866,13 @@ final class ClusterConnection implements InvocationHandler {
             if (!done) {
                 rollBackQuietly();
             }
-            if (broken == null) {
-                physical.autoCommit(true);
-            }
+            autoCommitAgain();
         }
+    }
+
+    /** What was executed is decided by now, and told as it is. */
+    private void autoCommitAgain() {
+        endQuietly(() -> physical.autoCommit(true));
     }
 
     private void rollBackQuietly() {

@@ -17,6 +17,10 @@ final class ClusterStatement extends Delegate {
     private final Statement statement;
     private final String text;
     private final boolean atPrimary;
+
+    /** Whether a text in its batch may begin a transaction or end one. */
+    private boolean endsInBatch;
+
     private @Nullable ResultSet lastRows;
     private @Nullable ResultSet lastProxy;
 
@@ -44,12 +48,18 @@ final class ClusterStatement extends Delegate {
         if (name.startsWith("execute")) {
             String sql =
                     arguments != null && arguments.length > 0 && arguments[0] instanceof String given ? given : text;
-            Effect effect = connection.effect(sql);
+            Effect effect = name.endsWith("Batch") && endsInBatch ? Effect.OWN : connection.effect(sql);
+            endsInBatch = false;
             boolean call = CALL.matcher(sql).lookingAt();
             if (atPrimary) {
                 return guarded(connection.execute(statement, effect, !call, method, arguments), self);
             }
             connection.checkReads(call || effect == Effect.READS || effect == Effect.CALLS);
+        }
+        if (name.equals("addBatch") && arguments != null) {
+            endsInBatch |= connection.effect((String) arguments[0]) == Effect.OWN;
+        } else if (name.equals("clearBatch")) {
+            endsInBatch = false;
         }
         Object result = connection.call(statement, method, arguments);
         if (name.equals("getConnection")) {

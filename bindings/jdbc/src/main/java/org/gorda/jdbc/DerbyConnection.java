@@ -110,6 +110,11 @@ final class DerbyConnection extends EngineConnection {
     }
 
     @Override
+    boolean refusesWhenReading() {
+        return false;
+    }
+
+    @Override
     boolean commitsBySettingIsolation() {
         return true;
     }

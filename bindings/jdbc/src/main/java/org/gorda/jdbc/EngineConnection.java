@@ -22,7 +22,9 @@ abstract class EngineConnection {
         CHANGES,
         /** A query that calls what may change something, but hardly does: it is not worth a transaction of its own. */
         CALLS,
-        /** It may change something, begin a transaction or end one, and must be executed as it comes. */
+        /** It may change something, and is executed as it comes: it might not be possible in a transaction. */
+        ALONE,
+        /** It may begin a transaction or end one, and must be executed as it comes. */
         OWN
     }
 
@@ -68,6 +70,9 @@ abstract class EngineConnection {
     /** In autocommit mode: whether the application has begun a transaction by SQL. */
     abstract boolean hasOwnTransaction();
 
+    /** Whether a session that only reads refuses changes by itself, wherever it is. */
+    abstract boolean refusesWhenReading();
+
     /** Whether a transaction is committed by setting the isolation of those that follow. */
     abstract boolean commitsBySettingIsolation();
 
@@ -80,7 +85,7 @@ abstract class EngineConnection {
     /** Whether a replica has refused a change because another one takes them. */
     abstract boolean isOfBackup(SQLException failure);
 
-    /** Only reads from now on, as if what was set in another connection had been set here. */
+    /** Only reads from now on, as if what was set in another connection had been set here; in no transaction of either. */
     abstract void readLike(EngineConnection other) throws SQLException;
 
     /** A place in the order: all that was seen here is up to there. Leaves no transaction open. */

@@ -47,8 +47,11 @@ final class PostgresConnection extends EngineConnection {
             "comment");
 
     /** What begins and ends transactions. */
-    private static final Pattern ENDING = Pattern.compile(
-            "\\b(begin|start|commit|end|rollback|abort|savepoint|release|prepare|vacuum)\\b", Pattern.CASE_INSENSITIVE);
+    private static final Pattern ENDING =
+            Pattern.compile("\\b(begin|start|commit|end|rollback|abort)\\b", Pattern.CASE_INSENSITIVE);
+
+    private static final Pattern BEFORE_FIRST_WORD =
+            Pattern.compile("(\\s|\\(|--[^\\n]*(\\n|$)|/\\*.*?\\*/)*", Pattern.DOTALL);
 
     private static final Set<String> DEFINING = Set.of("create", "alter", "drop");
     private static final Pattern OF_SERVER =
@@ -63,7 +66,7 @@ final class PostgresConnection extends EngineConnection {
 
     @Override
     Effect effect(String sql) {
-        String text = sql.stripLeading();
+        String text = BEFORE_FIRST_WORD.matcher(sql).replaceFirst("");
         if (text.isEmpty() || text.startsWith("{")) {
             return Effect.CHANGES; // a batch, or a call
         }
@@ -74,15 +77,15 @@ final class PostgresConnection extends EngineConnection {
         String first = text.substring(0, end).toLowerCase(Locale.ROOT);
         boolean isSeveral = text.indexOf(';') >= 0
                 && text.indexOf(';') < text.stripTrailing().length() - 1;
-        if (isSeveral && ENDING.matcher(text).find()) {
+        if ((isSeveral && ENDING.matcher(text).find()) || ENDING.matcher(first).matches()) {
             return Effect.OWN;
         }
         if (READING.contains(first)) {
-            return isSeveral ? Effect.CHANGES : text.indexOf('(') >= 0 ? Effect.CALLS : Effect.READS;
+            return isSeveral ? Effect.CHANGES : sql.indexOf('(') >= 0 ? Effect.CALLS : Effect.READS;
         }
         boolean changes = CHANGING.contains(first)
                 || (DEFINING.contains(first) && !OF_SERVER.matcher(text).find());
-        return changes ? Effect.CHANGES : Effect.OWN;
+        return changes ? Effect.CHANGES : Effect.ALONE;
     }
 
     @Override
@@ -93,7 +96,7 @@ final class PostgresConnection extends EngineConnection {
     @Override
     void commitAs(TransactionId id) throws SQLException {
         if (driver.getTransactionState() != TransactionState.OPEN) {
-            jdbc().commit(); // nothing happens, but that the driver says why
+            jdbc().commit(); // ends one that has failed, as by this driver alone
             return;
         }
         QueryExecutor executor = driver.getQueryExecutor();
@@ -104,7 +107,23 @@ final class PostgresConnection extends EngineConnection {
                 driver.addWarning(warning);
             }
         };
-        executor.execute(query, null, ending, 0, 0, COMMIT_FLAGS);
+        try {
+            executor.execute(query, null, ending, 0, 0, COMMIT_FLAGS);
+        } catch (SQLException e) {
+            endFailed(e);
+            throw e;
+        }
+    }
+
+    /** What was refused before its COMMIT has still to be ended, as COMMIT alone would have done. */
+    private void endFailed(SQLException failure) {
+        try {
+            if (driver.getTransactionState() == TransactionState.FAILED) {
+                jdbc().rollback();
+            }
+        } catch (SQLException e) {
+            failure.addSuppressed(e);
+        }
     }
 
     /** What is executed next begins a transaction, or does not. */
@@ -126,6 +145,11 @@ final class PostgresConnection extends EngineConnection {
     @Override
     boolean hasOwnTransaction() {
         return inTransaction();
+    }
+
+    @Override
+    boolean refusesWhenReading() {
+        return true;
     }
 
     @Override
@@ -155,7 +179,8 @@ final class PostgresConnection extends EngineConnection {
         PgConnection set = ((PostgresConnection) other).driver;
         driver.execSQLUpdate("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
         jdbc().setTransactionIsolation(set.getTransactionIsolation());
-        driver.execSQLUpdate("SET search_path TO " + ((PostgresConnection) other).text("SHOW search_path"));
+        String path = ((PostgresConnection) other).text("SELECT current_setting('search_path')");
+        text("SELECT set_config('search_path', '" + driver.escapeString(path) + "', false)");
         jdbc().setHoldability(set.getHoldability());
         jdbc().setReadOnly(true);
         jdbc().setAutoCommit(set.getAutoCommit());

@@ -75,6 +75,7 @@ final class ReplayChecksum {
                         Types.JAVA_OBJECT,
                         Types.STRUCT,
                         Types.REF,
+                        Types.REF_CURSOR, // which is closed by being read
                         Types.ROWID -> {
                     return false;
                 }

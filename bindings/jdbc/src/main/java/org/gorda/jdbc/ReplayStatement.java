@@ -30,8 +30,14 @@ final class ReplayStatement extends ReplayProxy {
     /** Cursors, temporary tables, settings and the last generated key are the session's: no rollback brings back what they were. */
     private static final Pattern OF_SESSION = Pattern.compile(
             "\\bwhere\\s+current\\s+of\\b|\\bsession\"?\\s*\\.|\\bidentity_val_local\\b"
-                    + "|\\b(currval|lastval|set_config|pg_temp|pg_\\w*advisory_\\w+)\\b",
+                    + "|\\b(currval|lastval|set_config|pg_\\w*advisory_\\w+)\\s*\\(|\\bpg_temp\\b",
             Pattern.CASE_INSENSITIVE);
+
+    private static final Pattern STRING = Pattern.compile("'[^']*'|\"[^\"]*\"");
+
+    /** By which applications begin transactions themselves, in autocommit mode, too. */
+    private static final Pattern BEGIN = Pattern.compile(
+            "(\\s|--[^\\n]*\\n|/\\*.*?\\*/)*\\b(begin|start)\\b", Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
     private final ReplayConnection connection;
     private final ReplayCall made;
@@ -70,6 +76,15 @@ final class ReplayStatement extends ReplayProxy {
                 statement instanceof CallableStatement
                         ? CallableStatement.class
                         : statement instanceof PreparedStatement ? PreparedStatement.class : Statement.class);
+    }
+
+    /** Whether a text may have several statements, of which one could end the transaction. */
+    private static boolean isSeveral(String sql) {
+        // Where a backslash or a dollar can be something else in a string, strings are not looked for.
+        boolean hasPlainStrings = sql.indexOf('\\') < 0 && sql.indexOf('$') < 0;
+        String text = (hasPlainStrings ? STRING.matcher(sql).replaceAll("") : sql).stripTrailing();
+        int end = text.indexOf(';');
+        return end >= 0 && end < text.length() - 1;
     }
 
     /** What it executes, for people. */
@@ -139,6 +154,9 @@ final class ReplayStatement extends ReplayProxy {
         String reason = step.obstacle();
         if (reason != null) {
             replay.never(reason);
+        }
+        if (step.begins()) {
+            replay.neverAgain("the application begins transactions by SQL");
         }
         closeRows(false);
         step.name();
@@ -237,12 +255,24 @@ final class ReplayStatement extends ReplayProxy {
                     : sql.isEmpty() || isReplayable(sql) ? null : notAgain(sql);
         }
 
+        /** Whether it begins a transaction by SQL. */
+        boolean begins() {
+            return begins(made.sql().isEmpty() ? call.sql() : made.sql())
+                    || parts.stream().anyMatch(part -> begins(part.call().sql()));
+        }
+
+        private static boolean begins(String sql) {
+            return isSeveral(sql)
+                    ? BEGIN.matcher(sql).find()
+                    : BEGIN.matcher(sql).lookingAt();
+        }
+
         private static boolean areAgain(Map<Integer, ReplayCall> parameters) {
             return parameters.values().stream().allMatch(ReplayCall::again);
         }
 
         private static boolean isReplayable(String sql) {
-            return REPLAYABLE.matcher(sql).matches() && !OF_SESSION.matcher(sql).find();
+            return REPLAYABLE.matcher(sql).matches() && !OF_SESSION.matcher(sql).find() && !isSeveral(sql);
         }
 
         private static String notAgain(String sql) {

@@ -174,6 +174,45 @@ final class PostgresClusterTest {
             assertThat(oneAfresh("SELECT n FROM t")).isEqualTo("2");
             execute(connection, "VACUUM t", "SET application_name TO 'x'"); // not in a block
             assertThat(one(connection, "SHOW application_name")).isEqualTo("x");
+            execute(connection, "BEGIN", "INSERT INTO t (n) VALUES (3)");
+            assertState("25001", () -> connection.setReadOnly(true)); // it would be left behind
+            connection.setAutoCommit(false); // and goes on
+            execute(connection, "INSERT INTO t (n) VALUES (4)");
+            connection.commit();
+            assertThat(oneAfresh("SELECT sum(n) FROM t")).isEqualTo("9");
+            connection.setAutoCommit(true);
+            execute(
+                    connection,
+                    "DO $$ BEGIN INSERT INTO t (n) VALUES (5); END $$",
+                    "/* x */ -- y\n INSERT INTO t (n) VALUES (6)");
+            try (Statement batch = connection.createStatement()) {
+                for (String sql : List.of("BEGIN", "INSERT INTO t (n) VALUES (7)", "COMMIT")) {
+                    batch.addBatch(sql);
+                }
+                assertThat(batch.executeBatch()).hasSize(3);
+            }
+            assertThat(oneAfresh("SELECT sum(n) FROM t")).isEqualTo("27");
+        }
+    }
+
+    @Test
+    @Order(3)
+    void whoReadsAtABackupReadsWhatTheSessionIsSetTo() throws SQLException {
+        execute(url, "CREATE SCHEMA IF NOT EXISTS other", "CREATE TABLE IF NOT EXISTS other.t (id int PRIMARY KEY)");
+        try (Connection connection = DriverManager.getConnection(url + ";reads=session")) {
+            execute(connection, "INSERT INTO t (n) VALUES (1)");
+            connection.setReadOnly(true);
+            assertThat(one(connection, "SELECT count(*) FROM t")).isEqualTo("1");
+            assertThat(one(connection, "/* x */ WITH w AS (SELECT 1 a) SELECT a FROM w"))
+                    .isEqualTo("1");
+            connection.setReadOnly(false);
+            execute(connection, "SET search_path TO other");
+            connection.setReadOnly(true);
+            assertThat(one(connection, "SELECT count(*) FROM t")).isEqualTo("0");
+            connection.setReadOnly(false);
+            execute(connection, "SET search_path TO ''");
+            connection.setReadOnly(true);
+            assertThat(one(connection, "SELECT count(*) FROM public.t")).isEqualTo("1");
         }
     }
 
@@ -304,32 +343,71 @@ final class PostgresClusterTest {
         int already = Integer.parseInt(oneAfresh("SELECT n FROM t"));
         assertThat(already).isEqualTo(90 - lost);
         assertThat(increments(";retry=1000", 3, 30)).isZero();
+        whatHasEndedATransactionIsNotRunAgain();
+        try (Connection connection = DriverManager.getConnection(url)) {
+            connection.setReadOnly(true); // each replica is one that takes writes
+            assertThat(one(connection, "/* x */ WITH w AS (SELECT 1 a) SELECT a FROM w"))
+                    .isEqualTo("1");
+            assertState("25006", () -> execute(connection, "WITH w AS (SELECT 1) INSERT INTO t (n) SELECT 9 FROM w"));
+        }
         Awaitility.await("all are counted")
                 .atMost(WAIT)
                 .until(() -> oneAfresh("SELECT n FROM t").equals(String.valueOf(already + 90)));
         assertThat(group.verify(WAIT).identical()).isTrue();
     }
 
+    private static void whatHasEndedATransactionIsNotRunAgain() throws SQLException {
+        execute(url, "INSERT INTO t (id, n) VALUES (2, 0)");
+        try (Connection first = DriverManager.getConnection(at(0) + ";retry=10");
+                Connection second = DriverManager.getConnection(at(1))) {
+            Awaitility.await("it is there")
+                    .atMost(WAIT)
+                    .until(() ->
+                            one(first, "SELECT count(*) FROM t WHERE id = 2").equals("1")
+                                    && one(second, "SELECT count(*) FROM t WHERE id = 2")
+                                            .equals("1"));
+            first.setAutoCommit(false);
+            execute(first, "UPDATE t SET n = n + 1 WHERE id = 2; COMMIT", "UPDATE t SET s = 'mine' WHERE id = 1");
+            execute(second, "UPDATE t SET s = 'theirs' WHERE id = 1");
+            assertThatThrownBy(first::commit)
+                    .isInstanceOfSatisfying(
+                            SQLException.class,
+                            e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo("40001"))
+                    .hasMessageContaining("The driver has not run it again");
+            first.rollback();
+            assertThat(one(first, "SELECT n FROM t WHERE id = 2")).isEqualTo("1");
+            first.rollback();
+        }
+        execute(url, "DELETE FROM t WHERE id = 2");
+    }
+
+    private static String at(int replica) {
+        return "jdbc:gorda://" + group.replicas().get(replica).service() + url.substring(url.lastIndexOf('/'));
+    }
+
     /** How many did not happen. */
     private static int increments(String settings, int clients, int each) throws Exception {
         List<CompletableFuture<Integer>> all = new ArrayList<>();
         for (int client = 0; client < clients; client++) {
-            String own = "jdbc:gorda://" + group.replicas().get(client).service() + "/"
-                    + url.substring(url.lastIndexOf('/') + 1);
+            String own = at(client);
             all.add(CompletableFuture.supplyAsync(() -> {
                 int failed = 0;
                 try (Connection connection = DriverManager.getConnection(own + settings)) {
                     connection.setAutoCommit(false);
                     for (int i = 0; i < each; i++) {
+                        boolean committing = false;
                         try {
                             execute(connection, "UPDATE t SET n = n + 1 WHERE id = 1");
+                            committing = true;
                             connection.commit();
                         } catch (SQLException e) {
                             assertThat(e.getSQLState()).as(e.toString()).isEqualTo("40001");
                             LostConflict.of(e)
                                     .ifPresent(conflict ->
                                             assertThat(conflict.table()).isEqualTo("\"public\".\"t\""));
-                            connection.rollback();
+                            if (!committing) {
+                                connection.rollback(); // a commit that is refused ends the transaction
+                            }
                             failed++;
                         }
                     }

@@ -97,7 +97,7 @@ final class ClientTransactions implements Transactions {
         if (statement.mayChangeSession()) {
             session.noteSettings(statement.text());
         }
-        if (kind != Kind.BEGIN && kind != Kind.PASS && sessions.wantsReads()) {
+        if (kind != Kind.BEGIN && kind != Kind.PASS && !kind.isForReplica() && sessions.wantsReads()) {
             listener.reading(session);
         }
         LocalTransaction running = session.transaction();

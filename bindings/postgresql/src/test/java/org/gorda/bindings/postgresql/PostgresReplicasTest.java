@@ -44,10 +44,10 @@ class PostgresReplicasTest {
 
     private static final int SIZE = 3;
     private static final Duration PATIENCE = Duration.ofSeconds(60);
-    private static final int BODY_REPEATS = 1_000;
+    private static final int BODY_REPEATS = 4_000;
 
     /** More than replicas keep of the log while one lacks it. */
-    private static final long LOG_BYTES = 16 << 20;
+    private static final long LOG_BYTES = 12 << 20;
 
     private static final String DOCTORS = "SELECT doctors FROM duty WHERE side = ";
 
@@ -353,11 +353,13 @@ class PostgresReplicasTest {
         gone.close();
         int second = primary();
         // So that it cannot come back by what is in a log.
-        Awaitility.await("others go on, and cut the log").atMost(PATIENCE).until(() -> {
-            long written = acknowledged.size() * (long) "body of 1".length() * BODY_REPEATS;
-            return written > LOG_BYTES
-                    && IntStream.range(0, SIZE).allMatch(i -> i == first || logBytes(i) < written / 2);
-        });
+        Awaitility.await("others go on, and cut the log")
+                .atMost(PATIENCE.multipliedBy(3))
+                .until(() -> {
+                    long written = acknowledged.size() * (long) "body of 1".length() * BODY_REPEATS;
+                    return written > LOG_BYTES
+                            && IntStream.range(0, SIZE).allMatch(i -> i == first || logBytes(i) < written / 2);
+                });
 
         // It has lost all that it had.
         TestServer.execute("DROP DATABASE " + database(first) + " WITH (FORCE)");

@@ -132,7 +132,7 @@ final class Delivery implements Effects {
         if (history.holds(position.index())) {
             return; // the database has it
         }
-        SuspendedCommit waiting = isFromHere() ? engine.local().ordered(id) : null;
+        SuspendedCommit waiting = isFromHere() ? engine.local().ordered(id, writeSet) : null;
         // What changed the schema here did so before generators were settled: it is applied like everywhere.
         if (waiting != null && settled.isEmpty()) {
             Probes.Probe probe = LocalTransactions.probe(waiting);

@@ -478,10 +478,15 @@ final class LocalTransactions implements TransactionListener {
 
     // ------------------------------------------------------------------------------------------- the delivery decides
 
-    /** What waits for its place in the order here, and waits for that no longer; null if nothing of that name does. */
+    /**
+     * What waits for its place in the order here, and waits for that no longer; null if nothing does that is called so and has these changes: an earlier run
+     * of this replica may have sent a namesake.
+     */
     @Nullable
-    SuspendedCommit ordered(TransactionId id) {
-        return inFlight.remove(id);
+    SuspendedCommit ordered(TransactionId id, ByteBuffer changes) {
+        SuspendedCommit waiting = inFlight.get(id);
+        boolean isIt = waiting != null && waiting.writeSet().bytes().equals(changes);
+        return isIt && inFlight.remove(id, waiting) ? waiting : null;
     }
 
     static Probes.@Nullable Probe probe(SuspendedCommit commit) {
