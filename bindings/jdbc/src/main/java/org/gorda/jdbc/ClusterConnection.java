@@ -787,10 +787,10 @@ final class ClusterConnection implements InvocationHandler {
     private @Nullable Object autoCommitted(
             Statement statement, Object target, boolean atomic, Method method, Object @Nullable [] arguments)
             throws Throwable {
+        int rowsAtOnce = physical.readsRowsInTransaction() ? 0 : statement.getFetchSize();
         physical.autoCommit(false);
         boolean executing = true;
         boolean done = false;
-        int rowsAtOnce = physical.readsRowsInTransaction() ? 0 : statement.getFetchSize();
         try {
             if (rowsAtOnce != 0) {
                 statement.setFetchSize(0); // so that none is left to be read when it is committed
