@@ -17,6 +17,7 @@ final class ClusterStatement extends Delegate {
     private final Statement statement;
     private final String text;
     private final boolean atPrimary;
+    private @Nullable Effect own;
 
     /** Whether a text in its batch may begin a transaction or end one. */
     private boolean endsInBatch;
@@ -48,7 +49,7 @@ final class ClusterStatement extends Delegate {
         if (name.startsWith("execute")) {
             String sql =
                     arguments != null && arguments.length > 0 && arguments[0] instanceof String given ? given : text;
-            Effect effect = name.endsWith("Batch") && endsInBatch ? Effect.OWN : connection.effect(sql);
+            Effect effect = name.endsWith("Batch") && endsInBatch ? Effect.OWN : effect(sql);
             endsInBatch = false;
             boolean call = CALL.matcher(sql).lookingAt();
             if (atPrimary) {
@@ -56,8 +57,8 @@ final class ClusterStatement extends Delegate {
             }
             connection.checkReads(call || effect == Effect.READS || effect == Effect.CALLS);
         }
-        if (name.equals("addBatch") && arguments != null) {
-            endsInBatch |= connection.effect((String) arguments[0]) == Effect.OWN;
+        if (name.equals("addBatch") && arguments != null && arguments[0] instanceof String sql) {
+            endsInBatch |= connection.effect(sql) == Effect.OWN;
         } else if (name.equals("clearBatch")) {
             endsInBatch = false;
         }
@@ -69,6 +70,20 @@ final class ClusterStatement extends Delegate {
             connection.rowsEnded(statement, null);
         }
         return guarded(result, self);
+    }
+
+    /** Of the text that it has been made for it is looked for once. */
+    @SuppressWarnings("ReferenceEquality")
+    private Effect effect(String sql) {
+        if (sql != text) {
+            return connection.effect(sql);
+        }
+        Effect known = own;
+        if (known == null) {
+            known = connection.effect(sql);
+            own = known;
+        }
+        return known;
     }
 
     private @Nullable Object guarded(@Nullable Object result, Object self) {

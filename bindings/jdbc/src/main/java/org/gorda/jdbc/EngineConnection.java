@@ -76,11 +76,15 @@ abstract class EngineConnection {
     /** Whether a transaction is committed by setting the isolation of those that follow. */
     abstract boolean commitsBySettingIsolation();
 
-    /** Whether a statement has open rows other than these. */
-    abstract boolean hasRowsBeside(Statement statement, @Nullable ResultSet rows);
+    /** Whether a statement has open rows other than these, where {@linkplain #readsRowsInTransaction they} belong to a transaction. */
+    boolean hasRowsBeside(Statement statement, @Nullable ResultSet rows) {
+        return false;
+    }
 
     /** What a failure means, which may be known only by asking. */
-    abstract SQLException meaning(SQLException failure);
+    SQLException meaning(SQLException failure) {
+        return failure;
+    }
 
     /** Whether a replica has refused a change because another one takes them. */
     abstract boolean isOfBackup(SQLException failure);

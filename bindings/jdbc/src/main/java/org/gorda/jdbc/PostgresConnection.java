@@ -4,12 +4,10 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLWarning;
-import java.sql.Statement;
 import java.util.Locale;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.gorda.gapi.TransactionId;
-import org.jspecify.annotations.Nullable;
 import org.postgresql.core.Query;
 import org.postgresql.core.QueryExecutor;
 import org.postgresql.core.ResultHandlerBase;
@@ -51,7 +49,7 @@ final class PostgresConnection extends EngineConnection {
             Pattern.compile("\\b(begin|start|commit|end|rollback|abort)\\b", Pattern.CASE_INSENSITIVE);
 
     private static final Pattern BEFORE_FIRST_WORD =
-            Pattern.compile("(\\s|\\(|--[^\\n]*(\\n|$)|/\\*.*?\\*/)*", Pattern.DOTALL);
+            Pattern.compile("(\\s|\\(|--[^\\n]*(\\n|$)|/\\*.*?\\*/)*+", Pattern.DOTALL);
 
     private static final Set<String> DEFINING = Set.of("create", "alter", "drop");
     private static final Pattern OF_SERVER =
@@ -155,16 +153,6 @@ final class PostgresConnection extends EngineConnection {
     @Override
     boolean commitsBySettingIsolation() {
         return false;
-    }
-
-    @Override
-    boolean hasRowsBeside(Statement statement, @Nullable ResultSet rows) {
-        return false;
-    }
-
-    @Override
-    SQLException meaning(SQLException failure) {
-        return failure;
     }
 
     /** The server itself says so of read-only transactions, and from which of its routines. */

@@ -88,9 +88,12 @@ final class ReplayChecksum {
     /** The row that these rows are at. */
     void addRow(ResultSet rows, int columns) throws SQLException {
         hash.add('r');
+        ResultSetMetaData types = rows.getMetaData();
         for (int i = 1; i <= columns; i++) {
-            if (!addValue(rows.getObject(i))) {
-                addValue(rows.getString(i)); // an engine's own type
+            // Of an engine's own type, or a serialised object, which is not to be made one.
+            boolean isOther = types.getColumnType(i) == Types.OTHER;
+            if (isOther || !addValue(rows.getObject(i))) {
+                addValue(rows.getString(i));
             }
         }
     }

@@ -24,7 +24,7 @@ final class ReplayStatement extends ReplayProxy {
 
     /** What leaves nothing behind when it is rolled back, neither in the session nor outside of the database. */
     private static final Pattern REPLAYABLE = Pattern.compile(
-            "(\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(select|values|table|with|insert|update|delete|merge|lock)\\b.*",
+            "(\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+(select|values|table|with|insert|update|delete|merge|lock)\\b.*",
             Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
     /** Cursors, temporary tables, settings and the last generated key are the session's: no rollback brings back what they were. */
@@ -37,7 +37,7 @@ final class ReplayStatement extends ReplayProxy {
 
     /** By which applications begin transactions themselves, in autocommit mode, too. */
     private static final Pattern BEGIN = Pattern.compile(
-            "(\\s|--[^\\n]*\\n|/\\*.*?\\*/)*\\b(begin|start)\\b", Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
+            "(\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+\\b(begin|start)\\b", Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
     private final ReplayConnection connection;
     private final ReplayCall made;

@@ -184,7 +184,7 @@ final class PostgresClusterTest {
             execute(
                     connection,
                     "DO $$ BEGIN INSERT INTO t (n) VALUES (5); END $$",
-                    "/* x */ -- y\n INSERT INTO t (n) VALUES (6)");
+                    "/* x */ -- y\n" + " ".repeat(100_000) + "INSERT INTO t (n) VALUES (6)");
             try (Statement batch = connection.createStatement()) {
                 for (String sql : List.of("BEGIN", "INSERT INTO t (n) VALUES (7)", "COMMIT")) {
                     batch.addBatch(sql);

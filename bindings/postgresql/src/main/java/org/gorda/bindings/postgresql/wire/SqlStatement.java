@@ -63,7 +63,7 @@ public record SqlStatement(
             return this == SAVEPOINT || this == RELEASE || this == ROLLBACK_TO;
         }
 
-        /** Whether it is for the replica. The server executes it, too: to it, it is a setting that nobody reads. */
+        /** Whether it is for the replica. The server executes it, too, as one of a setting that it does nothing with. */
         public boolean isForReplica() {
             return this == CALLED || this == POSITION || this == AWAIT_POSITION;
         }
