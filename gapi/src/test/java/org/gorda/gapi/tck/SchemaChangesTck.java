@@ -307,6 +307,44 @@ public abstract class SchemaChangesTck extends BindingTck {
         assertThat(count(replica, "T")).isPositive();
     }
 
+    /** Who is asked to make way may have gone while he is looked for. */
+    @Test
+    void clientsComeAndGoBesideSchemaChanges() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)");
+        AtomicBoolean goesOn = new AtomicBoolean(true);
+        AtomicInteger come = new AtomicInteger();
+        List<Future<?>> visitors =
+                List.of(clients.submit(() -> visit(goesOn, come)), clients.submit(() -> visit(goesOn, come)));
+        try {
+            for (long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(3); System.nanoTime() < until; ) {
+                retrying("CREATE INDEX I ON T (A)");
+                retrying("DROP INDEX I");
+                replicate();
+            }
+        } finally {
+            goesOn.set(false);
+        }
+        for (Future<?> visitor : visitors) {
+            visitor.get(30, TimeUnit.SECONDS);
+        }
+        assertThat(come).hasPositiveValue();
+        assertEqual();
+    }
+
+    private Void visit(AtomicBoolean goesOn, AtomicInteger come) throws SQLException {
+        while (goesOn.get()) {
+            try (Connection connection = connect();
+                    Statement statement = connection.createStatement()) {
+                statement.executeQuery("SELECT COUNT(*) FROM T").close();
+                connection.commit();
+                come.incrementAndGet();
+            } catch (SQLException e) {
+                requireDisturbance(e);
+            }
+        }
+        return null;
+    }
+
     /** Under load a schema change may meet a deadlock, or wait too long, as it would without us. */
     private void retrying(String sql) throws SQLException {
         for (int tries = 1; ; tries++) {

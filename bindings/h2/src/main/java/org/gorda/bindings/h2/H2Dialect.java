@@ -462,9 +462,16 @@ final class H2Dialect implements Dialect {
     @Override
     public boolean isInTheWay(Connection connection) {
         SessionLocal session = openSession(connection);
-        // Rows that are only locked are pending changes, too, and of tables that are not told.
-        return session != null
-                && (session.hasPendingTransaction() || !session.getLocks().isEmpty());
+        try {
+            // Rows that are only locked are pending changes, too, and of tables that are not told.
+            return session != null
+                    && (session.hasPendingTransaction() || !session.getLocks().isEmpty());
+        } catch (DbException e) {
+            if (session.isClosed()) {
+                return false; // its client has gone meanwhile, and H2 says that the database was closed
+            }
+            throw e;
+        }
     }
 
     @Override

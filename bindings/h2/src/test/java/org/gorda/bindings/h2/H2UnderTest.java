@@ -96,9 +96,6 @@ final class H2UnderTest extends TriggeredUnderTest {
                 "H2 spells it otherwise (see H2OwnTest)",
                 "SchemaChangesTck.renamedTablesColumnsAndIndexesInTheMiddleOfATransaction",
                 "SchemaChangesTck.severalSchemasWithTablesOfTheSameName");
-        missing(
-                "now and then H2 closes the database in the midst of it; why is not known yet",
-                "SchemaChangesTck.everyKindOfSchemaChangeUnderLoad");
     }
 
     @Override

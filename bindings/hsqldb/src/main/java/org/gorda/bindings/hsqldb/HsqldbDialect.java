@@ -135,6 +135,11 @@ final class HsqldbDialect implements Dialect {
     }
 
     private static Session session(Connection connection) {
+        return Objects.requireNonNull(openSession(connection));
+    }
+
+    /** Null if the connection is closed, which its client may do while others ask. */
+    private static @Nullable Session openSession(Connection connection) {
         return (Session) ((JDBCConnection) connection).getSession();
     }
 
@@ -489,19 +494,22 @@ final class HsqldbDialect implements Dialect {
 
     @Override
     public boolean isInTheWay(Connection connection) {
-        return session(connection).isInMidTransaction();
+        Session session = openSession(connection);
+        return session != null && session.isInMidTransaction();
     }
 
     @Override
     public void cancel(Connection connection) {
-        Session session = session(connection);
-        session.cancel(Result.newCancelRequest(session.getRandomId(), -1, ""));
+        Session session = openSession(connection);
+        if (session != null) {
+            session.cancel(Result.newCancelRequest(session.getRandomId(), -1, ""));
+        }
     }
 
     @Override
     public void forgetCancel(Connection connection) {
-        Session session = session(connection);
-        if (!session.isClosed()) {
+        Session session = openSession(connection);
+        if (session != null && !session.isClosed()) {
             session.endAction(Result.updateZeroResult);
         }
     }
