@@ -12,10 +12,9 @@ enum Promise {
      * a transaction at another level may overwrite without being noticed (Ports and Grittner, VLDB 2012).
      */
     SNAPSHOTS,
-    /**
-     * As {@link #SNAPSHOTS}, without SERIALIZABLE: what was read is not compared between replicas or, as in H2, not even in one database, where
-     * that level is no more than a snapshot.
-     */
+    /** As {@link #SNAPSHOTS}, but what a SERIALIZABLE transaction has read is compared with what all others have written. */
+    CERTIFIED_SNAPSHOTS,
+    /** As {@link #SNAPSHOTS}, without SERIALIZABLE: as in H2, where that level is no more than a snapshot. */
     SNAPSHOTS_ONLY;
 
     boolean isSerializable() {
@@ -36,6 +35,6 @@ enum Promise {
 
     /** Whether who overwrites what another one has read must come after that in one order of all. */
     boolean ordersAfter(Isolation reader, Isolation writer) {
-        return reader == Isolation.SERIALIZABLE && (this == LOCKS || writer == Isolation.SERIALIZABLE);
+        return reader == Isolation.SERIALIZABLE && (this != SNAPSHOTS || writer == Isolation.SERIALIZABLE);
     }
 }

@@ -26,7 +26,6 @@ import org.gorda.bench.Engine;
 import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
-import org.gorda.bench.ServerEngine;
 import org.gorda.bench.Timeline;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.replicator.core.ReplicationProtocol;
@@ -136,12 +135,8 @@ public record Torture(
                     + ReplicationProtocol.PRIMARY_BACKUP.key());
         }
         if (engine != null && !promise(engine, protocol).isSerializable() && isolation == Isolation.SERIALIZABLE) {
-            throw new BenchException(
-                    engine instanceof EmbeddedEngine
-                            ? "isolation is SERIALIZABLE, which is no more than a snapshot in " + engine.name()
-                                    + ": use REPEATABLE_READ"
-                            : "isolation is SERIALIZABLE, which " + protocol + " of " + engine.name()
-                                    + " does not have between replicas: use REPEATABLE_READ, or protocol primary-backup");
+            throw new BenchException("isolation is SERIALIZABLE, which is no more than a snapshot in " + engine.name()
+                    + ": use REPEATABLE_READ");
         }
     }
 
@@ -149,9 +144,12 @@ public record Torture(
         if (engine == null) {
             return Promise.LOCKS;
         }
-        boolean isSerializable =
-                engine instanceof ServerEngine && protocol.equals(ReplicationProtocol.PRIMARY_BACKUP.key());
-        return isSerializable ? Promise.SNAPSHOTS : Promise.SNAPSHOTS_ONLY;
+        if (engine instanceof EmbeddedEngine) {
+            return Promise.SNAPSHOTS_ONLY;
+        }
+        return protocol.equals(ReplicationProtocol.PRIMARY_BACKUP.key())
+                ? Promise.SNAPSHOTS
+                : Promise.CERTIFIED_SNAPSHOTS;
     }
 
     /** Runs it. */

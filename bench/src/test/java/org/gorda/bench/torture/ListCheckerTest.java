@@ -239,6 +239,7 @@ class ListCheckerTest {
         Map<Integer, int[]> lists = Map.of(1, list(1, 3), 2, list(2, 4), 3, list(5));
 
         assertThat(found(Promise.LOCKS, lists)).containsOnly(Map.entry(SERIAL, 1L));
+        assertThat(found(Promise.CERTIFIED_SNAPSHOTS, lists)).containsOnly(Map.entry(SERIAL, 1L));
         assertThat(found(Promise.SNAPSHOTS, lists)).isEmpty();
 
         ok(Isolation.SERIALIZABLE, read(4), append(5, 7));

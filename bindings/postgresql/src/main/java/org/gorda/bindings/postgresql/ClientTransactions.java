@@ -2,6 +2,7 @@ package org.gorda.bindings.postgresql;
 
 import java.sql.SQLException;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.bindings.postgresql.wire.PlainStatement;
@@ -12,8 +13,10 @@ import org.gorda.bindings.postgresql.wire.Substitute;
 import org.gorda.bindings.postgresql.wire.Transactions;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
+import org.gorda.gapi.ReadSet;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
+import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.TransactionListener;
 import org.gorda.gapi.WriteSetWriter;
@@ -25,8 +28,11 @@ final class ClientTransactions implements Transactions {
     /** Ends what {@link PostgresDatabase#listen} has begun. */
     private static final OwnStatement TOLD = OwnStatement.kept("SELECT gorda.told()");
 
-    /** Before what is told of a transaction that is. */
-    private static final String SERIALIZABLE = "S";
+    /** Before what is told of a transaction that is, and what it has read. */
+    private static final char SERIALIZABLE = 'S';
+
+    /** Before what it has read, if a cursor stays open. */
+    private static final char HELD = 'H';
 
     private final ClientSession session;
     private final Sessions sessions;
@@ -42,6 +48,11 @@ final class ClientTransactions implements Transactions {
     private @Nullable TransactionId called;
 
     private boolean keys;
+
+    private final ReadSet reads = new ReadSet();
+
+    /** Why {@link #reads} may not be all; empty if it is. */
+    private String readsMore = "";
 
     /** Whether the listener knows that the transaction changes the schema. */
     private boolean changesSchema;
@@ -96,6 +107,9 @@ final class ClientTransactions implements Transactions {
         Kind kind = statement.kind();
         if (statement.mayChangeSession()) {
             session.noteSettings(statement.text());
+            if (statement.text().toUpperCase(Locale.ROOT).contains("SNAPSHOT")) {
+                readsMore = "has the snapshot of another one";
+            }
         }
         if (kind != Kind.BEGIN && kind != Kind.PASS && !kind.isForReplica() && sessions.wantsReads()) {
             listener.reading(session);
@@ -290,6 +304,13 @@ final class ClientTransactions implements Transactions {
     }
 
     @Override
+    public void keyIsThere(String inSchema, String table) {
+        if (session.transaction() != null) {
+            reads.tableWithoutLock(new TableShape(inSchema, table, List.of(), List.of()));
+        }
+    }
+
+    @Override
     public boolean isRefused() {
         LocalTransaction running = session.transaction();
         return running != null && running.pendingRefusal() != null;
@@ -312,6 +333,8 @@ final class ClientTransactions implements Transactions {
         returned.ended(committed, ending != null && ending.mayHaveChanged());
         changesSchema = false;
         called = null;
+        reads.clear();
+        readsMore = "";
         out.clear();
         capture.ended(committed);
         savepoints.clear();
@@ -331,11 +354,11 @@ final class ClientTransactions implements Transactions {
         if (refusal == null) {
             SerialTurn turn = null;
             try {
-                boolean serializable = last.startsWith(SERIALIZABLE);
+                boolean serializable = !last.isEmpty() && last.charAt(0) == SERIALIZABLE;
                 if (rows.isEmpty()) {
                     returned.requireComplete();
                 } else {
-                    told(serializable ? last.substring(SERIALIZABLE.length()) : last);
+                    told(serializable ? read(last) : last);
                 }
                 turn = serializable ? takeTurn(ending) : null;
                 if (out.changesSchema() && sessions.database().leases().haveBegun()) {
@@ -346,7 +369,7 @@ final class ClientTransactions implements Transactions {
                     commitUnchanged(sql);
                     return null;
                 }
-                refusal = refusal == null ? suspend(ending, sql) : refusal;
+                refusal = refusal == null ? suspend(ending, sql, serializable) : refusal;
             } catch (RefusedException e) {
                 refusal = e.refusal();
             } finally {
@@ -416,6 +439,32 @@ final class ClientTransactions implements Transactions {
         }
     }
 
+    /** Notes what a SERIALIZABLE transaction is told to have read, and returns what is told besides. */
+    private String read(String last) {
+        RowText text = new RowText(last, 1);
+        if (text.isNext(HELD)) {
+            text.take(1);
+            readsMore = "leaves a cursor open that goes on to read (WITH HOLD)";
+        }
+        while (text.isNext('(')) {
+            List<@Nullable String> name = text.row();
+            String schemaName = Objects.requireNonNull(name.get(0));
+            String table = Objects.requireNonNull(name.get(1));
+            // Its snapshot keeps nobody from writing.
+            reads.tableWithoutLock(new TableShape(schemaName, table, List.of(), List.of()));
+        }
+        return text.rest();
+    }
+
+    private void addReads() {
+        if (!readsMore.isEmpty()) {
+            throw new RefusedException(
+                    Refusal.unsupported("where every replica takes writes, a SERIALIZABLE transaction"
+                            + " must tell what it has read, and this one " + readsMore));
+        }
+        reads.addTo(out, true);
+    }
+
     private void settleSchema(LocalTransaction ending) throws SQLException {
         try {
             session.query(sessions.database().settling());
@@ -432,8 +481,11 @@ final class ClientTransactions implements Transactions {
                         : refusal);
     }
 
-    private @Nullable Refusal suspend(LocalTransaction ending, String sql) throws SQLException {
+    private @Nullable Refusal suspend(LocalTransaction ending, String sql, boolean isSerializable) throws SQLException {
         if (keys) {
+            if (isSerializable) {
+                addReads();
+            }
             out.keysOfTables();
             out.key(out.changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
         }

@@ -28,6 +28,7 @@ public final class PostgresBinding implements InstalledBinding {
             Capability.WRITE_SETS,
             Capability.SCHEMA_CHANGES,
             Capability.CERTIFICATION_KEYS,
+            Capability.READ_SETS,
             Capability.APPLY,
             Capability.ABORT,
             Capability.DURABLE_POSITION,

@@ -30,6 +30,11 @@ final class RowText {
         return text.substring(start, next);
     }
 
+    /** All behind what was taken. */
+    String rest() {
+        return text.substring(next);
+    }
+
     boolean hasMore() {
         return next < text.length();
     }

@@ -228,7 +228,20 @@ begin
     return gorda.told();
 end $$;
 
--- The last part before a commit, behind an S if the transaction is SERIALIZABLE, with what generators have given. From here on the client's limits do not count: what is ordered must be
+-- The tables of which a SERIALIZABLE transaction has read something, by the locks that the server keeps of that, also of what was taken back, and of the session's transactions
+-- before, which do not count; behind an H if a cursor stays open, which may go on to read.
+create or replace function gorda.has_read() returns text language sql set search_path = pg_catalog, pg_temp as $$
+    with locks as (select * from pg_locks where pid = pg_backend_pid())
+    select concat(
+        case when exists (select from pg_cursors where is_holdable and creation_time >= transaction_timestamp()) then 'H' end,
+        (select string_agg(distinct row(n.nspname, t.relname)::text, '')
+        from locks o join locks l on l.mode = 'SIReadLock' and l.virtualtransaction = o.virtualtransaction
+            left join pg_index i on i.indexrelid = l.relation
+            join pg_class t on t.oid = coalesce(i.indrelid, l.relation) join pg_namespace n on n.oid = t.relnamespace
+        where o.locktype = 'virtualxid' and o.mode = 'ExclusiveLock' and n.nspname <> 'gorda'))
+$$;
+
+-- The last part before a commit, behind an S and what it has read if the transaction is SERIALIZABLE, with what generators have given. From here on the client's limits do not count: what is ordered must be
 -- committed. A transaction that has become READ ONLY could not store its position.
 create or replace function gorda.told_at_last(has_generators boolean) returns text language sql as $$
     select pg_catalog.concat(
@@ -243,7 +256,8 @@ create or replace function gorda.told_at_last(has_generators boolean) returns te
                 then pg_catalog.set_config('transaction_timeout', '0', true) end), 0),
         case when pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then gorda.told_read_only()
             else pg_catalog.concat(
-                case when pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.=) 'serializable' then 'S' end,
+                case when pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.=) 'serializable'
+                    then pg_catalog.concat('S', gorda.has_read()) end,
                 pg_catalog.current_setting('gorda.told'),
                 pg_catalog.left(pg_catalog.set_config('gorda.told', '', true), 0),
                 case when $1 then gorda.generated() end) end)

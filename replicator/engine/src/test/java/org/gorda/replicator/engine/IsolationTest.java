@@ -2,178 +2,161 @@ package org.gorda.replicator.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.isolation.Interleaving;
+import org.gorda.replicator.engine.isolation.IsolationCase;
+import org.gorda.replicator.engine.isolation.IsolationPage;
+import org.gorda.replicator.engine.isolation.IsolationReplicas;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Which anomalies each isolation level lets happen, on one replica and across replicas: the tables of docs/isolation.md. */
-@Timeout(300)
+/** Which anomalies each isolation level lets happen on Derby, on one replica and across replicas: tables of docs/isolation.md. */
+@Timeout(900)
 class IsolationTest {
 
     /** Read by Derby when it opens a database: after how many seconds it looks for a deadlock. */
     private static final String DEADLOCK_WAIT = "derby.locks.deadlockTimeout";
 
-    private static final String BEGIN = "<!-- from here on written by IsolationTest -->\n";
-
-    private static final Map<Integer, String> LEVELS = new TreeMap<>(Map.of(
-            Connection.TRANSACTION_READ_UNCOMMITTED, "READ UNCOMMITTED",
-            Connection.TRANSACTION_READ_COMMITTED, "READ COMMITTED",
-            Connection.TRANSACTION_REPEATABLE_READ, "REPEATABLE READ",
-            Connection.TRANSACTION_SERIALIZABLE, "SERIALIZABLE"));
+    private static final int PATIENT = 1;
 
     @TempDir
     static Path directory;
 
-    /** Readers give way quickly. */
-    private static Cluster everywhere;
+    private static Replicas everywhere;
+    private static Replicas patient;
+    private static Replicas primary;
 
-    /** On one replica readers do not give way: one of them can hold up what it hears of the others. */
-    private static Cluster patient;
+    private record Replicas(Cluster cluster, Map<Integer, Connection> others) implements IsolationReplicas {
 
-    private static final int PATIENT = 1;
-
-    private static Cluster primary;
-
-    private enum Outcome {
-        PREVENTED,
-        POSSIBLE,
-        REFUSED;
+        /** What a session that waits for a lock is called, by the name of its user. */
+        private static final String WAITING =
+                "SELECT T.USERNAME FROM SYSCS_DIAG.LOCK_TABLE L, SYSCS_DIAG.TRANSACTION_TABLE T"
+                        + " WHERE L.XID = T.XID AND L.STATE = 'WAIT'";
 
         @Override
-        public String toString() {
-            return this == POSSIBLE ? "**possible**" : this == PREVENTED ? "prevented" : "refused";
+        public int size() {
+            return cluster.size();
         }
-    }
 
-    private interface Place {
-        Outcome outcome(IsolationCase schedule, int level) throws SQLException;
+        @Override
+        public Replica replica(int i) {
+            return cluster.replica(i);
+        }
+
+        @Override
+        public Connection connect(int i, String session) throws SQLException {
+            Properties properties = new Properties();
+            properties.setProperty("user", session);
+            return cluster.replica(i).connect(properties);
+        }
+
+        @Override
+        public Connection other(int i) throws SQLException {
+            Connection known = others.get(i);
+            if (known == null) {
+                known = cluster.connect(i);
+                others.put(i, known);
+            }
+            return known;
+        }
+
+        @Override
+        public Set<String> waiting(int i) throws SQLException {
+            Set<String> users = new HashSet<>();
+            try (Statement statement = other(i).createStatement();
+                    ResultSet rows = statement.executeQuery(WAITING)) {
+                while (rows.next()) {
+                    users.add(rows.getString(1));
+                }
+            }
+            return users;
+        }
+
+        /** Who reads is not in the way of others for ever, but here for longer than it takes. */
+        @Override
+        public Connection hold(int i) throws SQLException {
+            Connection holder = cluster.connect(i);
+            holder.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            holder.setAutoCommit(false);
+            try (Statement statement = holder.createStatement();
+                    ResultSet rows = statement.executeQuery("SELECT N FROM APP.GATE")) {
+                assertThat(rows.next()).isTrue();
+            }
+            return holder;
+        }
+
+        @Override
+        public void close() {
+            cluster.close();
+        }
     }
 
     @BeforeAll
     static void start() throws SQLException {
         System.setProperty(DEADLOCK_WAIT, "1");
-        everywhere = cluster("everywhere", 3, ReplicationProtocol.CERTIFICATION);
-        patient = cluster("patient", 3, ReplicationProtocol.CERTIFICATION);
-        patient.replica(PATIENT).close();
-        patient.start(
+        everywhere = replicas("everywhere", 3, ReplicationProtocol.CERTIFICATION);
+        patient = replicas("patient", 3, ReplicationProtocol.CERTIFICATION);
+        Cluster cluster = patient.cluster();
+        cluster.replica(PATIENT).close();
+        cluster.start(
                 PATIENT,
                 builder -> builder.protocol(ReplicationProtocol.CERTIFICATION).readGrace(Duration.ofMinutes(2)));
-        patient.awaitOnline();
-        primary = cluster("primary", 1, ReplicationProtocol.PRIMARY_BACKUP);
+        cluster.awaitOnline();
+        primary = replicas("primary", 1, ReplicationProtocol.PRIMARY_BACKUP);
     }
 
-    private static Cluster cluster(String name, int size, ReplicationProtocol protocol) throws SQLException {
+    private static Replicas replicas(String name, int size, ReplicationProtocol protocol) throws SQLException {
         Cluster cluster = new Cluster(
                 directory.resolve(name),
                 size,
                 builder -> builder.protocol(protocol).readGrace(Duration.ofMillis(20)));
         cluster.execute(IsolationCase.TABLES.toArray(String[]::new));
-        cluster.execute(
-                "CREATE TABLE APP.GATE (ID INTEGER PRIMARY KEY, N INTEGER)", "INSERT INTO APP.GATE VALUES (0, 0)");
-        return cluster;
+        return new Replicas(cluster, new HashMap<>());
     }
 
     @AfterAll
     static void stop() {
         System.clearProperty(DEADLOCK_WAIT);
-        for (Cluster cluster : new Cluster[] {everywhere, patient, primary}) {
-            if (cluster != null) {
-                cluster.close();
+        for (Replicas replicas : new Replicas[] {everywhere, patient, primary}) {
+            if (replicas != null) {
+                replicas.close();
             }
         }
     }
 
-    private static Outcome run(Cluster cluster, IsolationCase schedule, int level, int held, int... replicas)
-            throws SQLException {
-        try (Interleaving run = new Interleaving(cluster, level, held, replicas).run(schedule)) {
-            Set<String> failures = run.failures();
-            if (failures.contains("0A000")) {
-                return Outcome.REFUSED;
-            }
-            assertThat(failures)
-                    .as("%s at %s", schedule.name(), LEVELS.get(level))
-                    .isSubsetOf("40001", "23503");
-            return schedule.anomaly().test(run) ? Outcome.POSSIBLE : Outcome.PREVENTED;
-        }
-    }
-
-    /** Each commit is shown everywhere before the next statement, or one of the two replicas hears nothing of the others till the end. */
-    private static Outcome acrossReplicas(IsolationCase schedule, int level) throws SQLException {
-        Outcome outcome = run(everywhere, schedule, level, Interleaving.NONE, 0, 1, 2);
-        if (outcome == Outcome.PREVENTED) {
-            outcome = run(patient, schedule, level, PATIENT, PATIENT, 0, 2);
-        }
-        return outcome == Outcome.PREVENTED ? run(patient, schedule, level, PATIENT, 0, PATIENT, 2) : outcome;
-    }
-
-    private static Outcome onOneReplica(IsolationCase schedule, int level) throws SQLException {
-        return run(everywhere, schedule, level, Interleaving.NONE, 1, 1, 1);
-    }
-
-    private static Outcome onThePrimary(IsolationCase schedule, int level) throws SQLException {
-        return run(primary, schedule, level, Interleaving.NONE, 0, 0, 0);
-    }
-
-    private static String table(String title, Place place) throws SQLException {
-        StringBuilder page = new StringBuilder("\n## ").append(title).append("\n\n| |");
-        LEVELS.values().forEach(level -> page.append(' ').append(level).append(" |"));
-        page.append("\n|---|").append("---|".repeat(LEVELS.size())).append('\n');
-        for (IsolationCase schedule : IsolationCase.ALL) {
-            page.append("| ").append(schedule.name()).append(" |");
-            for (int level : LEVELS.keySet()) {
-                page.append(' ').append(place.outcome(schedule, level)).append(" |");
-            }
-            page.append('\n');
-        }
-        return page.toString();
+    private static String table(String title, IsolationPage.Place place) throws SQLException {
+        return IsolationPage.table(title, Connection.TRANSACTION_READ_UNCOMMITTED, place);
     }
 
     @Test
     void theTablesOfTheDocumentationAreTrue() throws Exception {
         // Most of the time is spent on waiting for Derby to look for deadlocks.
         FutureTask<String> ofThePrimary = new FutureTask<>(
-                () -> table("Primary-backup, all transactions on the primary", IsolationTest::onThePrimary));
+                () -> table("Derby, primary-backup: all transactions on the primary", IsolationPage.on(primary)));
         new Thread(ofThePrimary, "primary").start();
-        StringBuilder tables = new StringBuilder("\n## The anomalies\n\n| | What goes wrong |\n|---|---|\n");
-        IsolationCase.ALL.forEach(one -> tables.append("| ")
-                .append(one.name())
-                .append(" | ")
-                .append(one.meaning())
-                .append(" |\n"));
-        tables.append(table("Certification, each transaction on another replica", IsolationTest::acrossReplicas));
-        tables.append(table("Certification, all transactions on one replica", IsolationTest::onOneReplica));
-        tables.append(ofThePrimary.get(2, TimeUnit.MINUTES));
-        Path file = file();
-        String before = Files.readString(file);
-        int begin = before.indexOf(BEGIN) + BEGIN.length();
-        assertThat(before).contains(BEGIN);
-        String after = before.substring(0, begin) + tables;
-        if (!after.equals(before)) {
-            Files.writeString(file, after);
-        }
-        assertThat(before)
-                .as(
-                        "docs/isolation.md was out of date; its tables are right now: see that its words are, too, and commit it")
-                .isEqualTo(after);
-    }
-
-    private static Path file() throws IOException {
-        return Path.of("..", "..", "docs", "isolation.md").toRealPath();
+        IsolationPage page = new IsolationPage(everywhere, patient, PATIENT);
+        String tables = IsolationPage.anomalies()
+                + table("Derby, certification: each transaction on another replica", page::acrossReplicas)
+                + table("Derby, certification: all transactions on one replica", page::onOneReplica)
+                + ofThePrimary.get(2, TimeUnit.MINUTES);
+        IsolationPage.require("IsolationTest", tables);
     }
 
     @Test

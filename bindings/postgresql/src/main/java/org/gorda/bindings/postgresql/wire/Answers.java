@@ -19,6 +19,8 @@ final class Answers {
     /** A sequence has come to its end. */
     static final String NO_VALUE = "2200H";
 
+    private static final String KEY_IS_THERE = "23505";
+
     private static final String STANDBY = "in_hot_standby";
 
     private final ServerStream server;
@@ -266,6 +268,9 @@ final class Answers {
             return;
         }
         out.passCompletion();
+        if (server.isField('C', KEY_IS_THERE)) {
+            transactions.keyIsThere(String.valueOf(server.field('s')), String.valueOf(server.field('t')));
+        }
         Refusal refusal = transactions.takeRefusal();
         if (refusal == null && server.isField('C', NO_VALUE)) {
             refusal = transactions.valueRefused(String.valueOf(server.field('M')));

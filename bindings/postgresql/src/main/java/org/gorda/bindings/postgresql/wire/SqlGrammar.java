@@ -122,7 +122,7 @@ final class SqlGrammar {
         return switch (first.text()) {
             case "SELECT", "VALUES", "TABLE", "WITH", "(", "DECLARE" -> query();
             case "SHOW" -> of(tokens.size() == 4 && is(1, "GORDA", ".", "POSITION") ? Kind.POSITION : Kind.READ);
-            case "FETCH", "MOVE", "CLOSE" -> of(Kind.READ);
+            case "FETCH", "MOVE", "CLOSE", "LOCK" -> of(Kind.READ);
             case "EXPLAIN" -> calls(Set.of("ANALYZE")) || hasAnywhere(Set.of("ANALYZE")) ? query() : of(Kind.READ);
             case "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "DO" -> of(Kind.WRITE);
             case "EXECUTE" ->

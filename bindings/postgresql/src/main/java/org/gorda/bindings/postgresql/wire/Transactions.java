@@ -63,6 +63,9 @@ public interface Transactions {
     @Nullable
     Refusal valueRefused(String message);
 
+    /** The server has failed a statement because a table has a row with that key, which the client is told, who may go on from a savepoint. */
+    void keyIsThere(String schema, String table);
+
     /** Whether the open transaction is to be rolled back and was not yet. */
     boolean isRefused();
 

@@ -119,6 +119,7 @@ class SqlLexerTest {
                 "PASS | listen x",
                 "PASS | prepare p as insert into t values (1)",
                 "READ | show session_replication_role",
+                "READ | lock table t in exclusive mode",
                 "SCHEMA | create table t (a int generated always as (b) stored)",
                 "SCHEMA | create table t as select 1 with no data",
                 "SCHEMA | create unique index on t (a)",

@@ -1,4 +1,4 @@
-package org.gorda.replicator.engine;
+package org.gorda.replicator.engine.isolation;
 
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -8,7 +8,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Properties;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutorService;
@@ -21,25 +20,19 @@ import org.awaitility.Awaitility;
  * One run of a schedule: its statements one after the other, each in its transaction's own thread. A transaction that waits for a lock goes
  * on when it can; the others do not wait for it. Confined to the test's thread.
  */
-final class Interleaving implements AutoCloseable {
+public final class Interleaving implements AutoCloseable {
 
     /** No replica is held. */
-    static final int NONE = -1;
-
-    /** What a session that waits for a lock is called, by the name of its user. */
-    private static final String WAITING =
-            "SELECT T.USERNAME FROM SYSCS_DIAG.LOCK_TABLE L, SYSCS_DIAG.TRANSACTION_TABLE T"
-                    + " WHERE L.XID = T.XID AND L.STATE = 'WAIT'";
+    public static final int NONE = -1;
 
     private static final Duration WAIT = Duration.ofSeconds(60);
 
     /** A lock that is handed over is still waited for, for a moment. */
     private static final int SEEN_WAITING = 3;
 
-    private final Cluster cluster;
+    private final IsolationReplicas replicas;
     private final int held;
     private final List<Session> sessions = new ArrayList<>();
-    private boolean holding;
     private Connection holder;
     private String end = "";
 
@@ -58,9 +51,7 @@ final class Interleaving implements AutoCloseable {
         Session(int number, int replica, int level) throws SQLException {
             this.user = "S" + number;
             this.replica = replica;
-            Properties properties = new Properties();
-            properties.setProperty("user", user);
-            this.connection = cluster.replica(replica).connect(properties);
+            this.connection = replicas.connect(replica, user);
             connection.setTransactionIsolation(level);
             connection.setAutoCommit(false);
         }
@@ -116,28 +107,27 @@ final class Interleaving implements AutoCloseable {
     /**
      * Starts the sessions.
      *
-     * @param replicas where each is
+     * @param where each is
      * @param held the replica that hears nothing of the others from the first commit on until all have asked for theirs, or {@link #NONE}
      */
-    Interleaving(Cluster cluster, int level, int held, int... replicas) throws SQLException {
-        this.cluster = cluster;
+    public Interleaving(IsolationReplicas replicas, int level, int held, int... where) throws SQLException {
+        this.replicas = replicas;
         this.held = held;
-        this.holder = cluster.connect(Math.max(held, 0));
-        execute(cluster.connect(0), IsolationCase.RESET);
+        execute(0, IsolationCase.RESET);
         awaitVisible();
-        for (int replica : replicas) {
+        for (int replica : where) {
             sessions.add(new Session(sessions.size() + 1, replica, level));
         }
     }
 
-    static void execute(Connection connection, List<String> statements) throws SQLException {
-        try (connection;
-                Statement statement = connection.createStatement()) {
+    private void execute(int replica, List<String> statements) throws SQLException {
+        Connection connection = replicas.other(replica);
+        try (Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
             for (String sql : statements) {
                 statement.execute(sql);
             }
-            connection.commit();
+            connection.setAutoCommit(true);
         }
     }
 
@@ -152,11 +142,11 @@ final class Interleaving implements AutoCloseable {
     }
 
     /** Runs it to its end; returns itself. */
-    Interleaving run(IsolationCase schedule) throws SQLException {
+    public Interleaving run(IsolationCase schedule) throws SQLException {
         for (String step : schedule.steps()) {
             Session session = sessions.get(step.charAt(0) - '1');
             String sql = step.substring(2);
-            if (sql.equals("COMMIT") && held != NONE && !holding) {
+            if (sql.equals("COMMIT") && held != NONE && holder == null) {
                 hold();
             }
             session.submit(sql);
@@ -165,17 +155,15 @@ final class Interleaving implements AutoCloseable {
                 awaitVisible();
             }
         }
-        holder.rollback();
-        holding = false;
+        letGo();
         Awaitility.await("all have ended")
                 .atMost(WAIT)
                 .pollDelay(Duration.ZERO)
                 .pollInterval(Duration.ofMillis(2))
                 .until(() -> sessions.stream().allMatch(session -> session.pending.get() == 0));
         awaitVisible();
-        for (int i = 0; i < cluster.size(); i++) {
-            try (Connection connection = cluster.connect(i);
-                    Statement statement = connection.createStatement()) {
+        for (int i = 0; i < replicas.size(); i++) {
+            try (Statement statement = replicas.other(i).createStatement()) {
                 statement.execute("SELECT ID, V FROM APP.T");
                 String here = rows(statement);
                 if (i > 0 && !here.equals(end)) {
@@ -188,16 +176,17 @@ final class Interleaving implements AutoCloseable {
         return this;
     }
 
-    /** Who reads is not in the way of others for ever, but here for longer than it takes. */
     private void hold() throws SQLException {
-        holder.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
-        holder.setAutoCommit(false);
-        try (Statement statement = holder.createStatement()) {
-            statement.execute("SELECT N, N FROM APP.GATE");
-            rows(statement);
+        holder = replicas.hold(held);
+        execute((held + 1) % replicas.size(), List.of("UPDATE APP.GATE SET N = N + 1"));
+    }
+
+    private void letGo() throws SQLException {
+        if (holder != null) {
+            holder.rollback();
+            holder.close();
+            holder = null;
         }
-        execute(cluster.connect((held + 1) % cluster.size()), List.of("UPDATE APP.GATE SET N = N + 1"));
-        holding = true;
     }
 
     /** Until each session has ended its statements, or waits for a lock or for its commit's turn at the held replica. */
@@ -211,6 +200,7 @@ final class Interleaving implements AutoCloseable {
             if (busy.isEmpty()) {
                 return;
             }
+            pause(); // most statements have ended after it, and nobody need look at locks
             Set<String> waiting = waiting();
             boolean quiet = busy.stream().allMatch(session -> waiting.contains(session.user) || isSent(session));
             waitingSeen = quiet ? waitingSeen + 1 : 0;
@@ -221,15 +211,14 @@ final class Interleaving implements AutoCloseable {
                 throw new AssertionError("neither ended nor waiting for a lock: "
                         + busy.stream().map(session -> session.user).toList());
             }
-            pause();
         }
     }
 
     private boolean isSent(Session session) {
-        return holding
+        return holder != null
                 && session.replica == held
                 && session.committing
-                && cluster.replica(held).status().inFlight()
+                && replicas.replica(held).status().inFlight()
                         >= sessions.stream()
                                 .filter(one -> one.replica == held && one.committing && one.pending.get() > 0)
                                 .count();
@@ -239,13 +228,7 @@ final class Interleaving implements AutoCloseable {
         Set<String> users = new HashSet<>();
         for (int replica :
                 sessions.stream().map(session -> session.replica).distinct().toList()) {
-            try (Connection connection = cluster.connect(replica);
-                    Statement statement = connection.createStatement();
-                    ResultSet rows = statement.executeQuery(WAITING)) {
-                while (rows.next()) {
-                    users.add(rows.getString(1));
-                }
-            }
+            users.addAll(replicas.waiting(replica));
         }
         return users;
     }
@@ -261,8 +244,8 @@ final class Interleaving implements AutoCloseable {
     /** Until all replicas but the held one show what is ordered. */
     private void awaitVisible() {
         long newest = 0;
-        for (int i = 0; i < cluster.size(); i++) {
-            newest = Math.max(newest, cluster.replica(i).status().orderedIndex());
+        for (int i = 0; i < replicas.size(); i++) {
+            newest = Math.max(newest, replicas.replica(i).status().orderedIndex());
         }
         long wanted = newest;
         Awaitility.await("all show it")
@@ -270,9 +253,9 @@ final class Interleaving implements AutoCloseable {
                 .pollDelay(Duration.ZERO)
                 .pollInterval(Duration.ofMillis(2))
                 .until(() -> {
-                    for (int i = 0; i < cluster.size(); i++) {
-                        if (!(holding && i == held)
-                                && cluster.replica(i).status().appliedIndex() < wanted) {
+                    for (int i = 0; i < replicas.size(); i++) {
+                        if (!(holder != null && i == held)
+                                && replicas.replica(i).status().appliedIndex() < wanted) {
                             return false;
                         }
                     }
@@ -281,22 +264,22 @@ final class Interleaving implements AutoCloseable {
     }
 
     /** Whether the transaction of this number was told that it is committed. */
-    boolean committed(int number) {
+    public boolean committed(int number) {
         return sessions.get(number - 1).committed;
     }
 
     /** What each of its queries that succeeded gave, as {@code 1=10 2=20}. */
-    List<String> reads(int number) {
+    public List<String> reads(int number) {
         return sessions.get(number - 1).reads;
     }
 
     /** The table at the end, the same on all replicas. */
-    String end() {
+    public String end() {
         return end;
     }
 
     /** The SQLSTATEs of the transactions that failed. */
-    Set<String> failures() {
+    public Set<String> failures() {
         Set<String> states = new TreeSet<>();
         sessions.forEach(session -> states.add(session.failure));
         states.remove("");
@@ -305,8 +288,7 @@ final class Interleaving implements AutoCloseable {
 
     @Override
     public void close() throws SQLException {
-        holder.rollback();
-        holder.close();
+        letGo();
         for (Session session : sessions) {
             session.close();
         }

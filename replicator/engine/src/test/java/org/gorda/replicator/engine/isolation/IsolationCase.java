@@ -1,4 +1,4 @@
-package org.gorda.replicator.engine;
+package org.gorda.replicator.engine.isolation;
 
 import java.util.List;
 import java.util.Set;
@@ -13,22 +13,25 @@ import java.util.function.Predicate;
  * @param steps each the number of a transaction, a blank, and its statement
  * @param anomaly whether it did go wrong
  */
-record IsolationCase(String name, String meaning, List<String> steps, Predicate<Interleaving> anomaly) {
+public record IsolationCase(String name, String meaning, List<String> steps, Predicate<Interleaving> anomaly) {
 
-    /** What each begins with: the rows 1=10 and 2=20, and a parent 1 without children. */
-    static final List<String> TABLES = List.of(
+    /** What is there once. */
+    public static final List<String> TABLES = List.of(
             "CREATE TABLE APP.T (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER NOT NULL)",
             "CREATE TABLE APP.P (ID INTEGER NOT NULL PRIMARY KEY)",
-            "CREATE TABLE APP.C (ID INTEGER NOT NULL PRIMARY KEY, P INTEGER REFERENCES APP.P)");
+            "CREATE TABLE APP.C (ID INTEGER NOT NULL PRIMARY KEY, P INTEGER REFERENCES APP.P)",
+            "CREATE TABLE APP.GATE (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+            "INSERT INTO APP.GATE VALUES (0, 0)");
 
+    /** What each begins with: the rows 1=10 and 2=20, and a parent 1 without children. */
     static final List<String> RESET = List.of(
             "DELETE FROM APP.T",
             "DELETE FROM APP.C",
             "DELETE FROM APP.P",
             "INSERT INTO APP.T VALUES (1, 10), (2, 20)",
-            "INSERT INTO APP.P VALUES 1");
+            "INSERT INTO APP.P VALUES (1)");
 
-    static final IsolationCase LOST_SENT = new IsolationCase(
+    public static final IsolationCase LOST_SENT = new IsolationCase(
             "lost SENT",
             "who loses its locks on its way through the order is told something else than what happened",
             List.of(
@@ -40,7 +43,7 @@ record IsolationCase(String name, String meaning, List<String> steps, Predicate<
             run -> run.committed(1) != run.end().contains("1=11")
                     || run.committed(2) != run.end().contains("2=22"));
 
-    static final List<IsolationCase> ALL = List.of(
+    public static final List<IsolationCase> ALL = List.of(
             new IsolationCase(
                     "G0",
                     "dirty write: of two transactions each one's write of one row stays",

@@ -1,0 +1,192 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import org.awaitility.Awaitility;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.isolation.Interleaving;
+import org.gorda.replicator.engine.isolation.IsolationCase;
+import org.gorda.replicator.engine.isolation.IsolationPage;
+import org.gorda.replicator.engine.isolation.IsolationReplicas;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Which anomalies each isolation level lets happen on PostgreSQL, on one replica and across replicas: tables of docs/isolation.md. */
+@Timeout(900)
+class PostgresIsolationTest {
+
+    private static final int HELD = 1;
+
+    @TempDir
+    static Path directory;
+
+    private static Replicas everywhere;
+    private static Replicas patient;
+    private static Replicas primary;
+
+    private static final class Replicas implements IsolationReplicas {
+
+        private final List<Replica> replicas = new ArrayList<>();
+
+        /** Sessions that have nothing to do with us. */
+        private final List<Connection> observers = new ArrayList<>();
+
+        private final List<String> databases = new ArrayList<>();
+        private final Map<Integer, Connection> others = new HashMap<>();
+
+        Replicas(String name, int size, ReplicationProtocol protocol, Duration readGrace) throws SQLException {
+            String[] members = LoopbackPorts.free(size).stream()
+                    .map(port -> "127.0.0.1:" + port)
+                    .toArray(String[]::new);
+            for (int i = 0; i < size; i++) {
+                String url = TestServer.configuration(directory, name + i).location();
+                databases.add(url.substring(url.lastIndexOf('/') + 1));
+                replicas.add(Replica.builder()
+                        .database("postgresql", url)
+                        .attribute("user", "postgres")
+                        .directory(directory.resolve(name + i))
+                        .group(name)
+                        .self(members[i])
+                        .members(members)
+                        .protocol(protocol)
+                        .readGrace(readGrace)
+                        .electionTimeout(Duration.ofSeconds(2))
+                        .start());
+            }
+            Awaitility.await("all that execute take writes")
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> replicas.stream()
+                            .allMatch(replica -> replica.status().executesHere()
+                                    && replica.status().working()));
+            for (String database : databases) {
+                observers.add(TestServer.connect(database));
+            }
+            try (Statement statement = other(0).createStatement()) {
+                statement.execute("CREATE SCHEMA app");
+                for (String sql : IsolationCase.TABLES) {
+                    statement.execute(sql);
+                }
+            }
+        }
+
+        @Override
+        public int size() {
+            return replicas.size();
+        }
+
+        @Override
+        public Replica replica(int i) {
+            return replicas.get(i);
+        }
+
+        @Override
+        public Connection connect(int i, String session) throws SQLException {
+            Properties properties = new Properties();
+            properties.setProperty("ApplicationName", session);
+            return replica(i).connect(properties);
+        }
+
+        @Override
+        public Connection other(int i) throws SQLException {
+            Connection known = others.get(i);
+            if (known == null) {
+                known = connect(i, "other");
+                others.put(i, known);
+            }
+            return known;
+        }
+
+        @Override
+        public Set<String> waiting(int i) throws SQLException {
+            Set<String> sessions = new HashSet<>();
+            try (Statement statement = observers.get(i).createStatement();
+                    ResultSet rows = statement.executeQuery("SELECT application_name FROM pg_stat_activity"
+                            + " WHERE wait_event_type = 'Lock' AND datname = current_database()")) {
+                while (rows.next()) {
+                    sessions.add(rows.getString(1));
+                }
+            }
+            return sessions;
+        }
+
+        @Override
+        public Connection hold(int i) throws SQLException {
+            Connection holder = TestServer.connect(databases.get(i));
+            holder.setAutoCommit(false);
+            try (Statement statement = holder.createStatement();
+                    ResultSet rows = statement.executeQuery("SELECT n FROM app.gate FOR UPDATE")) {
+                assertThat(rows.next()).isTrue();
+            }
+            return holder;
+        }
+
+        @Override
+        public void close() {
+            replicas.forEach(Replica::close);
+        }
+    }
+
+    @BeforeAll
+    static void start() throws SQLException {
+        TestServer.dropOthers(directory);
+        everywhere = new Replicas("everywhere", 3, ReplicationProtocol.CERTIFICATION, Duration.ofMillis(20));
+        patient = new Replicas("patient", 3, ReplicationProtocol.CERTIFICATION, Duration.ofMinutes(2));
+        primary = new Replicas("primary", 1, ReplicationProtocol.PRIMARY_BACKUP, Duration.ofMillis(20));
+    }
+
+    @AfterAll
+    static void stop() throws SQLException {
+        for (Replicas replicas : new Replicas[] {everywhere, patient, primary}) {
+            if (replicas != null) {
+                replicas.close();
+                for (Connection observer : replicas.observers) {
+                    observer.close();
+                }
+            }
+        }
+    }
+
+    private static String table(String title, IsolationPage.Place place) throws SQLException {
+        return IsolationPage.table(title, Connection.TRANSACTION_READ_COMMITTED, place);
+    }
+
+    @Test
+    void theTablesOfTheDocumentationAreTrue() throws Exception {
+        IsolationPage page = new IsolationPage(everywhere, patient, HELD);
+        IsolationPage.require(
+                "PostgresIsolationTest",
+                table("PostgreSQL, certification: each transaction on another replica", page::acrossReplicas)
+                        + table("PostgreSQL, certification: all transactions on one replica", page::onOneReplica)
+                        + table(
+                                "PostgreSQL, primary-backup: all transactions on the primary",
+                                IsolationPage.on(primary)));
+    }
+
+    @Test
+    void whoLosesItsLocksOnItsWayIsCommittedAllTheSame() throws SQLException {
+        for (int level : List.of(Connection.TRANSACTION_READ_COMMITTED, Connection.TRANSACTION_REPEATABLE_READ)) {
+            try (Interleaving run = new Interleaving(patient, level, HELD, 0, HELD).run(IsolationCase.LOST_SENT)) {
+                assertThat(run.failures()).isEmpty();
+                assertThat(run.end()).isEqualTo("1=11 2=22");
+            }
+        }
+    }
+}
