@@ -30,6 +30,9 @@ final class RatisTest {
 
     private static final int ENOUGH = 100;
 
+    /** Of what a replica has written, if the test fails. */
+    private static final int LINES_SHOWN = 60;
+
     @TempDir
     private Path directory;
 
@@ -54,29 +57,36 @@ final class RatisTest {
     void writersOnAllReplicasLoseNothingWhenReplicasAreKilledAndOneComesBackWithoutItsDirectory() throws Exception {
         Map<String, String> settings = Map.of("protocol", "certification", "toolkit", "ratis");
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, settings)) {
-            group.start();
-            group.awaitOnline(WAIT, line -> {});
-            LoadTest load = LoadTest.of(TpcB.of(1, 10_000))
-                    .target(group.url())
-                    .clients(4)
-                    .duration(WAIT.multipliedBy(3));
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            awaitMore(load, report);
-            for (ReplicaProcess killed : group.replicas().subList(0, 2)) {
-                killed.kill();
-                awaitMore(load, report);
-                killed.start();
-                group.awaitOnline(WAIT, line -> {});
+            try {
+                killAndForget(group);
+            } catch (Exception | AssertionError e) {
+                group.replicas().forEach(replica -> System.err.println(replica.lastLines(LINES_SHOWN)));
+                throw e;
             }
-            ReplicaProcess forgetful = group.replicas().get(1);
-            forgetful.kill();
-            delete(forgetful.directory());
-            forgetful.start();
-            group.awaitOnline(WAIT, line -> {});
-            awaitMore(load, report);
-            load.finish();
-            report.get(3, TimeUnit.MINUTES).requireConsistent();
-            NothingLost.anywhere(group, load.acknowledged(), WAIT);
         }
+    }
+
+    private static void killAndForget(ReplicaGroup group) throws Exception {
+        group.start();
+        group.awaitOnline(WAIT, line -> {});
+        LoadTest load =
+                LoadTest.of(TpcB.of(1, 10_000)).target(group.url()).clients(4).duration(WAIT.multipliedBy(3));
+        CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
+        awaitMore(load, report);
+        for (ReplicaProcess killed : group.replicas().subList(0, 2)) {
+            killed.kill();
+            awaitMore(load, report);
+            killed.start();
+            group.awaitOnline(WAIT, line -> {});
+        }
+        ReplicaProcess forgetful = group.replicas().get(1);
+        forgetful.kill();
+        delete(forgetful.directory());
+        forgetful.start();
+        group.awaitOnline(WAIT, line -> {});
+        awaitMore(load, report);
+        load.finish();
+        report.get(3, TimeUnit.MINUTES).requireConsistent();
+        NothingLost.anywhere(group, load.acknowledged(), WAIT);
     }
 }
