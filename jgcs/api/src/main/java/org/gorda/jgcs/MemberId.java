@@ -9,18 +9,24 @@ public record MemberId(String name) implements Comparable<MemberId> {
 
     public MemberId {
         int colon = name.lastIndexOf(':');
-        if (colon <= 0 || !isPort(name.substring(colon + 1))) {
+        if (colon <= 0 || !isPort(name, colon + 1)) {
             throw new IllegalArgumentException(
                     "member '" + name + "' is not host:port with a port of 1 to 65535, for instance db1:7800");
         }
     }
 
-    private static boolean isPort(String text) {
-        if (text.isEmpty() || text.length() > 5 || !text.chars().allMatch(c -> c >= '0' && c <= '9')) {
-            return false;
+    /** Made again for each frame that is received. */
+    private static boolean isPort(String text, int from) {
+        int digits = text.length() - from;
+        int port = 0;
+        for (int i = from; i < text.length() && digits <= 5; i++) {
+            char c = text.charAt(i);
+            if (c < '0' || c > '9') {
+                return false;
+            }
+            port = port * 10 + c - '0';
         }
-        int port = Integer.parseInt(text);
-        return port >= 1 && port <= 65535;
+        return digits <= 5 && port >= 1 && port <= 65535;
     }
 
     /** The part before the last colon: a host name or an address. */

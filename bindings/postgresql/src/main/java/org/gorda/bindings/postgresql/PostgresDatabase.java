@@ -66,6 +66,7 @@ final class PostgresDatabase implements ReflectedDatabase {
     private final String token = UUID.randomUUID().toString();
     private final String description;
     private final Sessions sessions;
+    private final String location;
     private final SerialTurn serialTurn;
     private final SequenceLeases leases;
     private final Map<String, CapturedTable> described = new ConcurrentHashMap<>();
@@ -105,6 +106,7 @@ final class PostgresDatabase implements ReflectedDatabase {
         this.configuration = configuration;
         this.listener = listener;
         this.server = server;
+        this.location = server.toString();
         this.serialTurn = new SerialTurn(server);
         this.takesReturned = !Server.COMPLETE.equals(configuration.attributes().get(Server.CAPTURE));
         this.leases = new SequenceLeases(server, listener);
@@ -410,7 +412,7 @@ final class PostgresDatabase implements ReflectedDatabase {
 
     /** As {@link StoredPosition#checkNew}. */
     void checkNew(StoredPosition position) {
-        position.checkNew(committed, server.toString());
+        position.checkNew(committed, location);
     }
 
     /** The database holds everything up to a position now. */

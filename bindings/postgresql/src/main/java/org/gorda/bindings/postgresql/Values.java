@@ -12,7 +12,6 @@ import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.temporal.ChronoField;
 import java.util.HexFormat;
-import java.util.Locale;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.gorda.gapi.KeyHasher;
@@ -118,14 +117,23 @@ final class Values {
 
     /** Of a date, or of the date before a time. Its year may have more than four digits. */
     private static LocalDate day(String text) {
-        int space = text.indexOf(' ');
-        String[] day = (space < 0 ? text : text.substring(0, space)).split("-", -1);
-        return LocalDate.of(Integer.parseInt(day[0]), Integer.parseInt(day[1]), Integer.parseInt(day[2]));
+        int year = text.indexOf('-');
+        return LocalDate.of(number(text, 0, year), number(text, year + 1, 2), number(text, year + 4, 2));
     }
 
     /** Of a time, or of the time behind a date. */
     private static LocalTime time(String text) {
-        return LocalTime.parse(text.substring(text.indexOf(' ') + 1));
+        int at = text.indexOf(' ') + 1;
+        int fraction = at + "00:00:00.".length();
+        int nanos = 0;
+        for (int i = 0; i < 9; i++) {
+            nanos = nanos * 10 + (fraction + i < text.length() ? text.charAt(fraction + i) - '0' : 0);
+        }
+        return LocalTime.of(number(text, at, 2), number(text, at + 3, 2), number(text, at + 6, 2), nanos);
+    }
+
+    private static int number(String text, int at, int length) {
+        return Integer.parseInt(text, at, at + length, 10);
     }
 
     private static boolean isNumber(String text) {
@@ -195,10 +203,16 @@ final class Values {
 
     private static String date(LocalDate date, String time) {
         boolean beforeChrist = date.getYear() <= 0;
-        int year = beforeChrist ? 1 - date.getYear() : date.getYear();
-        return String.format(Locale.ROOT, "%04d-%02d-%02d", year, date.getMonthValue(), date.getDayOfMonth())
-                + time
-                + (beforeChrist ? " BC" : "");
+        StringBuilder text = new StringBuilder();
+        append(text, beforeChrist ? 1 - date.getYear() : date.getYear(), 4);
+        append(text.append('-'), date.getMonthValue(), 2);
+        append(text.append('-'), date.getDayOfMonth(), 2);
+        return text.append(time).append(beforeChrist ? " BC" : "").toString();
+    }
+
+    private static void append(StringBuilder text, int number, int digits) {
+        String all = Integer.toString(number);
+        text.append("0".repeat(Math.max(0, digits - all.length()))).append(all);
     }
 
     private static Object whole(SqlType type, LongValue value) {
