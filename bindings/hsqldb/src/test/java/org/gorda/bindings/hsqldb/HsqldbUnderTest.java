@@ -66,6 +66,9 @@ final class HsqldbUnderTest extends TriggeredUnderTest {
                 "SELECT DOMAIN_SCHEMA, DOMAIN_NAME, DATA_TYPE, DOMAIN_DEFAULT FROM DOMAINS WHERE DOMAIN_SCHEMA"
                         + OF_CLIENTS);
         missing(
+                "once, on a busy machine, it did not end; why is not known yet",
+                "SchemaChangesTck.clientsComeAndGoBesideSchemaChanges");
+        missing(
                 "triggers of clients are refused: what is taken back within one is not seen",
                 "RowChangesTck.triggerEffectsAreAppliedOnce",
                 "RowChangesTck.triggersBeforeAfterAndUponOthers",
