@@ -15,7 +15,7 @@ public record MemberId(String name) implements Comparable<MemberId> {
         }
     }
 
-    /** Made again for each frame that is received. */
+    /** Asked for each frame that is received. */
     private static boolean isPort(String text, int from) {
         int digits = text.length() - from;
         int port = 0;

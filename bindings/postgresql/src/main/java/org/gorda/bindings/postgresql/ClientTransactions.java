@@ -2,7 +2,6 @@ package org.gorda.bindings.postgresql;
 
 import java.sql.SQLException;
 import java.util.List;
-import java.util.Locale;
 import java.util.Objects;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.bindings.postgresql.wire.PlainStatement;
@@ -107,9 +106,6 @@ final class ClientTransactions implements Transactions {
         Kind kind = statement.kind();
         if (statement.mayChangeSession()) {
             session.noteSettings(statement.text());
-            if (statement.text().toUpperCase(Locale.ROOT).contains("SNAPSHOT")) {
-                readsMore = "has the snapshot of another one";
-            }
         }
         if (kind != Kind.BEGIN && kind != Kind.PASS && !kind.isForReplica() && sessions.wantsReads()) {
             listener.reading(session);
@@ -131,6 +127,9 @@ final class ClientTransactions implements Transactions {
             }
             if (!kind.isForReplica()) {
                 running.executes(kind);
+            }
+            if (statement.importsSnapshot()) {
+                readsMore = "has the snapshot of another one";
             }
         }
         return kind.isForReplica() ? told(statement) : returned.executing(statement, isReplaced);

@@ -187,6 +187,10 @@ class ReadSetsTest {
     @Test
     void functionsPartitionsAndStrangeNames() throws SQLException {
         assertThat(readsOf("SELECT looks()")).containsExactly("b");
+        assertThat(readsOf(
+                        "SET application_name TO 'transaction snapshot'",
+                        "DECLARE snapshot CURSOR FOR SELECT * FROM b"))
+                .isEmpty();
         assertThat(readsOf("SELECT v FROM part WHERE id = 5")).containsExactly("part_1");
         assertThat(readsOf("SELECT v FROM part")).containsExactly("part_1", "part_2");
         assertThat(readsOf("SELECT * FROM \"Näme,)(\"\"\".\"Täble|\"")).containsExactly("Täble|");

@@ -1,6 +1,7 @@
 package org.gorda.bindings.postgresql.wire;
 
 import java.io.IOException;
+import java.util.Set;
 import org.gorda.bindings.postgresql.wire.Expected.Part;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
 import org.gorda.gapi.Refusal;
@@ -19,7 +20,8 @@ final class Answers {
     /** A sequence has come to its end. */
     static final String NO_VALUE = "2200H";
 
-    private static final String KEY_IS_THERE = "23505";
+    /** Of a unique key, and of what a constraint excludes. */
+    private static final Set<String> KEY_IS_THERE = Set.of("23505", "23P01");
 
     private static final String STANDBY = "in_hot_standby";
 
@@ -268,7 +270,7 @@ final class Answers {
             return;
         }
         out.passCompletion();
-        if (server.isField('C', KEY_IS_THERE)) {
+        if (KEY_IS_THERE.contains(String.valueOf(server.field('C')))) {
             transactions.keyIsThere(String.valueOf(server.field('s')), String.valueOf(server.field('t')));
         }
         Refusal refusal = transactions.takeRefusal();

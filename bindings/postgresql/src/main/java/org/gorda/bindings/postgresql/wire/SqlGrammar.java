@@ -243,6 +243,9 @@ final class SqlGrammar {
         if (is(1, "CONSTRAINTS")) {
             return of(Kind.CONSTRAINTS);
         }
+        if (is(1, "TRANSACTION", "SNAPSHOT") || is(2, "TRANSACTION", "SNAPSHOT")) {
+            return new SqlStatement(Kind.PASS, text, SqlStatement.SNAPSHOT);
+        }
         return is(0, "SET") && hasAnywhere(SETTINGS) ? setOurs() : of(Kind.PASS);
     }
 

@@ -20,6 +20,8 @@ public record SqlStatement(
 
     static final String SETVAL = "SETVAL";
 
+    static final String SNAPSHOT = "SNAPSHOT";
+
     private static final String DECLARE = "DECLARE";
 
     /** What a statement means for the transaction that it is in. */
@@ -102,6 +104,11 @@ public record SqlStatement(
                 || kind == Kind.PASS
                 || isCursor()
                 || (kind == Kind.CALL && text.toUpperCase(Locale.ROOT).contains("SET_CONFIG"));
+    }
+
+    /** Whether its transaction reads from now on what another one does. */
+    public boolean importsSnapshot() {
+        return kind == Kind.PASS && name.equals(SNAPSHOT);
     }
 
     /** Whether it sets where a sequence goes on. */
