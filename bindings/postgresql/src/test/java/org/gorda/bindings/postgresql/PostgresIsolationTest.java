@@ -9,10 +9,8 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import org.awaitility.Awaitility;
@@ -42,7 +40,7 @@ class PostgresIsolationTest {
     private static Replicas patient;
     private static Replicas primary;
 
-    private static final class Replicas implements IsolationReplicas {
+    private static final class Replicas extends IsolationReplicas {
 
         private final List<Replica> replicas = new ArrayList<>();
 
@@ -50,7 +48,6 @@ class PostgresIsolationTest {
         private final List<Connection> observers = new ArrayList<>();
 
         private final List<String> databases = new ArrayList<>();
-        private final Map<Integer, Connection> others = new HashMap<>();
 
         Replicas(String name, int size, ReplicationProtocol protocol, Duration readGrace) throws SQLException {
             String[] members = LoopbackPorts.free(size).stream()
@@ -102,16 +99,6 @@ class PostgresIsolationTest {
             Properties properties = new Properties();
             properties.setProperty("ApplicationName", session);
             return replica(i).connect(properties);
-        }
-
-        @Override
-        public Connection other(int i) throws SQLException {
-            Connection known = others.get(i);
-            if (known == null) {
-                known = connect(i, "other");
-                others.put(i, known);
-            }
-            return known;
         }
 
         @Override

@@ -8,10 +8,8 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.FutureTask;
@@ -43,12 +41,18 @@ class IsolationTest {
     private static Replicas patient;
     private static Replicas primary;
 
-    private record Replicas(Cluster cluster, Map<Integer, Connection> others) implements IsolationReplicas {
+    private static final class Replicas extends IsolationReplicas {
 
         /** What a session that waits for a lock is called, by the name of its user. */
         private static final String WAITING =
                 "SELECT T.USERNAME FROM SYSCS_DIAG.LOCK_TABLE L, SYSCS_DIAG.TRANSACTION_TABLE T"
                         + " WHERE L.XID = T.XID AND L.STATE = 'WAIT'";
+
+        private final Cluster cluster;
+
+        Replicas(Cluster cluster) {
+            this.cluster = cluster;
+        }
 
         @Override
         public int size() {
@@ -65,16 +69,6 @@ class IsolationTest {
             Properties properties = new Properties();
             properties.setProperty("user", session);
             return cluster.replica(i).connect(properties);
-        }
-
-        @Override
-        public Connection other(int i) throws SQLException {
-            Connection known = others.get(i);
-            if (known == null) {
-                known = cluster.connect(i);
-                others.put(i, known);
-            }
-            return known;
         }
 
         @Override
@@ -113,7 +107,7 @@ class IsolationTest {
         System.setProperty(DEADLOCK_WAIT, "1");
         everywhere = replicas("everywhere", 3, ReplicationProtocol.CERTIFICATION);
         patient = replicas("patient", 3, ReplicationProtocol.CERTIFICATION);
-        Cluster cluster = patient.cluster();
+        Cluster cluster = patient.cluster;
         cluster.replica(PATIENT).close();
         cluster.start(
                 PATIENT,
@@ -128,7 +122,7 @@ class IsolationTest {
                 size,
                 builder -> builder.protocol(protocol).readGrace(Duration.ofMillis(20)));
         cluster.execute(IsolationCase.TABLES.toArray(String[]::new));
-        return new Replicas(cluster, new HashMap<>());
+        return new Replicas(cluster);
     }
 
     @AfterAll

@@ -2,28 +2,39 @@ package org.gorda.replicator.engine.isolation;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Set;
 import org.gorda.replicator.engine.Replica;
 
 /** Replicas of a group on which schedules run, with the tables of {@link IsolationCase#TABLES}. */
-public interface IsolationReplicas extends AutoCloseable {
+public abstract class IsolationReplicas implements AutoCloseable {
 
-    int size();
+    private final Map<Integer, Connection> others = new HashMap<>();
 
-    Replica replica(int i);
+    public abstract int size();
+
+    public abstract Replica replica(int i);
 
     /** A client's connection, whose session is called so. */
-    Connection connect(int i, String session) throws SQLException;
+    public abstract Connection connect(int i, String session) throws SQLException;
 
     /** A connection of another client's, without a transaction, that stays open. */
-    Connection other(int i) throws SQLException;
+    public final Connection other(int i) throws SQLException {
+        Connection known = others.get(i);
+        if (known == null) {
+            known = connect(i, "other");
+            others.put(i, known);
+        }
+        return known;
+    }
 
     /** The clients' sessions that wait for a lock of the database. */
-    Set<String> waiting(int i) throws SQLException;
+    public abstract Set<String> waiting(int i) throws SQLException;
 
     /** A connection with an open transaction, for whose end what others change in the table GATE waits on this replica, and all that is ordered after it. */
-    Connection hold(int i) throws SQLException;
+    public abstract Connection hold(int i) throws SQLException;
 
     @Override
-    void close();
+    public abstract void close();
 }
