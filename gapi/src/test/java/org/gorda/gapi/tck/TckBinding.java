@@ -62,6 +62,14 @@ public interface TckBinding {
     /** A statement that makes a procedure of that name with one parameter, an INTEGER. */
     String procedure(Procedure procedure);
 
+    /** Pairs of statements of kinds that nearly all databases have: one that makes something, and one that drops it again. */
+    default List<List<String>> standardSchemaChanges() {
+        return List.of(
+                List.of("ALTER TABLE T ADD CONSTRAINT C CHECK (A > -100)", "ALTER TABLE T DROP CONSTRAINT C"),
+                List.of("CREATE SCHEMA SC", "DROP SCHEMA SC RESTRICT"),
+                List.of("TRUNCATE TABLE W"));
+    }
+
     /** Pairs of statements of kinds that other databases do not have: one that makes something, and one that drops it again. */
     List<List<String>> ownSchemaChanges();
 

@@ -204,8 +204,8 @@ final class H2Dialect implements Dialect {
     }
 
     @Override
-    public void forbidCommits(Connection connection, boolean forbidden) {
-        sessionOf(connection).setCommitOrRollbackDisabled(forbidden);
+    public void inStatement(Connection connection, boolean begins) {
+        sessionOf(connection).setCommitOrRollbackDisabled(begins);
     }
 
     @Override
@@ -326,7 +326,7 @@ final class H2Dialect implements Dialect {
     // ---------------------------------------------------------------------------------------------------- generators
 
     @Override
-    public List<Generated> generated() {
+    public List<Generated> generated(Connection connection) {
         return generators().stream()
                 .filter(one -> !Long.valueOf(one.last()).equals(ordered.get(one.generator())))
                 .toList();
@@ -460,7 +460,7 @@ final class H2Dialect implements Dialect {
     }
 
     @Override
-    public boolean isInTheWay(Connection connection) {
+    public boolean isInTheWay(Connection connection, boolean hasBegun) {
         SessionLocal session = openSession(connection);
         try {
             // Rows that are only locked are pending changes, too, and of tables that are not told.
@@ -495,6 +495,11 @@ final class H2Dialect implements Dialect {
     }
 
     @Override
+    public boolean takesPieces() {
+        return true;
+    }
+
+    @Override
     public Rows rows(Connection connection) {
         SessionLocal session = sessionOf(connection);
         session.setLockTimeout(APPLIERS_LOCK_TIMEOUT_MILLIS);
@@ -521,7 +526,7 @@ final class H2Dialect implements Dialect {
 
     /** A commit that is forbidden may have been H2's own, after the statement. */
     @Override
-    public boolean leavesInDoubt(SQLException failure) {
+    public boolean leavesInDoubt(Connection connection, SQLException failure) {
         return failure.getErrorCode() == ErrorCode.COMMIT_ROLLBACK_NOT_ALLOWED
                 || failure.getErrorCode() == ErrorCode.GENERAL_ERROR_1;
     }

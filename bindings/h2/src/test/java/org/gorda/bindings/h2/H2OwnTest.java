@@ -16,7 +16,7 @@ import java.util.Properties;
 import java.util.Random;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import org.gorda.bindings.triggers.tck.OwnTck;
+import org.gorda.bindings.triggers.tck.OwnStandardTck;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
@@ -27,7 +27,7 @@ import org.h2.jdbc.JdbcConnection;
 import org.junit.jupiter.api.Test;
 
 /** What H2 has in a way of its own, replicated or refused. */
-class H2OwnTest extends OwnTck {
+class H2OwnTest extends OwnStandardTck {
 
     private static final TriggeredUnderTest H2 = new H2UnderTest();
 

@@ -60,6 +60,6 @@ public final class HsqldbBinding implements DatabaseBinding {
     @Override
     public Optional<List<Finding>> examine(Connection connection) throws SQLException {
         boolean isHsqldb = connection.getMetaData().getDatabaseProductName().equals("HSQL Database Engine");
-        return isHsqldb ? Optional.of(HsqldbCheck.findings(connection)) : Optional.empty();
+        return isHsqldb ? Optional.of(HsqldbCheck.FITNESS.findings(connection)) : Optional.empty();
     }
 }

@@ -113,7 +113,7 @@ final class HsqldbDialect implements Dialect {
             this.database = session(internal).database;
             this.description = internal.getMetaData().getDatabaseProductName() + " "
                     + internal.getMetaData().getDatabaseProductVersion();
-            HsqldbCheck.requireFit(internal);
+            HsqldbCheck.FITNESS.require(internal);
             internal.commit();
             try (Statement statement = internal.createStatement()) {
                 for (String setting : SETTINGS) {
@@ -212,7 +212,7 @@ final class HsqldbDialect implements Dialect {
 
     /** Nothing commits within a statement: there are no routines and triggers but ours. */
     @Override
-    public void forbidCommits(Connection connection, boolean forbidden) {}
+    public void inStatement(Connection connection, boolean begins) {}
 
     @Override
     public void ours(Connection connection, boolean ours) {
@@ -337,7 +337,7 @@ final class HsqldbDialect implements Dialect {
     // ---------------------------------------------------------------------------------------------------- generators
 
     @Override
-    public List<Generated> generated() {
+    public List<Generated> generated(Connection connection) {
         return generators().stream()
                 .filter(one -> !Long.valueOf(one.last()).equals(ordered.get(one.generator())))
                 .toList();
@@ -493,7 +493,7 @@ final class HsqldbDialect implements Dialect {
     }
 
     @Override
-    public boolean isInTheWay(Connection connection) {
+    public boolean isInTheWay(Connection connection, boolean hasBegun) {
         Session session = openSession(connection);
         return session != null && session.isInMidTransaction();
     }
@@ -538,7 +538,7 @@ final class HsqldbDialect implements Dialect {
     }
 
     @Override
-    public boolean leavesInDoubt(SQLException failure) {
+    public boolean leavesInDoubt(Connection connection, SQLException failure) {
         return false;
     }
 

@@ -2,13 +2,10 @@ package org.gorda.bindings.hsqldb;
 
 import java.io.IOException;
 import java.io.RandomAccessFile;
-import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import org.gorda.bindings.triggers.DatabaseDirectory;
+import org.gorda.bindings.triggers.DirectoryLock;
 import org.gorda.gapi.ReflectionException;
 
 /**
@@ -21,12 +18,11 @@ final class HsqldbFiles implements AutoCloseable {
     private static final String SCRIPT = NAME + ".script";
     private static final String LOG = NAME + ".log";
     private static final String PROPERTIES = NAME + ".properties";
-    private static final String LOCK = NAME + ".lock";
 
     static final DatabaseDirectory DIRECTORY = new DatabaseDirectory("HSQLDB", SCRIPT);
 
     private final Path directory;
-    private final FileChannel lock;
+    private final DirectoryLock lock;
 
     /** Takes hold of a database's directory, which is made if it is not there. */
     HsqldbFiles(String location) {
@@ -36,30 +32,12 @@ final class HsqldbFiles implements AutoCloseable {
                     "an HSQLDB database's directory has no ';' in its name, behind which HSQLDB would read settings: "
                             + location);
         }
+        this.lock = DirectoryLock.take(directory);
         try {
-            Files.createDirectories(directory);
-            this.lock = FileChannel.open(directory.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-            try {
-                lockOrRefuse();
-                cutLog();
-            } catch (IOException | RuntimeException e) {
-                lock.close();
-                throw e;
-            }
+            cutLog();
         } catch (IOException e) {
+            lock.close();
             throw new ReflectionException("the directory " + directory + " cannot be used: " + e, e);
-        }
-    }
-
-    private void lockOrRefuse() throws IOException {
-        FileLock held;
-        try {
-            held = lock.tryLock();
-        } catch (OverlappingFileLockException e) {
-            throw new ReflectionException(directory + " is open already in this process", e);
-        }
-        if (held == null) {
-            throw new ReflectionException(directory + " is open already in another process");
         }
     }
 
@@ -105,10 +83,6 @@ final class HsqldbFiles implements AutoCloseable {
 
     @Override
     public void close() {
-        try {
-            lock.close();
-        } catch (IOException e) {
-            throw new ReflectionException(directory + " cannot be let go of: " + e, e);
-        }
+        lock.close();
     }
 }

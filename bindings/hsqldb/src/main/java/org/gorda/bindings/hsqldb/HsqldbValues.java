@@ -1,8 +1,5 @@
 package org.gorda.bindings.hsqldb;
 
-import java.io.IOException;
-import java.io.StringWriter;
-import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.sql.SQLException;
 import java.time.LocalDate;
@@ -10,11 +7,9 @@ import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.ZoneOffset;
 import java.time.temporal.ChronoField;
-import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.RowCapture;
-import org.gorda.gapi.LongValue;
 import org.gorda.gapi.SqlType;
 import org.hsqldb.ColumnSchema;
 import org.hsqldb.types.BinaryData;
@@ -78,11 +73,10 @@ final class HsqldbValues {
     }
 
     /** A value of a write set as a column has it. */
-    static @Nullable Object stored(Type column, @Nullable Object given) {
-        if (given == null) {
+    static @Nullable Object stored(Type column, @Nullable Object value) {
+        if (value == null) {
             return null;
         }
-        Object value = given instanceof LongValue large ? whole(column, large) : given;
         return switch (column.typeCode) {
             case Types.TINYINT, Types.SQL_SMALLINT, Types.SQL_INTEGER -> ((Number) value).intValue();
             case Types.SQL_BINARY, Types.SQL_VARBINARY, Types.SQL_GUID -> new BinaryData((byte[]) value, false);
@@ -93,21 +87,7 @@ final class HsqldbValues {
                 new TimestampData(
                         ((LocalDateTime) value).toEpochSecond(ZoneOffset.UTC),
                         ((LocalDateTime) value).get(ChronoField.NANO_OF_SECOND));
-            default -> Objects.requireNonNull(value);
+            default -> value;
         };
-    }
-
-    /** HSQLDB has all of its values in memory. */
-    private static Object whole(Type column, LongValue large) {
-        try {
-            if (column.isBinaryType()) {
-                return large.binary().readAllBytes();
-            }
-            StringWriter text = new StringWriter();
-            large.text().transferTo(text);
-            return text.toString();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 }

@@ -14,13 +14,13 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Properties;
 import java.util.Random;
-import org.gorda.bindings.triggers.tck.OwnTck;
+import org.gorda.bindings.triggers.tck.OwnStandardTck;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
 import org.gorda.gapi.ReflectionException;
 import org.junit.jupiter.api.Test;
 
 /** What HSQLDB has in a way of its own, replicated or refused. */
-class HsqldbOwnTest extends OwnTck {
+class HsqldbOwnTest extends OwnStandardTck {
 
     private static final HsqldbUnderTest HSQLDB = new HsqldbUnderTest();
 

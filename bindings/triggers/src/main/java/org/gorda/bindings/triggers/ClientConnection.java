@@ -80,7 +80,7 @@ public final class ClientConnection implements ConnectionContext {
         this.out = database.newWriter();
         this.capture = new RowCapture(this, out);
         this.inner = dialect.connect(properties, capture);
-        this.user = inner.getMetaData().getUserName();
+        this.user = Objects.requireNonNullElse(inner.getMetaData().getUserName(), "");
         this.outer = Door.to(this);
     }
 
@@ -163,6 +163,11 @@ public final class ClientConnection implements ConnectionContext {
         return kind;
     }
 
+    /** As {@link Dialect#told}. */
+    SQLException told(SQLException failure) {
+        return dialect.told(inner, failure);
+    }
+
     /** As {@link Dialect#check}. */
     void check(String sql) throws SQLException {
         dialect.check(inner.nativeSQL(sql));
@@ -225,13 +230,13 @@ public final class ClientConnection implements ConnectionContext {
         }
         WriteSetWriter.Mark mark = capture.begin();
         @Nullable T result;
-        dialect.forbidCommits(inner, true);
+        dialect.inStatement(inner, true);
         try {
             result = begins || dialect.readersAreInTheWay() ? database.change(work) : work.run();
             capture.end();
         } catch (SQLException e) {
-            dialect.forbidCommits(inner, false);
-            boolean isInDoubt = dialect.leavesInDoubt(e) || (!isTakenBack && capture.hasChanged());
+            dialect.inStatement(inner, false);
+            boolean isInDoubt = dialect.leavesInDoubt(inner, e) || (!isTakenBack && capture.hasChanged());
             capture.cutBack(mark);
             database.notice(e);
             if (isInDoubt) {
@@ -247,7 +252,7 @@ public final class ClientConnection implements ConnectionContext {
             }
             throw e;
         } finally {
-            dialect.forbidCommits(inner, false);
+            dialect.inStatement(inner, false);
         }
         if (capture.isLost()) {
             running.refuse(
@@ -342,8 +347,8 @@ public final class ClientConnection implements ConnectionContext {
         if (ending != null && ending.hasBegun()) {
             refuseVictim(ending);
             tellRefusal();
-            generated = dialect.generated();
             try {
+                tellChanges();
                 generated.forEach(one -> out.generated(
                         one.generator().identity(),
                         one.generator().schema(),
@@ -363,6 +368,21 @@ public final class ClientConnection implements ConnectionContext {
             return true;
         });
         ended(true);
+    }
+
+    /** All that was changed is told now. */
+    private void tellChanges() throws SQLException {
+        capture.begin();
+        try {
+            dialect.tellRows(inner);
+            capture.end();
+            generated = dialect.generated(inner);
+        } catch (SQLException e) {
+            database.notice(e);
+            tellRefusal();
+            rollbackTransaction();
+            throw told(e);
+        }
     }
 
     /** Does what changes something in the database if the transaction has changed something. */
@@ -388,7 +408,7 @@ public final class ClientConnection implements ConnectionContext {
             refused = commit.awaitAnswer();
         } catch (SQLException e) {
             ended(true);
-            throw e;
+            throw told(e);
         }
         if (refused != null) {
             ending.refuse(refused);
@@ -509,10 +529,10 @@ public final class ClientConnection implements ConnectionContext {
         }
     }
 
-    /** Gives up its locks for an ordered change, if it has a transaction. */
+    /** Gives up its locks for an ordered change, if it has a transaction that is in the way. */
     void giveWay(Refusal why) {
         LocalTransaction running = transaction;
-        if (running == null) {
+        if (running == null || !dialect.isInTheWay(inner, running.hasBegun())) {
             return;
         }
         LocalCommit suspended = running.commit();

@@ -49,6 +49,20 @@ public interface Dialect {
 
     Set<Capability> capabilities();
 
+    /** The table of positions, as SQL names it: IDX, which is its key, TERM, HIGH and LOW. */
+    default String positions() {
+        return TriggeredDatabase.SCHEMA + ".POSITION";
+    }
+
+    /** What makes that table if it is not there. Who commits writes to it; by a statement of a client it is not changed. */
+    default List<String> installation() {
+        return List.of(
+                "CREATE SCHEMA IF NOT EXISTS " + TriggeredDatabase.SCHEMA,
+                "CREATE TABLE IF NOT EXISTS " + positions()
+                        + " (IDX BIGINT NOT NULL PRIMARY KEY, TERM BIGINT NOT NULL, HIGH BIGINT NOT NULL, LOW BIGINT NOT NULL)",
+                "GRANT INSERT ON " + positions() + " TO PUBLIC");
+    }
+
     /** A connection of a client, whose changes are told to {@code capture}. Not in autocommit mode. */
     Connection connect(Properties properties, RowCapture capture) throws SQLException;
 
@@ -69,8 +83,20 @@ public interface Dialect {
      */
     Kind kind(Connection connection, String sql) throws SQLException;
 
-    /** From now on, or no longer, whatever commits in this session within a statement fails. */
-    void forbidCommits(Connection connection, boolean forbidden);
+    /** A statement of a client begins, or has ended: whatever commits in this session within it fails. */
+    void inStatement(Connection connection, boolean begins);
+
+    /**
+     * Tells the connection's capture of rows that it was not told of yet: what its transaction has changed is about to be ordered.
+     *
+     * @throws SQLException if it cannot be committed, or with 0A000 if it cannot be replicated
+     */
+    default void tellRows(Connection connection) throws SQLException {}
+
+    /** A failure of the driver as clients are told of it, with a SQLSTATE. */
+    default SQLException told(Connection connection, SQLException failure) {
+        return failure;
+    }
 
     /**
      * From now on, or no longer, what is done on the connection is our own: it is not captured, and no time-out of its client, which other
@@ -96,8 +122,8 @@ public interface Dialect {
     /** All generators. */
     List<Generated> generators();
 
-    /** Generators that have come further than was {@link #ordered}, by whichever transaction. */
-    List<Generated> generated();
+    /** Generators that have come further than was {@link #ordered}, by the connection's transaction or whichever. */
+    List<Generated> generated(Connection connection) throws SQLException;
 
     /** So far all replicas know that generators have come. */
     void ordered(List<Generated> generated);
@@ -111,8 +137,12 @@ public interface Dialect {
      */
     void changeSchema(Connection connection, String schema, String sql) throws SQLException;
 
-    /** Whether the connection's transaction may keep others from changing rows, or the schema. */
-    boolean isInTheWay(Connection connection);
+    /**
+     * Whether the connection's transaction may keep others from changing rows, or the schema.
+     *
+     * @param hasBegun whether it has begun to change something
+     */
+    boolean isInTheWay(Connection connection, boolean hasBegun);
 
     /** Ends what the connection's thread is executing, or its wait for a lock, soon; called by another thread. */
     void cancel(Connection connection);
@@ -123,14 +153,19 @@ public interface Dialect {
     /** Changes rows as others have, on a connection of our own. */
     Rows rows(Connection connection);
 
+    /** Whether those are given long values as {@link org.gorda.gapi.LongValue}, to be read piece by piece, and not as they are in memory. */
+    default boolean takesPieces() {
+        return false;
+    }
+
     /** Whether something has failed because of another transaction's lock. */
     boolean isLocked(SQLException failure);
 
     /** Whether the database lets the connection's transaction do nothing any more but be rolled back, because of another one. */
     boolean isVictim(Connection connection);
 
-    /** Whether a failure of a statement leaves open if what it has changed was taken back. */
-    boolean leavesInDoubt(SQLException failure);
+    /** Whether a failure of a statement leaves open if what it has changed, or more, was taken back. */
+    boolean leavesInDoubt(Connection connection, SQLException failure);
 
     /** Whether a failure means that the database has stopped. */
     boolean hasStopped(SQLException failure);
@@ -183,7 +218,10 @@ public interface Dialect {
         void endOfStatement() throws Locked;
 
         /** A generator has given a value, elsewhere. */
-        void generated(Generator generator, long last);
+        void generated(Generator generator, long last) throws Locked;
+
+        /** What was changed is about to be committed together with its position, of which there may be no more than that. */
+        default void committing() throws Locked {}
 
         /** Forgets what was not committed. */
         void rolledBack();

@@ -10,8 +10,10 @@ import java.sql.BatchUpdateException;
 import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
+import java.sql.ParameterMetaData;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Statement;
@@ -32,7 +34,13 @@ import org.jspecify.annotations.Nullable;
 final class Door implements InvocationHandler {
 
     private static final List<Class<?>> BEHIND = List.of(
-            CallableStatement.class, PreparedStatement.class, Statement.class, ResultSet.class, DatabaseMetaData.class);
+            CallableStatement.class,
+            PreparedStatement.class,
+            Statement.class,
+            ResultSet.class,
+            DatabaseMetaData.class,
+            ResultSetMetaData.class,
+            ParameterMetaData.class);
 
     private final ClientConnection connection;
     private final Object inner;
@@ -93,7 +101,7 @@ final class Door implements InvocationHandler {
         if (inner instanceof ResultSet) {
             return ofRows(name, method, arguments);
         }
-        return behind(null, null, connection.within(() -> call(method, arguments)));
+        return behind(method, null, null, connection.within(() -> call(method, arguments)));
     }
 
     private static Object unwrap(Object proxy, String name, Class<?> wanted) throws SQLException {
@@ -146,7 +154,7 @@ final class Door implements InvocationHandler {
                 if (prepared != null) {
                     connection.check(prepared);
                 }
-                return behind(null, prepared, connection.within(() -> call(method, arguments)));
+                return behind(method, null, prepared, connection.within(() -> call(method, arguments)));
             }
         }
         return null;
@@ -159,7 +167,7 @@ final class Door implements InvocationHandler {
                 isBatchExecuted = false;
                 String text = arguments.length == 0 ? sql : (String) arguments[0];
                 Object result = connection.execute(String.valueOf(text), () -> call(method, arguments));
-                return result == null ? nothing(method) : behind(proxy, null, result);
+                return result == null ? nothing(method) : behind(method, proxy, null, result);
             }
             case "executeBatch", "executeLargeBatch" -> {
                 isBatchExecuted = true;
@@ -195,7 +203,7 @@ final class Door implements InvocationHandler {
                 }
             }
         }
-        return behind(proxy, null, connection.within(() -> call(method, arguments)));
+        return behind(method, proxy, null, connection.within(() -> call(method, arguments)));
     }
 
     private static Object onlyOnce() throws SQLException {
@@ -275,17 +283,18 @@ final class Door implements InvocationHandler {
                 connection.checkNotRefused();
                 yield call(method, arguments);
             }
-            default -> behind(parent, null, call(method, arguments));
+            default -> behind(method, parent, null, call(method, arguments));
         };
     }
 
-    /** What the driver gives, with a door before it where it needs one. */
-    private @Nullable Object behind(@Nullable Object statement, @Nullable String prepared, @Nullable Object result) {
+    /** What the driver gives, with a door before it where it needs one. One object of a driver may be of several kinds. */
+    private @Nullable Object behind(
+            Method method, @Nullable Object statement, @Nullable String prepared, @Nullable Object result) {
         if (result instanceof Connection) {
             return connection.outer();
         }
         for (Class<?> kind : BEHIND) {
-            if (kind.isInstance(result)) {
+            if (kind.isInstance(result) && method.getReturnType().isAssignableFrom(kind)) {
                 return proxy(kind, new Door(connection, result, statement, prepared));
             }
         }
@@ -297,7 +306,7 @@ final class Door implements InvocationHandler {
             return method.invoke(inner, arguments);
         } catch (InvocationTargetException e) {
             if (e.getCause() instanceof SQLException cause) {
-                throw cause;
+                throw connection.told(cause);
             }
             if (e.getCause() instanceof Error error) {
                 throw error;

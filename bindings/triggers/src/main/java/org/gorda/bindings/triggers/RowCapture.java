@@ -53,10 +53,16 @@ public final class RowCapture {
 
     /** The statement has ended well. */
     void end() {
+        endOfStatement();
+        isLost |= tookBack;
+    }
+
+    /** What was told since the last time changes places at once: of its rows none has a key any more that it had before. */
+    public void endOfStatement() {
         if (keysChanged) {
             out.endOfStatement();
+            keysChanged = false;
         }
-        isLost |= tookBack;
     }
 
     /** Whether what a statement has changed is not known. */
@@ -138,6 +144,15 @@ public final class RowCapture {
         @Nullable
         Object value(SqlType type, int column) throws SQLException;
 
+        /**
+         * The type of a value that is not null, where a column has values of several types.
+         *
+         * @param column counted from 1
+         */
+        default SqlType type(SqlType declared, int column) {
+            return declared;
+        }
+
         /** The current row of a result set; null for null. */
         static @Nullable Row of(@Nullable ResultSet row) {
             return row == null ? null : (type, column) -> RowCapture.value(type, row, column);
@@ -194,12 +209,13 @@ public final class RowCapture {
     }
 
     private void put(TableShape table, int i, Row row) throws SQLException, IOException {
-        SqlType type = table.columns().get(i - 1).type();
-        Object value = row.value(type, i);
+        SqlType declared = table.columns().get(i - 1).type();
+        Object value = row.value(declared, i);
         if (value == null) {
             out.putNull();
             return;
         }
+        SqlType type = row.type(declared, i);
         switch (type) {
             case BOOLEAN -> out.putBoolean((Boolean) value);
             case SMALLINT, INTEGER, BIGINT -> out.putInteger(type, (Long) value);
@@ -271,9 +287,6 @@ public final class RowCapture {
         if (one == null || other == null) {
             return one == other;
         }
-        if (one instanceof byte[] bytes) {
-            return Arrays.equals(bytes, (byte[]) other);
-        }
         if (one instanceof InputStream binary) {
             try (binary;
                     InputStream changed = (InputStream) other) {
@@ -286,7 +299,7 @@ public final class RowCapture {
                 return sameText(text, changed);
             }
         }
-        return one.equals(other);
+        return Objects.deepEquals(one, other);
     }
 
     private static boolean sameBytes(InputStream one, InputStream other) throws IOException {

@@ -120,14 +120,12 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         this.dialect = dialect;
         this.internal = dialect.connect();
         try (Statement statement = internal.createStatement()) {
-            statement.execute("CREATE SCHEMA IF NOT EXISTS " + SCHEMA);
-            statement.execute(
-                    "CREATE TABLE IF NOT EXISTS " + SCHEMA
-                            + ".POSITION (IDX BIGINT NOT NULL PRIMARY KEY, TERM BIGINT NOT NULL, HIGH BIGINT NOT NULL, LOW BIGINT NOT NULL)");
-            // Who commits writes it; by a statement of a client it is not changed.
-            statement.execute("GRANT INSERT ON " + SCHEMA + ".POSITION TO PUBLIC");
-            try (ResultSet last = statement.executeQuery("SELECT HIGH, LOW, TERM, IDX FROM " + SCHEMA
-                    + ".POSITION ORDER BY IDX DESC FETCH FIRST ROW ONLY")) {
+            for (String sql : dialect.installation()) {
+                statement.execute(sql);
+            }
+            String positions = dialect.positions();
+            try (ResultSet last = statement.executeQuery("SELECT HIGH, LOW, TERM, IDX FROM " + positions
+                    + " WHERE IDX = (SELECT MAX(IDX) FROM " + positions + ")")) {
                 if (last.next()) {
                     committed = new StoredPosition(last.getLong(1), last.getLong(2), last.getLong(3), last.getLong(4));
                 }
@@ -276,9 +274,9 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         }
     }
 
-    private static void insert(Connection connection, StoredPosition position) throws SQLException {
+    private void insert(Connection connection, StoredPosition position) throws SQLException {
         try (PreparedStatement insert =
-                connection.prepareStatement("INSERT INTO " + SCHEMA + ".POSITION VALUES (?, ?, ?, ?)")) {
+                connection.prepareStatement("INSERT INTO " + dialect.positions() + " VALUES (?, ?, ?, ?)")) {
             insert.setLong(1, position.index());
             insert.setLong(2, position.term());
             insert.setLong(3, position.groupHigh());
@@ -340,7 +338,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     /** Rolls back local transactions that hold locks. */
     void makeWay(@Nullable ClientConnection but, Refusal why) {
         for (ClientConnection connection : connections) {
-            if (!connection.equals(but) && dialect.isInTheWay(connection.inner())) {
+            if (!connection.equals(but)) {
                 connection.giveWay(why);
             }
         }
@@ -413,8 +411,13 @@ public final class TriggeredDatabase implements ReflectedDatabase {
             change(() -> {
                 synchronized (internal) {
                     try (Statement statement = internal.createStatement()) {
-                        statement.executeUpdate("DELETE FROM " + SCHEMA + ".POSITION WHERE IDX < " + last.index());
+                        statement.executeUpdate("DELETE FROM " + dialect.positions() + " WHERE IDX < " + last.index());
                         internal.commit();
+                    } catch (SQLException e) {
+                        internal.rollback();
+                        if (!dialect.isLocked(e)) {
+                            throw e;
+                        }
                     }
                 }
                 return true;

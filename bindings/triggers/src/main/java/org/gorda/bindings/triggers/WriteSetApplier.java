@@ -108,7 +108,7 @@ final class WriteSetApplier implements Applier {
         }
     }
 
-    private static List<@Nullable Object> values(WriteSetReader in, int count) {
+    private List<@Nullable Object> values(WriteSetReader in, int count) {
         List<@Nullable Object> values = new ArrayList<>(count);
         for (int i = 0; i < count; i++) {
             values.add(value(in));
@@ -116,9 +116,9 @@ final class WriteSetApplier implements Applier {
         return values;
     }
 
-    private static @Nullable Object value(WriteSetReader in) {
+    private @Nullable Object value(WriteSetReader in) {
         SqlType type = in.type();
-        return type == null ? null : in.isLong() ? in.readLongValue() : in.readValue(type);
+        return type == null ? null : in.isLong() && dialect.takesPieces() ? in.readLongValue() : in.readValue(type);
     }
 
     private void insert(WriteSetReader in, TableShape table) {
@@ -222,6 +222,12 @@ final class WriteSetApplier implements Applier {
     @Override
     public void commit(StoredPosition position, boolean durable) {
         database.checkNew(position);
+        first(
+                () -> {
+                    rows.committing();
+                    return true;
+                },
+                null);
         try {
             database.commit(connection, position, durable);
             rowsChanged = false;

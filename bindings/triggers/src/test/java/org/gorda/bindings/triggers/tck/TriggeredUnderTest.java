@@ -113,8 +113,20 @@ public abstract class TriggeredUnderTest implements TckBinding {
         return "BI3 BINARY(3), BIV VARBINARY(100)";
     }
 
+    /** Statements that make tables parent and child, with 100 rows in the former, and delete the first ten of them, with what refers to them. */
+    protected List<String> family() {
+        return List.of(
+                "CREATE TABLE parent (id INTEGER PRIMARY KEY, name VARCHAR(40), body " + text() + ", picture " + bytes()
+                        + ", since TIMESTAMP(9), amount NUMERIC(20, 4))",
+                "CREATE TABLE child (parent INTEGER REFERENCES parent ON DELETE CASCADE, no INTEGER GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (parent, no))",
+                "INSERT INTO parent SELECT x, 'name ' || CAST(x AS VARCHAR(10)), REPEAT('body', x * 100), X'00ff', TIMESTAMP '2024-02-29 12:00:00.123456789', x / 4.0 FROM "
+                        + numbers(1, 100),
+                "INSERT INTO child (parent) SELECT x - x / 50 * 50 + 1 FROM " + numbers(1, 200),
+                "DELETE FROM parent WHERE id <= 10");
+    }
+
     @Override
-    public final List<Type> types() {
+    public List<Type> types() {
         String nines = "9".repeat(31);
         Stream<Type> common = Stream.of(
                 new Type("BOOLEAN", List.of("TRUE", "FALSE"), true),
@@ -154,7 +166,7 @@ public abstract class TriggeredUnderTest implements TckBinding {
     }
 
     @Override
-    public final List<String> catalogue(Connection connection) throws SQLException {
+    public List<String> catalogue(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement()) {
             statement.execute("SET SCHEMA INFORMATION_SCHEMA");
         }

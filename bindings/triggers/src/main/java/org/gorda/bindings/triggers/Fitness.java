@@ -1,0 +1,67 @@
+package org.gorda.bindings.triggers;
+
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.gorda.gapi.Finding;
+import org.gorda.gapi.ReflectionException;
+import org.gorda.gapi.TableShape;
+
+/** What in a database cannot be replicated, found by its catalogue. Immutable. */
+public record Fitness(List<Search> searches) {
+
+    /**
+     * What is looked for, and what to do about it.
+     *
+     * @param unseen whether clients could change something there without its being seen
+     * @param kind of what is found, for people
+     * @param query its rows are names, of schemas first
+     */
+    public record Search(boolean unseen, String kind, String query, String problem, String fix) {}
+
+    /**
+     * Refuses what is not seen.
+     *
+     * @throws ReflectionException if clients could change something there without its being seen
+     */
+    public void require(Connection connection) throws SQLException {
+        List<Finding> found =
+                find(connection, searches.stream().filter(Search::unseen).toList());
+        if (!found.isEmpty()) {
+            throw new ReflectionException("the database is not fit to be replicated: "
+                    + found.stream()
+                            .map(finding -> finding.object() + ": " + finding.problem() + " (" + finding.fix() + ")")
+                            .collect(Collectors.joining("; ")));
+        }
+    }
+
+    /** As {@link org.gorda.gapi.DatabaseBinding#examine}. */
+    public List<Finding> findings(Connection connection) throws SQLException {
+        return find(connection, searches);
+    }
+
+    private static List<Finding> find(Connection connection, List<Search> searches) throws SQLException {
+        List<Finding> found = new ArrayList<>();
+        for (Search search : searches) {
+            List<String> objects = new ArrayList<>();
+            try (Statement statement = connection.createStatement();
+                    ResultSet rows = statement.executeQuery(search.query())) {
+                while (rows.next()) {
+                    List<String> names = new ArrayList<>();
+                    for (int i = 1; i <= rows.getMetaData().getColumnCount(); i++) {
+                        names.add(TableShape.quoted(rows.getString(i)));
+                    }
+                    objects.add(search.kind() + " " + String.join(".", names));
+                }
+            }
+            Collections.sort(objects);
+            objects.forEach(object -> found.add(new Finding(true, object, search.problem(), search.fix())));
+        }
+        return found;
+    }
+}
