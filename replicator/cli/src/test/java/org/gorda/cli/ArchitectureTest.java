@@ -70,6 +70,19 @@ final class ArchitectureTest {
             "org.gorda.bindings.hsqldb", "org.gorda.bindings.hsqldb", "org.gorda.bindings.triggers", "org.gorda.gapi");
 
     @ArchTest
+    static final ArchRule SQLITE_KNOWS_TRIGGERS = only(
+            "org.gorda.bindings.sqlite", "org.gorda.bindings.sqlite", "org.gorda.bindings.triggers", "org.gorda.gapi");
+
+    @ArchTest
+    static final ArchRule ONLY_THE_BINDING_KNOWS_SQLITE = noClasses()
+            .that()
+            .resideOutsideOfPackage("org.gorda.bindings.sqlite")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("org.sqlite..")
+            .because("a database must be replaceable: go through org.gorda.gapi or JDBC");
+
+    @ArchTest
     static final ArchRule ONLY_THE_BINDING_KNOWS_HSQLDB = noClasses()
             .that()
             .resideOutsideOfPackage("org.gorda.bindings.hsqldb")

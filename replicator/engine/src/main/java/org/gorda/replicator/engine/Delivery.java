@@ -439,8 +439,13 @@ final class Delivery implements Effects {
             try (ResultSet found = database.getTables(null, null, "%", new String[] {"TABLE"})) {
                 while (found.next()) {
                     String schema = found.getString("TABLE_SCHEM");
-                    if (!schema.equals(own) && !schema.equals("INFORMATION_SCHEMA")) {
-                        tables.add(TableShape.quoted(schema) + "." + TableShape.quoted(found.getString("TABLE_NAME")));
+                    String name = found.getString("TABLE_NAME");
+                    if (schema == null) { // the database has no schemas
+                        if (!name.startsWith(own + "$")) {
+                            tables.add(TableShape.quoted(name));
+                        }
+                    } else if (!schema.equals(own) && !schema.equals("INFORMATION_SCHEMA")) {
+                        tables.add(TableShape.quoted(schema) + "." + TableShape.quoted(name));
                     }
                 }
             }
