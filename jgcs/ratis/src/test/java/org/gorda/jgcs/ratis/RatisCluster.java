@@ -190,7 +190,7 @@ final class RatisCluster implements TckCluster {
     @Override
     public void await(String what, BooleanSupplier condition) {
         Awaitility.await(what)
-                .atMost(Duration.ofSeconds(120)) // of a machine that has much else to do
+                .atMost(Duration.ofMinutes(2)) // of a machine that has much else to do
                 .pollInterval(Duration.ofMillis(5))
                 .until(condition::getAsBoolean);
     }
