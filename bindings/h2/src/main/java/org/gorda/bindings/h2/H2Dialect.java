@@ -204,8 +204,8 @@ final class H2Dialect implements Dialect {
     }
 
     @Override
-    public void inStatement(Connection connection, boolean begins) {
-        sessionOf(connection).setCommitOrRollbackDisabled(begins);
+    public void inStatement(Connection connection, @Nullable String sql) {
+        sessionOf(connection).setCommitOrRollbackDisabled(sql != null);
     }
 
     @Override

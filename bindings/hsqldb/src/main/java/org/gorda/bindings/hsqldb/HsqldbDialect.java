@@ -212,7 +212,7 @@ final class HsqldbDialect implements Dialect {
 
     /** Nothing commits within a statement: there are no routines and triggers but ours. */
     @Override
-    public void inStatement(Connection connection, boolean begins) {}
+    public void inStatement(Connection connection, @Nullable String sql) {}
 
     @Override
     public void ours(Connection connection, boolean ours) {

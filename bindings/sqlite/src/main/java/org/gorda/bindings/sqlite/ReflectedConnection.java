@@ -4,13 +4,22 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
+import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
+import java.util.Collections;
+import java.util.List;
 import java.util.Properties;
+import java.util.Set;
+import java.util.WeakHashMap;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.RowCapture;
 import org.gorda.gapi.TableShape;
 import org.jspecify.annotations.Nullable;
 import org.sqlite.Function;
+import org.sqlite.SQLiteCommitListener;
+import org.sqlite.core.CoreResultSet;
+import org.sqlite.core.DB;
+import org.sqlite.core.SafeStmtPtr;
 import org.sqlite.jdbc4.JDBC4Connection;
 import org.sqlite.jdbc4.JDBC4PreparedStatement;
 import org.sqlite.jdbc4.JDBC4Statement;
@@ -46,6 +55,18 @@ final class ReflectedConnection extends JDBC4Connection {
     /** Whether {@link #beginToChange} has taken the lock. */
     private boolean isChanging;
 
+    private final Set<Rows> statements = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
+    /** Whether an interruption may be in force yet. */
+    private volatile boolean wasCancelled;
+
+    /** Whether SQLite has rolled back by itself. */
+    private volatile boolean hasLost;
+
+    private volatile boolean isRollingBack;
+
+    private boolean firesAgain;
+
     /** What a trigger has refused, of which SQLite keeps no more than the text. */
     private @Nullable SQLException refused;
 
@@ -64,6 +85,17 @@ final class ReflectedConnection extends JDBC4Connection {
         this.checksForeignKeys = wantsForeignKeys;
         Function.create(this, TOUCHED, new Touched());
         Function.create(this, FIRES, new Fires());
+        if (capture != null) {
+            addCommitListener(new SQLiteCommitListener() {
+                @Override
+                public void onCommit() {}
+
+                @Override
+                public void onRollback() {
+                    hasLost |= !isRollingBack;
+                }
+            });
+        }
     }
 
     private final class Touched extends Function {
@@ -73,7 +105,13 @@ final class ReflectedConnection extends JDBC4Connection {
                 return;
             }
             String table = value_text(0);
+            if (table == null) {
+                return; // a client asks
+            }
             try {
+                if (hasLost) {
+                    throw lost();
+                }
                 if (args() == 1) {
                     throw Refused.unsupported(
                             "a row of " + TableShape.quoted(table)
@@ -121,16 +159,116 @@ final class ReflectedConnection extends JDBC4Connection {
 
     // ----------------------------------------------------------------------------------------------------- statements
 
+    /** A statement, whose rows may be closed by the end of a transaction. */
+    private interface Rows {
+        void closeRows() throws SQLException;
+
+        boolean wereCut();
+    }
+
+    /**
+     * What statements of both kinds do alike. The number of the row that was put in last is asked for when it is wanted: the driver would ask after each statement, and keep the answer's rows open. Whoever cancels
+     * goes by {@link #cancel}.
+     */
+    private final class PlainStatement extends JDBC4Statement implements Rows {
+        private boolean cut;
+
+        PlainStatement() {
+            super(ReflectedConnection.this);
+        }
+
+        @Override
+        public ResultSet executeQuery(String text) throws SQLException {
+            cut = false;
+            return super.executeQuery(text);
+        }
+
+        @Override
+        public boolean execute(String text) throws SQLException {
+            cut = false;
+            return super.execute(text);
+        }
+
+        @Override
+        public ResultSet getGeneratedKeys() throws SQLException {
+            return generatedKeys(sql);
+        }
+
+        @Override
+        public void cancel() throws SQLException {
+            ReflectedConnection.this.cancel();
+        }
+
+        @Override
+        public void closeRows() throws SQLException {
+            cut |= closed(rs, pointer);
+        }
+
+        @Override
+        public boolean wereCut() {
+            return cut;
+        }
+    }
+
+    /** As {@link PlainStatement}. */
+    private final class Prepared extends JDBC4PreparedStatement implements Rows {
+        private boolean cut;
+
+        Prepared(String text) throws SQLException {
+            super(ReflectedConnection.this, text);
+        }
+
+        @Override
+        public ResultSet executeQuery() throws SQLException {
+            cut = false;
+            return super.executeQuery();
+        }
+
+        @Override
+        public boolean execute() throws SQLException {
+            cut = false;
+            return super.execute();
+        }
+
+        @Override
+        public ResultSet getGeneratedKeys() throws SQLException {
+            return generatedKeys(sql);
+        }
+
+        @Override
+        public void cancel() throws SQLException {
+            ReflectedConnection.this.cancel();
+        }
+
+        @Override
+        public void closeRows() throws SQLException {
+            cut |= closed(rs, pointer);
+        }
+
+        @Override
+        public boolean wereCut() {
+            return cut;
+        }
+    }
+
+    /** Returns whether there were rows that could have been read. */
+    private static boolean closed(CoreResultSet rows, @Nullable SafeStmtPtr statement) throws SQLException {
+        if (statement == null || statement.isClosed()) {
+            return false; // it was never executed, or is over
+        }
+        boolean wasOpen = rows.isOpen();
+        rows.close();
+        if (!statement.isClosed()) {
+            statement.safeRunInt(DB::reset);
+        }
+        return wasOpen;
+    }
+
     @Override
     public Statement createStatement(int type, int concurrency, int holdability) throws SQLException {
         checkOpen();
         checkCursor(type, concurrency, holdability);
-        return new JDBC4Statement(this) {
-            @Override
-            public ResultSet getGeneratedKeys() throws SQLException {
-                return generatedKeys(sql);
-            }
-        };
+        return known(new PlainStatement());
     }
 
     @Override
@@ -138,23 +276,54 @@ final class ReflectedConnection extends JDBC4Connection {
             throws SQLException {
         checkOpen();
         checkCursor(type, concurrency, holdability);
-        return new JDBC4PreparedStatement(this, text) {
-            @Override
-            public ResultSet getGeneratedKeys() throws SQLException {
-                return generatedKeys(sql);
-            }
-        };
+        return known(new Prepared(text));
     }
 
-    /**
-     * The number of the row that was put in last. The driver would ask for it after each statement, and keep the answer's rows open: a statement that is interrupted, or a rollback, would have to wait for
-     * their end.
-     */
+    /** The driver's constructor makes some before there is anything here. */
+    private <S extends Rows> S known(S statement) {
+        if (statements != null) {
+            statements.add(statement);
+        }
+        return statement;
+    }
+
     private ResultSet generatedKeys(@Nullable String sql) throws SQLException {
         Statement statement = createStatement();
         statement.closeOnCompletion();
         return statement.executeQuery(
                 sql != null && SqliteStatements.inserts(sql) ? "SELECT last_insert_rowid()" : "SELECT 1 WHERE FALSE");
+    }
+
+    /**
+     * Closes all rows that were not read to their end. As long as there are any, SQLite keeps reading as of an old moment, an interruption is in force for whatever is done, and a schema cannot be changed.
+     */
+    private void closeRows() throws SQLException {
+        for (Rows each : List.copyOf(statements)) {
+            each.closeRows();
+        }
+        wasCancelled = false;
+    }
+
+    /** Whether rows have ended because they were closed, and not because there are no more. */
+    static boolean wereCut(ResultSet rows) throws SQLException {
+        return rows.getStatement() instanceof Rows statement && statement.wereCut();
+    }
+
+    /** What {@link #cancel} has asked for meets nothing that is done from now on. */
+    void forgetCancel() throws SQLException {
+        synchronized (ending) {
+            if (wasCancelled && !isClosed()) {
+                closeRows();
+            }
+        }
+    }
+
+    /** Has triggers be fired by what they do themselves, and by rows that REPLACE deletes, which are not told otherwise. */
+    void firesAgain(boolean again) throws SQLException {
+        if (again != firesAgain) {
+            getDatabase().exec("pragma recursive_triggers=" + again + ";", false);
+            firesAgain = again;
+        }
     }
 
     // --------------------------------------------------------------------------------------------------- transactions
@@ -176,13 +345,17 @@ final class ReflectedConnection extends JDBC4Connection {
         }
     }
 
+    private static SQLException lost() {
+        return new SQLTransactionRollbackException("SQLite has rolled back the transaction: run it again", "40001");
+    }
+
     /**
      * Whether SQLite has ended the transaction by itself, as it does for some failures; another one has begun then. If that cannot be had the connection is closed: without one, what is
      * done next would be committed at once.
      */
     boolean hasLostTransaction() {
         try {
-            return begins();
+            return begins() || hasLost;
         } catch (SQLException e) {
             closeFor(e);
             return true;
@@ -197,44 +370,78 @@ final class ReflectedConnection extends JDBC4Connection {
         }
     }
 
-    /** Rolls back, also if SQLite has done so already, and begins another transaction. If that cannot be had the connection is closed. */
+    /**
+     * Rolls back, also if SQLite has done so already, and begins another transaction. What is being read ends, whoever does it. If a transaction cannot be had the connection is closed.
+     */
     @Override
     public void rollback() throws SQLException {
         checkOpen();
         synchronized (ending) {
-            SQLException failed = null;
             try {
-                getDatabase().exec("rollback;", false);
-            } catch (SQLException e) {
-                failed = e; // there is none, or it cannot be ended
-            }
-            try {
+                getDatabase().interrupt();
+                closeRows();
+                SQLException failed = null;
+                try {
+                    endByRollback();
+                } catch (SQLException e) {
+                    failed = e; // there is none, or it cannot be ended
+                }
                 if (!begins() && failed != null) {
                     throw failed;
                 }
+                ended();
             } catch (SQLException e) {
                 closeFor(e);
                 throw new SQLException("the transaction cannot be rolled back: the connection was closed", "08006", e);
             }
-            ended();
         }
     }
 
+    private void endByRollback() throws SQLException {
+        isRollingBack = true;
+        try {
+            getDatabase().exec("rollback;", false);
+        } finally {
+            isRollingBack = false;
+        }
+    }
+
+    /** Commits, and begins another transaction; if that cannot be had the connection is closed. */
     @Override
     public void commit() throws SQLException {
         synchronized (ending) {
+            if (hasLost) {
+                rollback();
+                throw lost();
+            }
+            forgetCancel();
             try {
-                super.commit();
+                getDatabase().exec("commit;", false);
             } catch (SQLException e) {
                 throw notEnded(e);
             }
-            ended();
+            try {
+                begins();
+                ended();
+            } catch (SQLException e) {
+                closeFor(e); // it is committed all the same
+            }
+        }
+    }
+
+    /** What the transaction has read until now, which has changed nothing, is left: it begins here. */
+    void renew() throws SQLException {
+        synchronized (ending) {
+            forgetCancel();
+            getDatabase().exec("commit;", false);
+            begins();
         }
     }
 
     private void ended() throws SQLException {
         touched.clear();
         isChanging = false;
+        hasLost = false;
         if (checksForeignKeys != wantsForeignKeys) {
             setForeignKeys(wantsForeignKeys);
         }
@@ -249,7 +456,7 @@ final class ReflectedConnection extends JDBC4Connection {
         if (isChanging) {
             return;
         }
-        getDatabase().exec("rollback;", false);
+        endByRollback();
         try {
             getDatabase().exec("begin immediate;", false);
             isChanging = true;
@@ -265,6 +472,9 @@ final class ReflectedConnection extends JDBC4Connection {
      * on.
      */
     void requireStatementsEnded() throws SQLException {
+        if (hasLost) {
+            throw lost();
+        }
         try {
             getDatabase().exec("savepoint \"GORDA$COMMIT\";", false);
         } catch (SQLException e) {
@@ -291,7 +501,7 @@ final class ReflectedConnection extends JDBC4Connection {
 
     /** SQLite does not listen to it within transactions. */
     private void setForeignKeys(boolean checked) throws SQLException {
-        getDatabase().exec("rollback;", false);
+        endByRollback();
         getDatabase().exec("pragma foreign_keys=" + checked + ";", false);
         getDatabase().exec("begin;", false);
         checksForeignKeys = checked;
@@ -303,6 +513,7 @@ final class ReflectedConnection extends JDBC4Connection {
     void cancel() throws SQLException {
         synchronized (ending) {
             if (!isClosed()) {
+                wasCancelled = true;
                 getDatabase().interrupt();
             }
         }

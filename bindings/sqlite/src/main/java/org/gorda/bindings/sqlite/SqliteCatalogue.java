@@ -40,8 +40,9 @@ record SqliteCatalogue(int version, Map<String, Table> tables, boolean sequences
      * A table of clients.
      *
      * @param select its replicated columns by its rowid
+     * @param where finds a row by its key, compared as the key is
      */
-    record Table(Captured captured, String rowid, String select) {
+    record Table(Captured captured, String rowid, String select, String where) {
 
         TableShape shape() {
             return captured.shape();
@@ -116,7 +117,26 @@ record SqliteCatalogue(int version, Map<String, Table> tables, boolean sequences
                         columns.stream()
                                 .map(column -> TableShape.quoted(column.name()))
                                 .toList()) + " FROM " + shape + " WHERE " + rowid + " = ?";
-        return new Table(new Captured(shape, unique(connection, shape), false), rowid, select);
+        return new Table(
+                new Captured(shape, unique(connection, shape), false), rowid, select, where(connection, shape));
+    }
+
+    private static String where(Connection connection, TableShape shape) throws SQLException {
+        Map<String, String> collations = new HashMap<>();
+        try (PreparedStatement statement = connection.prepareStatement(
+                "SELECT X.name, X.coll FROM pragma_index_list(?) L, pragma_index_xinfo(L.name) X WHERE L.origin = 'pk' AND X.key = 1")) {
+            statement.setString(1, shape.name());
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    collations.put(rows.getString(1), " COLLATE " + TableShape.quoted(rows.getString(2)));
+                }
+            }
+        }
+        return " WHERE "
+                + shape.key().stream()
+                        .map(position -> shape.columns().get(position - 1).name())
+                        .map(name -> TableShape.quoted(name) + collations.getOrDefault(name, "") + " = ?")
+                        .collect(Collectors.joining(" AND "));
     }
 
     /** All columns if an index is of an expression, or of some rows only: whatever is changed may be what it compares. */

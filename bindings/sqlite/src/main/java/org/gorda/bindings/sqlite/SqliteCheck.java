@@ -43,6 +43,12 @@ final class SqliteCheck {
                     "a conflict ends the transaction, and what follows would be committed by itself",
                     "make it without ON CONFLICT ROLLBACK"),
             new Fitness.Search(
+                    true,
+                    "table",
+                    "SELECT L.name" + TABLES + "L.type = 'table' AND UPPER(S.sql) LIKE '%ON%CONFLICT%REPLACE%'",
+                    "rows that a conflict deletes are not seen",
+                    "make it without ON CONFLICT REPLACE"),
+            new Fitness.Search(
                     false,
                     "table",
                     "SELECT L.name" + TABLES

@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -42,7 +43,10 @@ final class SqliteDialect implements Dialect {
 
     /** What clients may set for their connections. */
     private static final Set<String> SETTINGS =
-            Set.of("foreign_keys", "busy_timeout", "cache_size", "date_class", "date_precision", "date_string_format");
+            Set.of("busy_timeout", "cache_size", "date_class", "date_precision", "date_string_format");
+
+    /** What SQLite takes for a no. */
+    private static final Set<String> NO = Set.of("0", "no", "false", "off");
 
     private static final Set<SQLiteErrorCode> STOPPED = Set.of(
             SQLiteErrorCode.SQLITE_CANTOPEN,
@@ -86,7 +90,7 @@ final class SqliteDialect implements Dialect {
     private ReflectedConnection open(Properties settings, @Nullable RowCapture capture) throws SQLException {
         settings.setProperty("journal_mode", "WAL");
         settings.setProperty("synchronous", "NORMAL"); // it is forced to disk when force() says so
-        settings.setProperty("recursive_triggers", "true"); // so that rows that REPLACE deletes are told
+        settings.setProperty("recursive_triggers", "false"); // but for statements that may REPLACE
         settings.setProperty("jdbc.get_generated_keys", "false"); // see ReflectedConnection
         return new ReflectedConnection(files.database(), settings, capture, touchedMax);
     }
@@ -112,19 +116,26 @@ final class SqliteDialect implements Dialect {
     public List<String> installation() {
         return List.of(
                 "CREATE TABLE IF NOT EXISTS " + POSITIONS
-                        + " (IDX INTEGER PRIMARY KEY, TERM INTEGER NOT NULL, HIGH INTEGER NOT NULL, LOW INTEGER NOT NULL) WITHOUT ROWID");
+                        + " (ONE INTEGER PRIMARY KEY, IDX INTEGER NOT NULL, TERM INTEGER NOT NULL, HIGH INTEGER NOT NULL, LOW INTEGER NOT NULL) WITHOUT ROWID");
+    }
+
+    /** In the one row that there is: there is one writer. */
+    @Override
+    public String storing() {
+        return "INSERT OR REPLACE INTO " + POSITIONS + " VALUES (1, ?, ?, ?, ?)";
     }
 
     @Override
     public Connection connect(Properties properties, RowCapture capture) throws SQLException {
         Properties settings = new Properties();
-        settings.setProperty("foreign_keys", "true");
         for (String name : SETTINGS) {
             String value = properties.getProperty(name);
             if (value != null) {
                 settings.setProperty(name, value);
             }
         }
+        String checked = properties.getProperty("foreign_keys", "true").toLowerCase(Locale.ROOT);
+        settings.setProperty("foreign_keys", String.valueOf(!NO.contains(checked)));
         return begin(open(settings, capture));
     }
 
@@ -133,11 +144,7 @@ final class SqliteDialect implements Dialect {
         Properties settings = new Properties();
         settings.setProperty("foreign_keys", "false");
         settings.setProperty("busy_timeout", PATIENCE_MILLIS);
-        ReflectedConnection connection = open(settings, null);
-        try (Statement statement = connection.createStatement()) {
-            statement.execute("PRAGMA ignore_check_constraints = true");
-        }
-        return begin(connection);
+        return begin(open(settings, null));
     }
 
     private Connection begin(ReflectedConnection connection) throws SQLException {
@@ -166,9 +173,24 @@ final class SqliteDialect implements Dialect {
         return SqliteStatements.kind(sql);
     }
 
+    /** A snapshot of the database that somebody has looked at before is not the transaction's. */
+    @Override
+    public void beginning(Connection connection) throws SQLException {
+        ((ReflectedConnection) connection).renew();
+    }
+
     /** There are no routines, and whatever would end a transaction is refused. */
     @Override
-    public void inStatement(Connection connection, boolean begins) {}
+    public void inStatement(Connection connection, @Nullable String sql) throws SQLException {
+        if (sql != null) {
+            ((ReflectedConnection) connection).firesAgain(SqliteStatements.replaces(sql));
+        }
+    }
+
+    @Override
+    public boolean wereCut(ResultSet rows) throws SQLException {
+        return ReflectedConnection.wereCut(rows);
+    }
 
     @Override
     public void ours(Connection connection, boolean ours) {
@@ -207,7 +229,11 @@ final class SqliteDialect implements Dialect {
 
     @Override
     public Captured table(String schema, String name) throws SQLException {
-        return known().table(name).captured();
+        return described(name).captured();
+    }
+
+    SqliteCatalogue.Table described(String name) throws SQLException {
+        return known().table(name);
     }
 
     // ---------------------------------------------------------------------------------------------------- generators
@@ -223,12 +249,15 @@ final class SqliteDialect implements Dialect {
         }
     }
 
-    /** How far they have come is of the transaction in which they have. */
+    /** Also of tables that were touched and have not come further: where rows are applied they may. */
     @Override
-    public List<Generated> generated(Connection connection) throws SQLException {
+    public List<Generated> generated(Connection given) throws SQLException {
+        ReflectedConnection connection = (ReflectedConnection) given;
         synchronized (committed) {
             SqliteCatalogue known = known(connection);
-            return generated(known.sequences(connection), known.sequences(committed));
+            Map<String, Long> before = known.sequences(committed);
+            before.keySet().removeAll(connection.touched().rows().keySet());
+            return generated(known.sequences(connection), before);
         }
     }
 
@@ -280,8 +309,8 @@ final class SqliteDialect implements Dialect {
         try (PreparedStatement now = connection.prepareStatement(table.select());
                 PreparedStatement then = committed.prepareStatement(table.select())) {
             for (long row : rows) {
-                SqliteRow before = read(table, then, row);
-                SqliteRow after = read(table, now, row);
+                SqliteRow before = read(table, then, row, false);
+                SqliteRow after = read(table, now, row, true);
                 if (before != null) {
                     capture.changed(table::captured, before, after);
                 } else if (after != null) {
@@ -297,16 +326,16 @@ final class SqliteDialect implements Dialect {
             throws SQLException {
         try (PreparedStatement now = connection.prepareStatement(table.select())) {
             for (long row : rows) {
-                capture.changed(table::captured, null, read(table, now, row));
+                capture.changed(table::captured, null, read(table, now, row, true));
             }
         }
     }
 
-    private static @Nullable SqliteRow read(SqliteCatalogue.Table table, PreparedStatement select, long rowid)
-            throws SQLException {
+    private static @Nullable SqliteRow read(
+            SqliteCatalogue.Table table, PreparedStatement select, long rowid, boolean isSent) throws SQLException {
         select.setLong(1, rowid);
         try (ResultSet found = select.executeQuery()) {
-            return found.next() ? SqliteRow.of(table.shape(), found) : null;
+            return found.next() ? SqliteRow.of(table.shape(), found, isSent) : null;
         }
     }
 
@@ -333,11 +362,20 @@ final class SqliteDialect implements Dialect {
             }
             SqliteCatalogue.of(connection).captureAll(statement);
         } catch (SQLException e) {
-            if (hasStopped(e)) {
-                throw new ReflectionException("SQLite could not change the schema: " + e.getMessage(), e);
+            if (isLocked(e) || failsEverywhere(e)) {
+                throw e;
             }
-            throw e;
+            throw new ReflectionException("SQLite could not change the schema: " + e.getMessage(), e);
         }
+    }
+
+    /** Whether it is by the text and what is in the database that it has failed. */
+    private static boolean failsEverywhere(SQLException failure) {
+        return !(failure instanceof SQLiteException)
+                || isConstraint(failure)
+                || (isOf(failure, SQLiteErrorCode.SQLITE_ERROR) && !isInterrupted(failure))
+                || isOf(failure, SQLiteErrorCode.SQLITE_MISMATCH)
+                || isOf(failure, SQLiteErrorCode.SQLITE_TOOBIG);
     }
 
     /** SQLite would delete the table's rows first, with what that does to rows that refer to them. */
@@ -368,9 +406,14 @@ final class SqliteDialect implements Dialect {
         }
     }
 
-    /** It ends what is executed when it comes, and nothing later. */
     @Override
-    public void forgetCancel(Connection connection) {}
+    public void forgetCancel(Connection connection) {
+        try {
+            ((ReflectedConnection) connection).forgetCancel();
+        } catch (SQLException e) {
+            throw new IllegalStateException(e);
+        }
+    }
 
     private static @Nullable SQLiteErrorCode code(SQLException failure) {
         return failure instanceof SQLiteException known ? known.getResultCode() : null;
@@ -378,6 +421,12 @@ final class SqliteDialect implements Dialect {
 
     private static boolean isOf(SQLException failure, SQLiteErrorCode primary) {
         return (failure.getErrorCode() & 0xff) == primary.code;
+    }
+
+    /** Of what is interrupted while it is compiled SQLite tells by a text only. */
+    private static boolean isInterrupted(SQLException failure) {
+        return isOf(failure, SQLiteErrorCode.SQLITE_INTERRUPT)
+                || String.valueOf(failure.getMessage()).endsWith("(interrupted)");
     }
 
     static boolean isConstraint(SQLException failure) {
@@ -420,9 +469,17 @@ final class SqliteDialect implements Dialect {
                     failure);
         }
         SQLiteErrorCode code = code(failure);
-        return code == null
-                ? failure
-                : new SQLException(failure.getMessage(), state(code), failure.getErrorCode(), failure);
+        if (code == null) {
+            return failure;
+        }
+        // Of a client's statement it may be a table without free numbers, or a value too large: the next commit finds
+        // out.
+        boolean isTooMuch = code == SQLiteErrorCode.SQLITE_FULL || code == SQLiteErrorCode.SQLITE_NOMEM;
+        return new SQLException(
+                failure.getMessage(),
+                isInterrupted(failure) ? "57014" : state(code),
+                isTooMuch ? 0 : failure.getErrorCode(),
+                failure);
     }
 
     private static String state(SQLiteErrorCode code) {
@@ -431,7 +488,6 @@ final class SqliteDialect implements Dialect {
             case SQLITE_CONSTRAINT_FOREIGNKEY -> "23503";
             case SQLITE_CONSTRAINT_NOTNULL -> "23502";
             case SQLITE_CONSTRAINT_CHECK -> "23514";
-            case SQLITE_INTERRUPT -> "57014";
             case SQLITE_FULL -> "53100";
             case SQLITE_ERROR -> "42000";
             default -> isConstraint(new SQLException("", "", code.code)) ? "23000" : "HY000";

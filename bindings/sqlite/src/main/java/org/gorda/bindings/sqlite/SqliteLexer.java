@@ -7,6 +7,9 @@ import java.util.Locale;
 /** Cuts a text into what SQLite takes for its tokens. Stateless. */
 final class SqliteLexer {
 
+    /** SQLite takes it for a blank, but only where a token begins. */
+    static final char BOM = '\uFEFF';
+
     private static final String BLANKS = " \t\n\f\r";
 
     private SqliteLexer() {}
@@ -72,7 +75,7 @@ final class SqliteLexer {
 
     /** Numbers, too, which are no keywords. */
     private static boolean isOfWord(char c) {
-        return Character.isLetterOrDigit(c) || c == '_' || c == '$' || c >= 0x80;
+        return Character.isLetterOrDigit(c) || c == '_' || c == '$' || (c >= 0x80 && c != BOM);
     }
 
     private static int endOf(String sql, String mark, int from) {

@@ -111,11 +111,8 @@ final class SqliteRows implements Dialect.Rows {
         return TableShape.quoted(table.columns().get(position - 1).name());
     }
 
-    private static String where(TableShape table) {
-        return " WHERE "
-                + table.key().stream()
-                        .map(position -> column(table, position) + " = ?")
-                        .collect(Collectors.joining(" AND "));
+    private String where(TableShape table) throws SQLException {
+        return dialect.described(table.name()).where();
     }
 
     @Override
@@ -205,12 +202,15 @@ final class SqliteRows implements Dialect.Rows {
 
     /** Whether a row was there; one that was moved has its new key as soon as nobody has it as the old one. */
     private boolean changes(String sql, List<@Nullable Object> values) throws SQLException {
-        boolean isThere = execute(sql, values) > 0;
-        if (!isThere && !moved.isEmpty()) {
+        int found = execute(sql, values);
+        if (found == 0 && !moved.isEmpty()) {
             moved.settle();
-            return execute(sql, values) > 0;
+            found = execute(sql, values);
         }
-        return isThere;
+        if (found > 1) {
+            throw new DivergenceException(found + " rows have the key of one that was changed elsewhere: " + sql);
+        }
+        return found == 1;
     }
 
     @Override

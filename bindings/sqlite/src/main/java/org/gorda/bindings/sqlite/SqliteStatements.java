@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.gorda.bindings.sqlite.SqliteLexer.Token;
 import org.gorda.bindings.triggers.Dialect.Kind;
 import org.gorda.bindings.triggers.Refused;
@@ -25,6 +26,9 @@ final class SqliteStatements {
     /** Numbers in the database that are their application's. */
     private static final Set<String> APPLICATIONS = Set.of("APPLICATION_ID", "USER_VERSION");
 
+    private static final Set<String> VERBS = words("SELECT VALUES INSERT REPLACE UPDATE DELETE");
+    private static final Pattern REPLACE = SchemaText.pattern("\\bREPLACE\\b");
+    private static final String PRAGMAS = "PRAGMA_";
     private static final String OURS = "GORDA$";
     private static final String SQLITES = "SQLITE_";
 
@@ -43,6 +47,10 @@ final class SqliteStatements {
         if (tokens.isEmpty()) {
             return Kind.READ;
         }
+        if (tokens.stream().anyMatch(token -> token.isMark(SqliteLexer.BOM))) {
+            throw Refused.unsupported("a text has no byte order marks but in quotes: " + SchemaText.shown(sql));
+        }
+        checkTold(tokens, sql);
         if (!isTrigger(tokens) && tokens.stream().anyMatch(token -> token.isMark(';'))) {
             throw Refused.unsupported("only one statement is executed at a time: " + SchemaText.shown(sql));
         }
@@ -92,23 +100,22 @@ final class SqliteStatements {
 
     /** The keyword that says what it does, behind what it names by WITH. */
     private static String verb(List<Token> tokens) {
-        String first = tokens.get(0).upper();
-        if (!first.equals("WITH")) {
-            return first;
+        return tokens.get(verbAt(tokens)).upper();
+    }
+
+    private static int verbAt(List<Token> tokens) {
+        if (!tokens.get(0).is("WITH")) {
+            return 0;
         }
         int depth = 0;
-        for (Token token : tokens) {
-            if (token.isMark('(')) {
-                depth++;
-            } else if (token.isMark(')')) {
-                depth--;
-            } else if (depth == 0
-                    && Set.of("SELECT", "VALUES", "INSERT", "REPLACE", "UPDATE", "DELETE")
-                            .contains(token.upper())) {
-                return token.upper();
+        for (int i = 0; i < tokens.size(); i++) {
+            Token token = tokens.get(i);
+            depth += token.isMark('(') ? 1 : token.isMark(')') ? -1 : 0;
+            if (depth == 0 && VERBS.contains(token.upper())) {
+                return i;
             }
         }
-        return first;
+        return 0;
     }
 
     /** Whether it puts rows into a table. */
@@ -142,9 +149,46 @@ final class SqliteStatements {
                     "OR ROLLBACK is not replicated: what follows would not be in a transaction any more: "
                             + SchemaText.shown(sql));
         }
-        if (isNamed(tokens, OURS) || isNamed(tokens, SQLITES)) {
+        String table = table(tokens).toUpperCase(Locale.ROOT);
+        if (table.startsWith(OURS) || table.startsWith(SQLITES)) {
             throw Refused.unsupported("rows of SQLite's own tables and of the replica's are not changed by clients: "
                     + SchemaText.shown(sql));
+        }
+    }
+
+    /** Whose rows are changed. */
+    private static String table(List<Token> tokens) {
+        int at = verbAt(tokens);
+        if (tokens.get(at).is("UPDATE")) {
+            at += at + 1 < tokens.size() && tokens.get(at + 1).is("OR") ? 2 : 0;
+        } else {
+            while (at < tokens.size()
+                    && !tokens.get(at).is("INTO")
+                    && !tokens.get(at).is("FROM")) {
+                at++;
+            }
+        }
+        at++;
+        at += at + 1 < tokens.size() && tokens.get(at + 1).isMark('.') ? 2 : 0;
+        return at < tokens.size() ? tokens.get(at).text() : "";
+    }
+
+    /** Whether it may delete rows that others are put in the place of. */
+    static boolean replaces(String sql) {
+        if (!REPLACE.matcher(sql).find()) {
+            return false;
+        }
+        List<Token> tokens = SqliteLexer.tokens(sql);
+        return follow(tokens, "OR", "REPLACE") || follow(tokens, "REPLACE", "INTO");
+    }
+
+    /** Pragmas can be read like tables, and some then do something. */
+    private static void checkTold(List<Token> tokens, String sql) throws SQLException {
+        for (Token token : tokens) {
+            String name = token.isName() ? token.text().toUpperCase(Locale.ROOT) : "";
+            if (name.startsWith(PRAGMAS) && !TELLING.contains(name.substring(PRAGMAS.length()))) {
+                throw Refused.unsupported("of pragmas those that tell something are read: " + SchemaText.shown(sql));
+            }
         }
     }
 
@@ -187,6 +231,23 @@ final class SqliteStatements {
         }
         if (second.equals("TABLE") && tokens.get(0).is("CREATE")) {
             checkTable(tokens, sql);
+        }
+        int depth = 0;
+        for (Token token : tokens) {
+            depth += token.isMark('(') ? 1 : token.isMark(')') ? -1 : 0;
+            if (depth < 0) {
+                throw Refused.unsupported("a parenthesis is closed that was not opened: " + SchemaText.shown(sql));
+            }
+        }
+        if (isTrigger(tokens) && isNamed(tokens, SQLITES)) {
+            throw Refused.unsupported("SQLite's own tables are not changed by triggers: " + SchemaText.shown(sql));
+        }
+        if (follow(tokens, "OR", "REPLACE")
+                || follow(tokens, "REPLACE", "INTO")
+                || follow(tokens, "CONFLICT", "REPLACE")) {
+            throw Refused.unsupported(
+                    "REPLACE in a schema is not replicated, because SQLite does not tell of rows that it deletes; a statement may: "
+                            + SchemaText.shown(sql));
         }
         if (follow(tokens, "INITIALLY", "DEFERRED")) {
             throw Refused.unsupported(

@@ -95,14 +95,42 @@ class SqliteOwnTest extends OwnTck {
         }
         assertEqual();
         assertThat(query(replica, "SELECT ID || U FROM T ORDER BY ID")).containsExactly("2three", "4ONE", "7seven");
+        try (Connection connection = connect();
+                PreparedStatement update = connection.prepareStatement("UPDATE OR REPLACE T SET U = ? WHERE ID = ?")) {
+            for (int id : new int[] {2, 4}) {
+                update.setString(1, "seven");
+                update.setInt(2, id);
+                update.executeUpdate();
+            }
+            connection.commit();
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID || U FROM T ORDER BY ID")).containsExactly("4seven");
         execute("DELETE FROM T");
         assertEqual();
     }
 
     @Test
+    void keysAreComparedAsTheirIndexDoes() throws SQLException {
+        execute(
+                "CREATE TABLE T (K TEXT COLLATE NOCASE, V INTEGER, PRIMARY KEY (K COLLATE BINARY))",
+                "CREATE TABLE N (K TEXT PRIMARY KEY COLLATE NOCASE, V INTEGER)",
+                "INSERT INTO T VALUES ('a', 1), ('A', 2)",
+                "INSERT INTO N VALUES ('a', 1), ('b', 2)");
+        execute(
+                "UPDATE T SET V = 9 WHERE K = 'a' COLLATE BINARY",
+                "UPDATE N SET K = 'A' WHERE K = 'a'",
+                "UPDATE N SET V = 3 WHERE K = 'B'");
+        execute("DELETE FROM T WHERE K = 'A' COLLATE BINARY", "DELETE FROM N WHERE K = 'a'");
+        assertEqual();
+        assertThat(query(replica, "SELECT K || V FROM T UNION ALL SELECT K || V FROM N"))
+                .containsExactly("a9", "b3");
+    }
+
+    @Test
     void uniqueKeysThatHaveChangedPlacesInATransaction() throws SQLException {
         execute(
-                "CREATE TABLE T (A INTEGER, B TEXT, U INTEGER UNIQUE ON CONFLICT REPLACE, E INTEGER, PRIMARY KEY (A, B))",
+                "CREATE TABLE T (A INTEGER, B TEXT, U INTEGER UNIQUE, E INTEGER, PRIMARY KEY (A, B))",
                 "CREATE UNIQUE INDEX I ON T (ABS(E)) WHERE B <> 'z'",
                 "INSERT INTO T VALUES (1, 'x', 1, 1), (2, 'y', 2, 2), (3, 'z', 3, 2)");
         execute(
@@ -155,6 +183,7 @@ class SqliteOwnTest extends OwnTck {
                 "CREATE TRIGGER T_AGAIN AFTER UPDATE OF A ON T BEGIN UPDATE T SET CHANGED = CHANGED + 1 WHERE ID = NEW.ID; END",
                 "CREATE TRIGGER T_LOG AFTER INSERT ON T FOR EACH ROW WHEN NEW.A > 1 OR NEW.A IS NULL BEGIN"
                         + " INSERT INTO L (T, WHAT) VALUES (NEW.ID, CASE WHEN NEW.A > 5 THEN 'large' ELSE 'small' END); END",
+                "CREATE TRIGGER T_SELF AFTER UPDATE OF CHANGED ON T BEGIN UPDATE T SET CHANGED = NEW.CHANGED WHERE ID = NEW.ID; END",
                 "CREATE TRIGGER T_NO BEFORE DELETE ON T WHEN OLD.ID = 1 BEGIN SELECT RAISE(ABORT, 'kept'); END",
                 "CREATE TRIGGER V_INTO INSTEAD OF INSERT ON V BEGIN INSERT INTO T (ID, A) VALUES (NEW.ID, NEW.A + 1); END");
         execute(
@@ -182,7 +211,12 @@ class SqliteOwnTest extends OwnTck {
         execute("UPDATE P SET ID = 5 WHERE ID = 1", "DELETE FROM P WHERE ID = 2", "DELETE FROM C WHERE ID = 20");
         assertRefused("23503", () -> execute("INSERT INTO C VALUES (30, 9)"));
         assertRefused("2BP01", () -> execute("DROP TABLE P"));
-        try (Connection connection = connect();
+        execute("CREATE TABLE CK (ID INTEGER PRIMARY KEY)", "INSERT INTO CK VALUES (1)");
+        assertThatThrownBy(() -> execute("ALTER TABLE CK ADD COLUMN C INTEGER DEFAULT 5 CHECK (C > 10)"))
+                .isInstanceOf(SQLException.class);
+        Properties on = new Properties();
+        on.setProperty("foreign_keys", "on");
+        try (Connection connection = connect(origin, on);
                 Statement statement = connection.createStatement()) {
             statement.execute("ALTER TABLE C ADD COLUMN Q INTEGER DEFAULT 7 REFERENCES P (N)");
             assertRefused("23503", () -> statement.execute("INSERT INTO G VALUES (300, 99)"));
@@ -230,6 +264,9 @@ class SqliteOwnTest extends OwnTck {
                 "INSERT INTO T (ID, R) VALUES (1, X'00')",
                 "INSERT INTO T (ID, T) VALUES (1, CAST(X'ff' AS TEXT))",
                 "INSERT INTO K VALUES (NULL, 1)");
+        execute(
+                "INSERT INTO T (ID, T) VALUES (3, 'SQLite_ GORDA$ pragma'), (4, sqlite_version())",
+                "DELETE FROM T WHERE ID > 2");
         execute("INSERT INTO T VALUES (1, '2', 3, 4)", "INSERT INTO T (ID, T) VALUES (2, char(65533))");
         assertEqual();
         assertThat(count(replica, "T")).isEqualTo(2);
@@ -286,10 +323,18 @@ class SqliteOwnTest extends OwnTck {
                 assertThat(keys.next()).isFalse();
             }
         }
+        execute("INSERT INTO T VALUES (9223372036854775000, 'g')", "DELETE FROM T WHERE ID > 1000000");
+        execute("UPDATE T SET ID = 9223372036854775100 WHERE A = 'b'");
+        assertEqual();
+        assertThat(query(replica, "SELECT seq FROM sqlite_sequence"))
+                .isEqualTo(query(origin, "SELECT seq FROM sqlite_sequence"));
+        execute("INSERT INTO T VALUES (9223372036854775807, 'last')");
+        assertRefused("53100", () -> execute("INSERT INTO T (A) VALUES ('too many')"));
+        execute("UPDATE T SET A = 'goes on'");
         assertEqual();
         replica.takeOver();
-        change(replica, "INSERT INTO T (A) VALUES ('f')");
-        assertThat(query(replica, "SELECT MAX(ID) FROM T")).containsExactly("102");
+        change(replica, "CREATE TABLE F (ID INTEGER PRIMARY KEY AUTOINCREMENT)", "INSERT INTO F DEFAULT VALUES");
+        assertThat(query(replica, "SELECT MAX(ID) FROM F")).containsExactly("1");
     }
 
     // ---------------------------------------------------------------------------------------------------- transactions
@@ -308,14 +353,144 @@ class SqliteOwnTest extends OwnTck {
             ResultSet left = statement.executeQuery("INSERT INTO T VALUES (3, 3), (4, 4) RETURNING ID");
             assertThat(left.next()).isTrue();
             assertRefused("0A000", connection::commit);
-            assertRefused("0A000", connection::commit);
-            left.close();
+            assertRefused("24000", left::next);
+            connection.commit();
             connection.setAutoCommit(true);
             assertRefused("0A000", () -> statement.executeQuery("INSERT INTO T VALUES (5, 5), (6, 6) RETURNING ID"));
             statement.executeUpdate("INSERT INTO T VALUES (7, 7) RETURNING ID");
         }
         assertEqual();
         assertThat(query(replica, "SELECT ID FROM T ORDER BY ID")).containsExactly("1", "2", "7");
+    }
+
+    @Test
+    void rowsThatCannotBeReadMayEndTheTransaction() throws SQLException {
+        makeTable();
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement();
+                Statement other = connection.createStatement()) {
+            ResultSet rows = statement.executeQuery("INSERT INTO T VALUES (1, 1), (2, 2), (3, 3) RETURNING ID");
+            assertThat(rows.next()).isTrue();
+            statement.cancel();
+            assertRefused("40001", () -> {
+                while (rows.next()) {
+                    assertThat(rows.getInt(1)).isPositive();
+                }
+            });
+            other.executeUpdate("INSERT INTO T VALUES (9, 9)");
+            assertThat(count(replica, "(SELECT 1)")).isEqualTo(1);
+            assertThat(count(origin, "T")).as("what is not committed").isZero();
+            connection.commit();
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID FROM T")).containsExactly("9");
+    }
+
+    /** Whatever is cancelled, and whenever: what is told to be committed is ordered, what is ordered is committed, and others can go on. */
+    @Test
+    void cancellationsMeetCommitsRollbacksAndRowsThatAreNotRead() throws Exception {
+        makeTable();
+        execute("INSERT INTO T SELECT X, 0 FROM " + SQLITE.numbers(-500, -1));
+        replicate();
+        Random random = new Random(3);
+        for (int i = 0; i < 300; i++) {
+            boolean told = false;
+            try (Connection connection = connect();
+                    Statement statement = connection.createStatement();
+                    Statement reading = connection.createStatement()) {
+                int id = i;
+                int pause = random.nextInt(2000);
+                Future<?> cancelling = null;
+                try {
+                    if (random.nextBoolean()) {
+                        assertThat(reading.executeQuery("SELECT * FROM T").next())
+                                .isTrue();
+                    }
+                    statement.executeUpdate("INSERT INTO T VALUES (" + id + ", 1)");
+                    cancelling = clients.submit(() -> {
+                        for (int spin = 0; spin < pause; spin++) {
+                            Thread.onSpinWait();
+                        }
+                        reading.cancel();
+                        return null;
+                    });
+                    switch (random.nextInt(4)) {
+                        case 0 -> connection.rollback();
+                        case 1 -> connection.abort(Runnable::run);
+                        default -> {
+                            connection.commit();
+                            told = true;
+                        }
+                    }
+                } catch (SQLException e) {
+                    assertThat(e.getSQLState()).as(e.toString()).isIn("40001", "57014", "08006", "24000");
+                }
+                if (cancelling != null) {
+                    cancelling.get(20, TimeUnit.SECONDS);
+                }
+                if (!connection.isClosed()) {
+                    try {
+                        statement.executeUpdate("INSERT INTO T VALUES (" + (i + 1000) + ", 1)");
+                    } catch (SQLException e) {
+                        assertThat(e.getSQLState()).as(e.toString()).isIn("40001", "57014", "08006");
+                    }
+                    connection.rollback();
+                }
+            }
+            assertThat(query(origin, "SELECT ID FROM T WHERE ID = " + i)).hasSize(told ? 1 : 0);
+        }
+        assertThat(query(origin, "SELECT ID FROM T WHERE ID >= 1000")).isEmpty();
+        assertEqual();
+    }
+
+    @Test
+    void rowsThatAreNotReadToTheirEndHoldUpNothing() throws SQLException {
+        makeTable();
+        execute("CREATE TABLE U (ID INTEGER PRIMARY KEY)", "INSERT INTO T VALUES (1, 1), (2, 2), (3, 3)");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement();
+                Statement reading = connection.createStatement()) {
+            ResultSet rows = reading.executeQuery("SELECT ID FROM T");
+            assertThat(rows.next()).isTrue();
+            execute("INSERT INTO T VALUES (5, 5)");
+            statement.execute("DROP TABLE U");
+            assertRefused("24000", rows::next);
+            ResultSet again = reading.executeQuery("SELECT ID FROM T");
+            assertThat(again.next()).isTrue();
+            execute("INSERT INTO T VALUES (6, 6)");
+            assertRefused("40001", () -> statement.executeUpdate("UPDATE T SET A = 0"));
+            statement.executeUpdate("UPDATE T SET A = 0");
+            connection.commit();
+            ResultSet last = reading.executeQuery("SELECT ID FROM T");
+            while (last.next()) {
+                assertThat(last.getInt(1)).isPositive();
+            }
+        }
+        assertEqual();
+    }
+
+    @Test
+    void whoLooksAtTheCatalogueInAutocommitModeSeesWhatComesAfterIt() throws SQLException {
+        makeTable();
+        try (Connection connection = origin.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            try (ResultSet tables = connection.getMetaData().getTables(null, null, "%", null)) {
+                assertThat(tables.next()).isTrue();
+            }
+            execute("INSERT INTO T VALUES (1, 1)");
+            try (ResultSet rows = statement.executeQuery("SELECT * FROM T")) {
+                assertThat(rows.next()).isTrue();
+            }
+            statement.executeUpdate("INSERT INTO T VALUES (2, 2)");
+            connection.setAutoCommit(false);
+            try (ResultSet rows = statement.executeQuery("SELECT * FROM T")) {
+                assertThat(rows.next()).isTrue();
+            }
+            origin.flush();
+            statement.executeUpdate("INSERT INTO T VALUES (3, 3)");
+            connection.commit();
+        }
+        assertEqual();
     }
 
     /** SQLite rolls back the transaction then: what follows would be committed at once, and by nobody's order. */

@@ -1,6 +1,7 @@
 package org.gorda.bindings.triggers;
 
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.util.LinkedHashMap;
@@ -134,7 +135,7 @@ public final class ClientConnection implements ConnectionContext {
             Dialect.Kind kind = kind(sql);
             switch (kind) {
                 case READ, READ_FOR_UPDATE, ROWS -> {
-                    return statement(kind != Dialect.Kind.READ, kind == Dialect.Kind.ROWS, work);
+                    return statement(sql, kind != Dialect.Kind.READ, kind == Dialect.Kind.ROWS, work);
                 }
                 case SCHEMA -> changeSchema(inner.nativeSQL(sql));
                 case COMMIT -> commitTransaction();
@@ -205,7 +206,7 @@ public final class ClientConnection implements ConnectionContext {
 
     /** Changes a row by a result set. */
     <T> @Nullable T changeRow(Work<T> work) throws SQLException {
-        return within(() -> statement(true, true, work));
+        return within(() -> statement("", true, true, work));
     }
 
     /** What neither reads nor changes rows. */
@@ -223,19 +224,20 @@ public final class ClientConnection implements ConnectionContext {
      * @param begins whether its transaction begins by it
      * @param isTakenBack whether the database takes back what it has changed if it fails, as it does not for queries
      */
-    private <T> @Nullable T statement(boolean begins, boolean isTakenBack, Work<T> work) throws SQLException {
+    private <T> @Nullable T statement(String sql, boolean begins, boolean isTakenBack, Work<T> work)
+            throws SQLException {
         LocalTransaction running = start();
         if (begins) {
             beginOrRefuse();
         }
         WriteSetWriter.Mark mark = capture.begin();
         @Nullable T result;
-        dialect.inStatement(inner, true);
+        dialect.inStatement(inner, sql);
         try {
             result = begins || dialect.readersAreInTheWay() ? database.change(work) : work.run();
             capture.end();
         } catch (SQLException e) {
-            dialect.inStatement(inner, false);
+            dialect.inStatement(inner, null);
             boolean isInDoubt = dialect.leavesInDoubt(inner, e) || (!isTakenBack && capture.hasChanged());
             capture.cutBack(mark);
             database.notice(e);
@@ -252,7 +254,7 @@ public final class ClientConnection implements ConnectionContext {
             }
             throw e;
         } finally {
-            dialect.inStatement(inner, false);
+            dialect.inStatement(inner, null);
         }
         if (capture.isLost()) {
             running.refuse(
@@ -283,6 +285,7 @@ public final class ClientConnection implements ConnectionContext {
     private LocalTransaction start() throws SQLException {
         LocalTransaction running = transaction;
         if (running == null) {
+            dialect.beginning(inner);
             running = new LocalTransaction(this, database.listener().beginning(this));
             undone = false;
             transaction = running;
@@ -427,7 +430,12 @@ public final class ClientConnection implements ConnectionContext {
             changing.beginsAt(database.listener().visible());
             String schema = inner.getSchema();
             out.statement(user, "", schema, sql, List.of());
-            inner.rollback();
+            try {
+                inner.rollback();
+            } catch (SQLException e) {
+                ended(false);
+                throw e;
+            }
             suspend(changing, new LocalCommit.SchemaChange(schema, sql));
         } catch (RefusedException e) {
             rollbackTransaction();
@@ -445,8 +453,11 @@ public final class ClientConnection implements ConnectionContext {
     }
 
     private void rollbackTransaction() throws SQLException {
-        undo();
-        ended(false);
+        try {
+            undo();
+        } finally {
+            ended(false);
+        }
     }
 
     /** Rolls back, in a thread that uses the connection or in one that the client's waits for. */
@@ -499,6 +510,32 @@ public final class ClientConnection implements ConnectionContext {
             told.addSuppressed(e);
         }
         throw told;
+    }
+
+    /** Reading rows has failed: what was changed before may be gone with it. Returns what the client is told. */
+    SQLException readFailed(SQLException failure) throws SQLException {
+        using.lock();
+        try {
+            LocalTransaction running = transaction;
+            database.notice(failure);
+            if (running != null && dialect.leavesInDoubt(inner, failure)) {
+                running.refuse(new Refusal(
+                        Refusal.Cause.CONFLICT,
+                        "the transaction has ended with rows that could not be read: run it again: "
+                                + failure.getMessage()));
+            }
+            tellRefusal();
+            return failure;
+        } finally {
+            using.unlock();
+        }
+    }
+
+    /** Rows that the database has closed must not be taken for all. */
+    void checkNotCut(ResultSet rows) throws SQLException {
+        if (dialect.wereCut(rows)) {
+            throw new SQLException("the rows were closed before all were read: their transaction has ended", "24000");
+        }
     }
 
     /** What is left of rows of a transaction that was rolled back must not be taken for all. */
@@ -642,9 +679,7 @@ public final class ClientConnection implements ConnectionContext {
     void close() throws SQLException {
         using.lock();
         try {
-            if (!inner.isClosed()) {
-                rollbackTransaction();
-            }
+            rollbackTransaction();
         } finally {
             closeInner();
             using.unlock();

@@ -2,6 +2,7 @@ package org.gorda.bindings.triggers;
 
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.List;
 import java.util.Properties;
@@ -54,6 +55,11 @@ public interface Dialect {
         return TriggeredDatabase.SCHEMA + ".POSITION";
     }
 
+    /** What stores a position there: its index, its term, and its group's two halves. */
+    default String storing() {
+        return "INSERT INTO " + positions() + " VALUES (?, ?, ?, ?)";
+    }
+
     /** What makes that table if it is not there. Who commits writes to it; by a statement of a client it is not changed. */
     default List<String> installation() {
         return List.of(
@@ -83,8 +89,20 @@ public interface Dialect {
      */
     Kind kind(Connection connection, String sql) throws SQLException;
 
-    /** A statement of a client begins, or has ended: whatever commits in this session within it fails. */
-    void inStatement(Connection connection, boolean begins);
+    /** A transaction of a client begins, who has done nothing in it yet. */
+    default void beginning(Connection connection) throws SQLException {}
+
+    /**
+     * A statement of a client begins, or has ended: whatever commits in this session within it fails.
+     *
+     * @param sql empty if it changes a row by a result set; null if the statement has ended
+     */
+    void inStatement(Connection connection, @Nullable String sql) throws SQLException;
+
+    /** Whether rows have ended because the database closed them, although there may be more. */
+    default boolean wereCut(ResultSet rows) throws SQLException {
+        return false;
+    }
 
     /**
      * Tells the connection's capture of rows that it was not told of yet: what its transaction has changed is about to be ordered.

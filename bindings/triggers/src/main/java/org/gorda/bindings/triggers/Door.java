@@ -281,7 +281,15 @@ final class Door implements InvocationHandler {
             case "updateRow", "insertRow", "deleteRow" -> connection.changeRow(() -> call(method, arguments));
             case "next" -> {
                 connection.checkNotRefused();
-                yield call(method, arguments);
+                try {
+                    Object isThere = call(method, arguments);
+                    if (Boolean.FALSE.equals(isThere)) {
+                        connection.checkNotCut((ResultSet) inner);
+                    }
+                    yield isThere;
+                } catch (SQLException e) {
+                    throw connection.readFailed(e);
+                }
             }
             default -> behind(method, parent, null, call(method, arguments));
         };

@@ -275,8 +275,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     }
 
     private void insert(Connection connection, StoredPosition position) throws SQLException {
-        try (PreparedStatement insert =
-                connection.prepareStatement("INSERT INTO " + dialect.positions() + " VALUES (?, ?, ?, ?)")) {
+        try (PreparedStatement insert = connection.prepareStatement(dialect.storing())) {
             insert.setLong(1, position.index());
             insert.setLong(2, position.term());
             insert.setLong(3, position.groupHigh());
