@@ -208,6 +208,12 @@ final class ReflectedConnection extends JDBC4Connection {
         public boolean wereCut() {
             return cut;
         }
+
+        @Override
+        public void close() throws SQLException {
+            statements.remove(this);
+            super.close();
+        }
     }
 
     /** As {@link PlainStatement}. */
@@ -249,6 +255,12 @@ final class ReflectedConnection extends JDBC4Connection {
         public boolean wereCut() {
             return cut;
         }
+
+        @Override
+        public void close() throws SQLException {
+            statements.remove(this);
+            super.close();
+        }
     }
 
     /** Returns whether there were rows that could have been read. */
@@ -266,6 +278,9 @@ final class ReflectedConnection extends JDBC4Connection {
 
     @Override
     public Statement createStatement(int type, int concurrency, int holdability) throws SQLException {
+        if (statements == null) { // the driver's constructor asks
+            return super.createStatement(type, concurrency, holdability);
+        }
         checkOpen();
         checkCursor(type, concurrency, holdability);
         return known(new PlainStatement());
@@ -279,11 +294,8 @@ final class ReflectedConnection extends JDBC4Connection {
         return known(new Prepared(text));
     }
 
-    /** The driver's constructor makes some before there is anything here. */
     private <S extends Rows> S known(S statement) {
-        if (statements != null) {
-            statements.add(statement);
-        }
+        statements.add(statement);
         return statement;
     }
 
@@ -433,8 +445,12 @@ final class ReflectedConnection extends JDBC4Connection {
     void renew() throws SQLException {
         synchronized (ending) {
             forgetCancel();
-            getDatabase().exec("commit;", false);
-            begins();
+            try {
+                getDatabase().exec("commit;", false);
+                begins();
+            } catch (SQLException e) {
+                rollback();
+            }
         }
     }
 
