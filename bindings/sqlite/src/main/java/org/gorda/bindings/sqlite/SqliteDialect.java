@@ -179,6 +179,14 @@ final class SqliteDialect implements Dialect {
         ((ReflectedConnection) connection).renew();
     }
 
+    /** What was read before may have changed since, unless the client wants more than SQL's READ COMMITTED; then SQLite refuses the change if it has. */
+    @Override
+    public void beginsToChange(Connection connection) throws SQLException {
+        if (connection.getTransactionIsolation() <= Connection.TRANSACTION_READ_COMMITTED) {
+            ((ReflectedConnection) connection).renew();
+        }
+    }
+
     /** There are no routines, and whatever would end a transaction is refused. */
     @Override
     public void inStatement(Connection connection, @Nullable String sql) throws SQLException {

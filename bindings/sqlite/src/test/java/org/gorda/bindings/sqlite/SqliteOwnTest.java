@@ -543,9 +543,22 @@ class SqliteOwnTest extends OwnTck {
             assertRefused("40001", () -> statement.executeUpdate("UPDATE T SET A = A + 10"));
             statement.executeUpdate("UPDATE T SET A = A + 10");
             connection.commit();
+            connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
+            try (ResultSet rows = statement.executeQuery("SELECT A FROM T")) {
+                assertThat(rows.next()).isTrue();
+            }
+            execute("UPDATE T SET A = A + 1");
+            statement.executeUpdate("UPDATE T SET A = A * 2");
+            connection.commit();
+            try (ResultSet rows = statement.executeQuery("SELECT A FROM T")) {
+                assertThat(rows.next()).isTrue();
+            }
+            connection.setSavepoint("s");
+            execute("UPDATE T SET A = A + 1");
+            assertRefused("40001", () -> statement.executeUpdate("UPDATE T SET A = 0"));
         }
         assertEqual();
-        assertThat(query(replica, "SELECT A FROM T")).containsExactly("12");
+        assertThat(query(replica, "SELECT A FROM T")).containsExactly("27");
     }
 
     @Test

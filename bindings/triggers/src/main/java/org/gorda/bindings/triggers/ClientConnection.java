@@ -301,10 +301,21 @@ public final class ClientConnection implements ConnectionContext {
     }
 
     private void beginOrRefuse() throws SQLException {
+        if (Objects.requireNonNull(transaction).hasBegun()) {
+            return;
+        }
         try {
             begin();
         } catch (RefusedException e) {
             throw Refused.of(e.refusal());
+        }
+        if (savepoints.isEmpty()) {
+            try {
+                dialect.beginsToChange(inner);
+            } catch (SQLException e) {
+                rollbackTransaction();
+                throw told(e);
+            }
         }
     }
 

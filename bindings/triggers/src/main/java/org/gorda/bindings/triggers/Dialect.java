@@ -92,6 +92,9 @@ public interface Dialect {
     /** A transaction of a client begins, who has done nothing in it yet. */
     default void beginning(Connection connection) throws SQLException {}
 
+    /** A transaction of a client, who may have read in it and has set no savepoint, is about to change something. */
+    default void beginsToChange(Connection connection) throws SQLException {}
+
     /**
      * A statement of a client begins, or has ended: whatever commits in this session within it fails.
      *
