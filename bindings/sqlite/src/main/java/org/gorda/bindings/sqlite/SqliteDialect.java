@@ -308,7 +308,7 @@ final class SqliteDialect implements Dialect {
         }
     }
 
-    /** Returns those that are new. */
+    /** Returns those that were not there, and may be new. */
     private long[] tellChanged(
             RowCapture capture, ReflectedConnection connection, SqliteCatalogue.Table table, long[] rows)
             throws SQLException {
@@ -318,11 +318,10 @@ final class SqliteDialect implements Dialect {
                 PreparedStatement then = committed.prepareStatement(table.select())) {
             for (long row : rows) {
                 SqliteRow before = read(table, then, row, false);
-                SqliteRow after = read(table, now, row, true);
-                if (before != null) {
-                    capture.changed(table::captured, before, after);
-                } else if (after != null) {
+                if (before == null) {
                     left[inserted++] = row;
+                } else {
+                    capture.changed(table::captured, before, read(table, now, row, true));
                 }
             }
         }
@@ -334,7 +333,10 @@ final class SqliteDialect implements Dialect {
             throws SQLException {
         try (PreparedStatement now = connection.prepareStatement(table.select())) {
             for (long row : rows) {
-                capture.changed(table::captured, null, read(table, now, row, true));
+                SqliteRow after = read(table, now, row, true);
+                if (after != null) {
+                    capture.changed(table::captured, null, after);
+                }
             }
         }
     }

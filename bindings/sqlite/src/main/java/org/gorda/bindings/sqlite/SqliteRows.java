@@ -5,6 +5,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -38,6 +39,9 @@ final class SqliteRows implements Dialect.Rows {
         }
     };
 
+    /** Tables as they are until the next commit: a change of the schema is committed by itself. */
+    private final Map<TableShape, SqliteCatalogue.Table> tables = new HashMap<>();
+
     private record Moved(TableShape table, List<@Nullable Object> values) {}
 
     private interface Work {
@@ -68,6 +72,9 @@ final class SqliteRows implements Dialect.Rows {
             if (SqliteDialect.isConstraint(e)) {
                 throw new DivergenceException("a row of " + table + " cannot be had here: " + e.getMessage(), e);
             }
+            // The driver may have closed a statement that has failed, which is executed again after a rollback.
+            statements.values().forEach(SqliteRows::closeQuietly);
+            statements.clear();
             throw new ReflectionException("a row of " + table + " cannot be changed: " + e.getMessage(), e);
         }
     }
@@ -111,8 +118,17 @@ final class SqliteRows implements Dialect.Rows {
         return TableShape.quoted(table.columns().get(position - 1).name());
     }
 
+    private SqliteCatalogue.Table described(TableShape table) throws SQLException {
+        SqliteCatalogue.Table known = tables.get(table);
+        if (known == null) {
+            known = dialect.described(table.name());
+            tables.put(table, known);
+        }
+        return known;
+    }
+
     private String where(TableShape table) throws SQLException {
-        return dialect.described(table.name()).where();
+        return described(table).where();
     }
 
     @Override
@@ -144,8 +160,7 @@ final class SqliteRows implements Dialect.Rows {
             TableShape table, List<@Nullable Object> key, List<Integer> columns, List<@Nullable Object> values)
             throws Locked {
         return change(table, () -> {
-            if (columns.stream()
-                    .anyMatch(dialect.table(table.schema(), table.name()).unique()::contains)) {
+            if (columns.stream().anyMatch(described(table).captured().unique()::contains)) {
                 return move(table, key, columns, values);
             }
             String changed = columns.stream()
@@ -231,11 +246,13 @@ final class SqliteRows implements Dialect.Rows {
     /** The lock is that of all changes. */
     @Override
     public void committing() throws Locked {
+        tables.clear();
         change("", () -> true);
     }
 
     @Override
     public void rolledBack() {
+        tables.clear();
         moved.clear();
     }
 }

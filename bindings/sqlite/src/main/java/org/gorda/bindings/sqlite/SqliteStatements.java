@@ -108,10 +108,11 @@ final class SqliteStatements {
             return 0;
         }
         int depth = 0;
-        for (int i = 0; i < tokens.size(); i++) {
+        for (int i = 1; i < tokens.size(); i++) {
             Token token = tokens.get(i);
             depth += token.isMark('(') ? 1 : token.isMark(')') ? -1 : 0;
-            if (depth == 0 && VERBS.contains(token.upper())) {
+            // What is named by WITH may have one of them for its name, but does not follow a parenthesis.
+            if (depth == 0 && tokens.get(i - 1).isMark(')') && VERBS.contains(token.upper())) {
                 return i;
             }
         }

@@ -233,6 +233,8 @@ final class SqliteUnderTest extends TriggeredUnderTest {
                 "INSERT INTO \"GORDA$POSITION\" VALUES (1, 1, 1, 1)",
                 "DELETE FROM 'gorda$position'",
                 "UPDATE sqlite_sequence SET seq = 0",
+                "WITH replace(x) AS (VALUES (1)) UPDATE \"GORDA$POSITION\" SET IDX = 0",
+                "WITH a AS (VALUES (1)), replace AS (VALUES (2)) UPDATE OR IGNORE main.sqlite_sequence SET seq = 0",
                 "DROP TABLE \"GORDA$POSITION\"",
                 "DROP TRIGGER \"GORDA$INSERT$T\"",
                 "CREATE TEMPORARY TABLE TT (ID INTEGER)",
