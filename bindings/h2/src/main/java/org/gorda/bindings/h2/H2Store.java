@@ -3,6 +3,8 @@ package org.gorda.bindings.h2;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -10,12 +12,18 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 import org.h2.engine.Database;
 import org.h2.mvstore.MVStore;
+import org.h2.mvstore.MVStoreException;
+import org.h2.mvstore.RandomAccessStore;
 
 /**
  * What H2 keeps in its file. H2 writes the state of its maps one after the other while others change them: of a transaction that changes several the file
  * may have a part, which nothing takes back when it is opened after a crash, and which is in each copy. And when it writes while a transaction is rolled
  * back, a row that was restored is restored again, over what others have written and committed there since. Therefore H2 writes nothing by itself here,
  * not even at the end of a transaction, but when it is told to by who keeps all others from changing anything. Thread-safe but for that.
+ *
+ * <p>Who opens the file after a crash finds what was written last by the file's header, or at the file's end. Where H2 has written into the midst of the file, it has
+ * put into the header what it had written before that; so the last part, and all that is in it, would be lost. Therefore the header is written here whenever the
+ * file is forced, and never before what it leads to is on disk.
  */
 final class H2Store {
 
@@ -35,6 +43,7 @@ final class H2Store {
     private final MVStore store;
     private final Field limit;
     private final int ownLimit;
+    private final Method header;
     private long moved = System.nanoTime();
 
     H2Store(Database database) {
@@ -43,6 +52,8 @@ final class H2Store {
             this.limit = MVStore.class.getDeclaredField("autoCommitMemory");
             limit.setAccessible(true);
             this.ownLimit = limit.getInt(store);
+            this.header = RandomAccessStore.class.getDeclaredMethod("writeStoreHeader");
+            header.setAccessible(true);
         } catch (ReflectiveOperationException e) {
             throw anotherOne(e);
         }
@@ -70,14 +81,27 @@ final class H2Store {
 
     /** Now and then it gathers, too, what is left of the parts of the file that were written long ago, so that their room is used again. */
     void write() {
+        store.sync(); // H2 may have the header lead to what it has written before
         if (System.nanoTime() - moved > BETWEEN_MOVES.toNanos()) {
-            store.compact(FILL_PERCENT, MOVED_BYTES);
+            if (store.compact(FILL_PERCENT, MOVED_BYTES)) {
+                store.sync();
+            }
             moved = System.nanoTime();
         }
         store.commit();
     }
 
     void force() {
+        store.executeFilestoreOperation(() -> {
+            store.sync();
+            try {
+                header.invoke(store.getFileStore());
+            } catch (InvocationTargetException e) {
+                throw e.getCause() instanceof MVStoreException failed ? failed : anotherOne(e);
+            } catch (ReflectiveOperationException e) {
+                throw anotherOne(e);
+            }
+        });
         store.sync();
     }
 

@@ -18,12 +18,13 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.gorda.bindings.triggers.tck.OwnStandardTck;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
+import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.tck.MetaLevel;
-import org.h2.engine.Database;
 import org.h2.engine.SessionLocal;
 import org.h2.jdbc.JdbcConnection;
+import org.h2.mvstore.MVStore;
 import org.junit.jupiter.api.Test;
 
 /** What H2 has in a way of its own, replicated or refused. */
@@ -105,20 +106,53 @@ class H2OwnTest extends OwnStandardTck {
         MetaLevel own = new MetaLevel();
         ReflectedDatabase ending = tested().binding().open(configuration("ending"), own);
         Connection connection = connect(ending, new Properties());
-        Database database;
-        String url = H2Files.url(configuration("ending").location());
-        try (Connection past = DriverManager.getConnection(url, "sa", "")) {
-            database = ((SessionLocal) past.unwrap(JdbcConnection.class).getSession()).getDatabase();
-        }
+        MVStore store = store(configuration("ending").location());
         try (Statement statement = connection.createStatement()) {
             statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
             statement.executeUpdate("INSERT INTO T VALUES (1)");
             own.answer(commit -> {
-                database.getStore().getMvStore().closeImmediately();
+                store.closeImmediately();
                 assertThatThrownBy(() -> commit.commit(own.nextPosition(), false))
                         .isInstanceOf(ReflectionException.class);
             });
             assertRefused("08007", connection::commit);
+        }
+    }
+
+    /** H2 has its file's header lead to what it has written before that. */
+    @Test
+    void whatIsForcedIsFoundInTheFileAlsoWhereItsRoomIsUsedAgain() throws SQLException {
+        store(configuration("origin").location()).setRetentionTime(0);
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(20000))");
+        Random random = new Random(7);
+        for (int round = 0; round < 100; round++) {
+            int first = round * 100;
+            try (Connection connection = connect();
+                    PreparedStatement insert = connection.prepareStatement("INSERT INTO T VALUES (?, ?)");
+                    Statement statement = connection.createStatement()) {
+                int rows = 1 + random.nextInt(50);
+                for (int i = 0; i < rows; i++) {
+                    insert.setInt(1, first + i);
+                    insert.setString(2, "x".repeat(random.nextInt(10_000)));
+                    insert.executeUpdate();
+                }
+                statement.executeUpdate("DELETE FROM T WHERE ID BETWEEN " + (first - 300) + " AND " + (first - 200));
+                connection.commit();
+            }
+            meta.takeWriteSets();
+            origin.flush();
+            try (FrozenRows frozen = origin.freeze(directory.resolve("frozen" + round))) {
+                assertThat(frozen.position()).isEqualTo(origin.storedPosition());
+            }
+        }
+    }
+
+    private static MVStore store(String location) throws SQLException {
+        try (Connection past = DriverManager.getConnection(H2Files.url(location), "sa", "")) {
+            return ((SessionLocal) past.unwrap(JdbcConnection.class).getSession())
+                    .getDatabase()
+                    .getStore()
+                    .getMvStore();
         }
     }
 
