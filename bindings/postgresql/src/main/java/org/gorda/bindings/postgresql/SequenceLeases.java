@@ -29,7 +29,10 @@ final class SequenceLeases implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(SequenceLeases.class);
 
-    /** While values may be taken the sequences are looked at so often, but for no more than such a part of the time, as long as that is not too seldom. */
+    /**
+     * While values may be taken the sequences are looked at so often, but for no more than such a part of the time, as long as that is not too seldom, nor any of them
+     * nearly used up.
+     */
     private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     private static final int PART = 20;
@@ -82,6 +85,9 @@ final class SequenceLeases implements AutoCloseable {
 
     /** What the server had to do for the last look. */
     private long tookNanos;
+
+    /** Any, when it was looked at. */
+    private boolean isNearlyUsedUp;
 
     private final Map<Long, Need> needs = new HashMap<>();
 
@@ -209,8 +215,10 @@ final class SequenceLeases implements AutoCloseable {
                 awaitUse();
                 isUsed = false;
                 tookNanos = 0;
+                isNearlyUsedUp = false;
                 look();
-                rest(System.nanoTime() + Math.min(GLANCE_NANOS + PART * tookNanos, REST_NANOS_MAX));
+                long pause = isNearlyUsedUp ? GLANCE_NANOS : GLANCE_NANOS + PART * tookNanos;
+                rest(System.nanoTime() + Math.min(pause, REST_NANOS_MAX));
             }
         } catch (InterruptedException e) {
             LOG.debug("{}: closed", server);
@@ -246,6 +254,7 @@ final class SequenceLeases implements AutoCloseable {
             List<LeasedSequence> all = LeasedSequence.all(session());
             tookNanos = System.nanoTime() - start;
             List<LeasedSequence> needy = needy(all);
+            isNearlyUsedUp = needy.stream().anyMatch(one -> need(one).isNearlyUsedUp(one));
             if (needy.stream().anyMatch(one -> need(one).isShort(one))) {
                 upTo = hold();
             }
@@ -311,7 +320,7 @@ final class SequenceLeases implements AutoCloseable {
         return all;
     }
 
-    /** @return false if the schema has changed since */
+    /** @return false if the schema has changed since, or if it cannot wait and clients that have taken values keep it from beginning */
     private boolean begin(LeasedSequence sequence) throws SQLException {
         Need need = need(sequence);
         GeneratorRange range = need.range;
@@ -335,14 +344,15 @@ final class SequenceLeases implements AutoCloseable {
                     .get(0)
                     .get(0);
             need.range = null;
+            need.locked = 0;
             return "t".equals(begins);
         } catch (SQLException e) {
             if (!LOCK_NOT_AVAILABLE.equals(e.getSQLState())) {
                 throw e;
             }
             need.lockedNanos = System.nanoTime();
-            need.isLocked = true;
-            return true;
+            need.locked++;
+            return !need.isShort(sequence) || need.isLockedForLong();
         }
     }
 
@@ -361,6 +371,9 @@ final class SequenceLeases implements AutoCloseable {
 
         private static final int TOO_LATE = 30;
 
+        /** Who is to take values waits for so many tries of a lease that others keep from beginning, who may have to take more before they let it. */
+        private static final int LOCKED_TRIES = 6;
+
         private int count;
         private long askedNanos;
         private long era = -1;
@@ -370,8 +383,8 @@ final class SequenceLeases implements AutoCloseable {
 
         private boolean usedUp;
 
-        /** Clients that have taken values kept it from beginning. */
-        private boolean isLocked;
+        /** So many times clients that have taken values have kept it from beginning. */
+        private int locked;
 
         private long lockedNanos;
 
@@ -380,13 +393,21 @@ final class SequenceLeases implements AutoCloseable {
         }
 
         boolean isLow(LeasedSequence now) {
-            boolean rests = isLocked && System.nanoTime() - lockedNanos < LOCKED_NANOS && !isShort(now);
+            boolean rests = locked > 0 && System.nanoTime() - lockedNanos < LOCKED_NANOS && !isShort(now);
             return !isUsedUp(now) && !rests && (!now.hasLease() || now.left() < (count + 1) / 2);
         }
 
         /** So low that nobody is to take any before there are more. */
         boolean isShort(LeasedSequence now) {
             return now.left() <= count / 8;
+        }
+
+        boolean isNearlyUsedUp(LeasedSequence now) {
+            return now.hasLease() && now.left() <= count / 4 && !isLockedForLong();
+        }
+
+        boolean isLockedForLong() {
+            return locked >= LOCKED_TRIES;
         }
 
         boolean hasRange(LeasedSequence now) {
@@ -411,7 +432,7 @@ final class SequenceLeases implements AutoCloseable {
             range = leased;
             usedUp = leased.count() == 0;
             count = usedUp ? count : Math.min(count, leased.count());
-            isLocked = false;
+            locked = 0;
         }
     }
 
