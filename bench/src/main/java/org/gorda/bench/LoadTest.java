@@ -604,15 +604,20 @@ public final class LoadTest {
             }
             progress.accept(String.format(
                     Locale.ROOT,
-                    "%4d s %s%,9.0f/s   p50 %8.3f ms   p99 %8.3f ms   aborted %d",
+                    "%4d s %s%,9.0f/s   p50 %8s ms   p99 %8s ms   aborted %d",
                     Math.round((next - beginNanos) / 1e9),
                     all == null ? " warm-up" : "",
                     second.committed() / ((next - from) / 1e9),
-                    second.p50Ms() == null ? Double.NaN : second.p50Ms(),
-                    second.p99Ms() == null ? Double.NaN : second.p99Ms(),
+                    millis(second.p50Ms()),
+                    millis(second.p99Ms()),
                     second.failed()));
             everySecond.run();
         }
+    }
+
+    /** None if nothing was committed. */
+    private static String millis(@Nullable Double latency) {
+        return latency == null ? "-" : String.format(Locale.ROOT, "%.3f", latency);
     }
 
     private void work(List<HikariDataSource> pools, Client client, long beginNanos) {
