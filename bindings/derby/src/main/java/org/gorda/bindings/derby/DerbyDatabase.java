@@ -27,6 +27,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.apache.derby.drda.NetworkServerControl;
 import org.apache.derby.iapi.services.context.ContextManager;
 import org.apache.derby.iapi.services.context.ContextService;
@@ -90,6 +91,10 @@ final class DerbyDatabase implements ReflectedDatabase {
     private final AtomicBoolean failed = new AtomicBoolean();
     private volatile @Nullable StoredPosition committed;
     private volatile @Nullable Refusal closing;
+
+    /** Held for reading while somebody connects, who would have Derby open the database anew if it were closed just before. */
+    private final ReentrantReadWriteLock connecting = new ReentrantReadWriteLock();
+
     private @Nullable NetworkServerControl server;
     private @Nullable DerbyApplier applier;
 
@@ -409,7 +414,16 @@ final class DerbyDatabase implements ReflectedDatabase {
         all.remove("user");
         all.remove("password");
         all.putAll(given);
-        return DriverManager.getConnection(url, all);
+        connecting.readLock().lock();
+        try {
+            Refusal why = closing;
+            if (why != null) {
+                throw new SQLException(why.message(), why.cause().sqlState());
+            }
+            return DriverManager.getConnection(url, all);
+        } finally {
+            connecting.readLock().unlock();
+        }
     }
 
     @Override
@@ -643,7 +657,12 @@ final class DerbyDatabase implements ReflectedDatabase {
         awaitCallsEnd();
         factory.reflect(null);
         closeInternal();
-        shutDown();
+        connecting.writeLock().lock();
+        try {
+            shutDown();
+        } finally {
+            connecting.writeLock().unlock();
+        }
     }
 
     /**

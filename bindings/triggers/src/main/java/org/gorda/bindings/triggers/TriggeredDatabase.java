@@ -18,6 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.stream.Collectors;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
@@ -70,11 +71,17 @@ public final class TriggeredDatabase implements ReflectedDatabase {
 
     private final Changes changes = new Changes();
 
+    /** Held for reading while somebody connects, who would open the database anew if it were closed just before. */
+    private final ReentrantReadWriteLock connecting = new ReentrantReadWriteLock();
+
     private final Set<ClientConnection> connections = ConcurrentHashMap.newKeySet();
     private final Set<LocalCommit> suspended = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean stopped = new AtomicBoolean();
     private volatile @Nullable StoredPosition committed;
     private @Nullable WriteSetApplier applier;
+
+    /** Why nobody connects any more; null while the database is open. */
+    private volatile @Nullable Refusal closed;
 
     /** Opens a database as it says in its configuration. */
     public interface Opening {
@@ -361,9 +368,18 @@ public final class TriggeredDatabase implements ReflectedDatabase {
 
     @Override
     public Connection connect(Properties properties) throws SQLException {
-        ClientConnection connection = new ClientConnection(this, properties);
-        connections.add(connection);
-        return connection.outer();
+        connecting.readLock().lock();
+        try {
+            Refusal why = closed;
+            if (why != null) {
+                throw Refused.of(why);
+            }
+            ClientConnection connection = new ClientConnection(this, properties);
+            connections.add(connection);
+            return connection.outer();
+        } finally {
+            connecting.readLock().unlock();
+        }
     }
 
     @Override
@@ -375,6 +391,9 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     public synchronized Applier applier() {
         if (applier != null) {
             throw new IllegalStateException("there is an applier already");
+        }
+        if (closed != null) {
+            throw new IllegalStateException("the database is closed");
         }
         try {
             WriteSetApplier opened = new WriteSetApplier(this, dialect.connect());
@@ -472,15 +491,20 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     public synchronized void close() {
         suspended.forEach(SuspendedCommit::leaveAtStop);
         stopped.set(true); // what clients meet from now on is no failure
-        abortAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
+        Refusal stops = new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one");
+        closed = stops;
+        abortAll(stops);
         WriteSetApplier open = applier;
         if (open != null) {
             open.close();
         }
+        connecting.writeLock().lock();
         try {
             dialect.close();
         } catch (RuntimeException e) {
             LOG.warn("the database {} was not shut down in order", configuration.location(), e);
+        } finally {
+            connecting.writeLock().unlock();
         }
     }
 }
