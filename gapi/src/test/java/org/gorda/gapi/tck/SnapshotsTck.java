@@ -187,6 +187,40 @@ public abstract class SnapshotsTck extends BindingTck {
         assertThat(unfinished()).isEmpty();
     }
 
+    /** As happens where a database is replaced by one that was received. */
+    @Test
+    void whoConnectsToAClosedDatabaseDoesNotOpenItAnew() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");
+        Path snapshot = directory.resolve("snapshot");
+        origin.snapshot(snapshot);
+        ReflectedDatabase copy = load(snapshot, new MetaLevel());
+        AtomicBoolean goesOn = new AtomicBoolean(true);
+        AtomicInteger connected = new AtomicInteger();
+        Future<?> comesAndGoes = clients.submit(() -> {
+            while (goesOn.get()) {
+                try {
+                    copy.connect(new Properties()).close();
+                    connected.incrementAndGet();
+                } catch (SQLException ignored) {
+                    // It is closed.
+                }
+            }
+        });
+        await("somebody connects", () -> connected.get() >= 10);
+        copy.close();
+        assertThatThrownBy(() -> copy.connect(new Properties())).isInstanceOf(SQLException.class);
+        execute("INSERT INTO T VALUES (2)");
+        Path newer = directory.resolve("newer");
+        origin.snapshot(newer);
+        tested().binding().drop(configuration("copy"));
+        try (ReflectedDatabase replaced = load(newer, new MetaLevel())) {
+            assertThat(count(replaced, "T")).isEqualTo(2);
+        } finally {
+            goesOn.set(false);
+        }
+        comesAndGoes.get(30, TimeUnit.SECONDS);
+    }
+
     private List<Path> unfinished() throws IOException {
         try (Stream<Path> files = Files.list(directory)) {
             return files.filter(file -> file.toString().endsWith(".unfinished")).toList();
