@@ -197,7 +197,7 @@ public abstract class SnapshotsTck extends BindingTck {
         AtomicBoolean goesOn = new AtomicBoolean(true);
         AtomicInteger connected = new AtomicInteger();
         Future<?> comesAndGoes = clients.submit(() -> {
-            while (goesOn.get()) {
+            while (goesOn.get() && !Thread.currentThread().isInterrupted()) {
                 try {
                     copy.connect(new Properties()).close();
                     connected.incrementAndGet();
