@@ -15,14 +15,12 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.RowCapture;
-import org.gorda.bindings.triggers.TriggeredDatabase;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Generator;
@@ -43,15 +41,11 @@ import org.h2.schema.Schema;
 import org.h2.schema.Sequence;
 import org.h2.table.Column;
 import org.h2.table.Table;
-import org.h2.table.TableType;
 import org.h2.value.Value;
 import org.jspecify.annotations.Nullable;
 
 /** An H2 database, open. Thread-safe. */
 final class H2Dialect implements Dialect {
-
-    /** How names of our triggers begin. */
-    private static final String TRIGGER = "GORDA$";
 
     /** Who waits for a lock does not notice that it is aborted before that time is over. */
     private static final int LOCK_TIMEOUT_MILLIS = 1000;
@@ -82,6 +76,7 @@ final class H2Dialect implements Dialect {
     private final Connection internal;
     private final Database database;
     private final H2Store store;
+    private final H2SchemaChanges schemaChanges;
     private final String description;
     private final Map<Generator, Long> ordered = new ConcurrentHashMap<>();
 
@@ -94,12 +89,15 @@ final class H2Dialect implements Dialect {
     private record Tables(long modification, Map<String, Captured> byName) {}
 
     H2Dialect(DatabaseConfiguration configuration) throws SQLException {
-        this.url = H2Files.url(configuration.location());
+        H2Files files = new H2Files(configuration.location());
+        files.restore();
+        this.url = files.url();
         this.owner = Owner.of(configuration, "H2", "sa");
         this.internal =
                 connect(url + ";DB_CLOSE_ON_EXIT=FALSE;TRACE_LEVEL_FILE=0", owner.properties(), Optional.empty());
         this.database = session(internal).getDatabase();
         this.store = new H2Store(database);
+        this.schemaChanges = new H2SchemaChanges(database, store, files);
         if (OPEN.putIfAbsent(database, this) != null) {
             internal.close();
             throw new ReflectionException(configuration.location() + " is open already in this process");
@@ -222,21 +220,10 @@ final class H2Dialect implements Dialect {
 
     // ----------------------------------------------------------------------------------------------------- catalogue
 
-    private Stream<Table> all() {
-        return database.getAllSchemasNoMeta().stream()
-                .flatMap(schema -> schema.getAllTablesAndViews(null).stream())
-                .filter(table -> table.getTableType() == TableType.TABLE && !table.isTemporary());
-    }
-
-    private static boolean isClients(Table table) {
-        return !table.getSchema().getName().equals(TriggeredDatabase.SCHEMA)
-                && !table.getSchema().getName().equals("INFORMATION_SCHEMA");
-    }
-
     @Override
     public List<TableShape> tables() {
         List<TableShape> found = new ArrayList<>();
-        all().filter(H2Dialect::isClients).forEach(table -> {
+        H2SchemaChanges.tables(database).filter(H2SchemaChanges::isClients).forEach(table -> {
             try {
                 found.add(captured(table).shape());
             } catch (SQLException ignored) {
@@ -267,7 +254,7 @@ final class H2Dialect implements Dialect {
     Table find(String schema, String name) throws SQLException {
         Schema found = database.findSchema(schema);
         Table table = found == null ? null : found.findTableOrView(null, name);
-        if (table == null || !isClients(table)) {
+        if (table == null || !H2SchemaChanges.isClients(table)) {
             throw Refused.unsupported("a table " + TableShape.quoted(schema) + "." + TableShape.quoted(name)
                     + " is not a client's, and not changed");
         }
@@ -293,8 +280,7 @@ final class H2Dialect implements Dialect {
             }
         }
         boolean hasTriggers = table.getSchema().getAllTriggers().stream()
-                .anyMatch(trigger ->
-                        trigger.getTable().equals(table) && !trigger.getName().startsWith(TRIGGER));
+                .anyMatch(trigger -> trigger.getTable().equals(table) && !H2SchemaChanges.isOurs(trigger.getName()));
         return new Captured(
                 new TableShape(table.getSchema().getName(), table.getName(), columns, key), unique, hasTriggers);
     }
@@ -354,7 +340,7 @@ final class H2Dialect implements Dialect {
                 }
             }
         }
-        all().forEach(table -> {
+        H2SchemaChanges.tables(database).forEach(table -> {
             for (Column column : table.getColumns()) {
                 Sequence sequence = column.getSequence();
                 if (sequence != null && sequence.getBelongsToTable()) {
@@ -411,21 +397,19 @@ final class H2Dialect implements Dialect {
             within(session, () -> {
                 try {
                     session.startStatementWithinTransaction(null);
-                    store.writesByItself(true); // nobody else changes anything, and a table may be copied
-                    if (!sql.isEmpty()) {
-                        session.setCurrentSchemaName(schema);
-                        session.prepare(sql.strip().replaceAll(";+$", "")).update();
+                    if (sql.isEmpty()) {
+                        schemaChanges.captureAll(session);
+                    } else {
+                        schemaChanges.make(session, schema, sql);
                     }
-                    captureAll(session);
                     return true;
                 } finally {
-                    store.writesByItself(false);
                     session.endStatement();
                 }
             });
         } catch (DbException e) {
             SQLException failed = DbException.toSQLException(e);
-            if (STOPPED.contains(failed.getErrorCode()) || OF_THIS_REPLICA.contains(failed.getErrorCode())) {
+            if (hasStopped(failed) || OF_THIS_REPLICA.contains(failed.getErrorCode())) {
                 throw new ReflectionException("H2 could not change the schema: " + failed.getMessage(), failed);
             }
             throw failed;
@@ -434,29 +418,9 @@ final class H2Dialect implements Dialect {
         }
     }
 
-    /** Only what is committed with its trigger is ever seen by anybody: H2 commits a schema change when it is told to. */
-    private void captureAll(SessionLocal session) {
-        for (Table table : all().toList()) {
-            boolean isCaptured = table.getSchema().getAllTriggers().stream()
-                    .anyMatch(trigger -> trigger.getTable().equals(table)
-                            && trigger.getName().startsWith(TRIGGER));
-            if (!isCaptured) {
-                String events = " INSERT, UPDATE, DELETE";
-                trigger(session, table, "AFTER" + events, " FOR EACH ROW", CaptureTrigger.class);
-                trigger(session, table, "AFTER" + events + ", ROLLBACK", " FOR EACH ROW", RollbackTrigger.class);
-                trigger(session, table, "BEFORE" + events, "", StatementTrigger.class);
-            }
-        }
-    }
-
-    private static void trigger(SessionLocal session, Table table, String when, String each, Class<?> action) {
-        session.prepare("CREATE TRIGGER " + triggerName(table) + ' ' + when + " ON " + table.getSQL(0) + each
-                        + " CALL '" + action.getName() + "'")
-                .update();
-    }
-
-    private static String triggerName(Table table) {
-        return table.getSchema().getSQL(0) + "." + TableShape.quoted(TRIGGER + UUID.randomUUID());
+    @Override
+    public void schemaChanged() throws SQLException {
+        inStore(schemaChanges::committed);
     }
 
     @Override
@@ -531,9 +495,13 @@ final class H2Dialect implements Dialect {
                 || failure.getErrorCode() == ErrorCode.GENERAL_ERROR_1;
     }
 
+    static boolean hasStopped(int errorCode) {
+        return STOPPED.contains(errorCode);
+    }
+
     @Override
     public boolean hasStopped(SQLException failure) {
-        return STOPPED.contains(failure.getErrorCode());
+        return hasStopped(failure.getErrorCode());
     }
 
     @Override

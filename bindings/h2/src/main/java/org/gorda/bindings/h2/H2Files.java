@@ -1,11 +1,22 @@
 package org.gorda.bindings.h2;
 
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import org.gorda.bindings.triggers.DatabaseDirectory;
 import org.gorda.gapi.ReflectionException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** The directory of a database, which has one file. Stateless. */
+/** The directory of a database, which has one file, and perhaps a copy of it that was put aside. Used by one thread at a time. */
 final class H2Files {
+
+    private static final Logger LOG = LoggerFactory.getLogger(H2Files.class);
 
     private static final String NAME = "database";
 
@@ -14,15 +25,81 @@ final class H2Files {
 
     static final DatabaseDirectory DIRECTORY = new DatabaseDirectory("H2", FILE);
 
-    private H2Files() {}
+    private final Path directory;
+    private final Path file;
+    private final Path aside;
 
-    /** The database as H2's URLs name it. */
-    static String url(String location) {
+    H2Files(String location) {
         if (location.indexOf(';') >= 0) {
             throw new ReflectionException(
                     "an H2 database's directory has no ';' in its name, behind which H2 would read settings: "
                             + location);
         }
-        return "jdbc:h2:file:" + Path.of(location).toAbsolutePath().resolve(NAME);
+        this.directory = Path.of(location).toAbsolutePath();
+        this.file = directory.resolve(FILE);
+        this.aside = directory.resolve(FILE + ".before");
+    }
+
+    /** The database as H2's URLs name it. */
+    String url() {
+        return "jdbc:h2:file:" + directory.resolve(NAME);
+    }
+
+    /** Puts a copy of the file aside, which is on disk then. */
+    void putAside(H2Store store) {
+        Path unfinished = aside.resolveSibling(aside.getFileName() + ".unfinished");
+        try {
+            try {
+                store.copy(unfinished);
+                force(unfinished);
+                Files.move(unfinished, aside, StandardCopyOption.ATOMIC_MOVE);
+                force(directory);
+            } finally {
+                Files.deleteIfExists(unfinished);
+            }
+        } catch (IOException e) {
+            throw new ReflectionException(
+                    "no copy of " + file + " can be made, without which a large table is not changed: " + e, e);
+        }
+    }
+
+    boolean isAside() {
+        return Files.exists(aside);
+    }
+
+    /** The copy is not needed any more. */
+    void forget() {
+        try {
+            Files.delete(aside);
+            force(directory);
+        } catch (IOException e) {
+            throw new ReflectionException(aside + ", which is not needed any more, cannot be deleted: " + e, e);
+        }
+    }
+
+    /** Takes the copy that is aside in place of the file. */
+    void restore() {
+        if (!isAside()) {
+            return;
+        }
+        try (FileChannel open = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
+                FileLock lock = open.tryLock()) {
+            if (lock == null) {
+                throw new ReflectionException(file + " is open already in another process");
+            }
+            Files.move(aside, file, StandardCopyOption.ATOMIC_MOVE);
+            force(directory);
+            LOG.info("{} is as it was before a change of its schema that did not come to its end", file);
+        } catch (OverlappingFileLockException e) {
+            throw new ReflectionException(file + " is open already in this process", e);
+        } catch (IOException e) {
+            throw new ReflectionException(aside + " cannot be taken in place of " + file + ": " + e, e);
+        }
+    }
+
+    private static void force(Path path) throws IOException {
+        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+            channel.force(true);
+        }
     }
 }

@@ -12,7 +12,9 @@ import org.h2.command.CommandInterface;
 import org.h2.command.Prepared;
 import org.h2.command.ddl.CreateTableData;
 import org.h2.engine.SessionLocal;
+import org.h2.schema.Schema;
 import org.h2.table.Column;
+import org.h2.table.Table;
 import org.h2.value.DataType;
 import org.jspecify.annotations.Nullable;
 
@@ -147,10 +149,16 @@ final class H2Statements {
                 yield field(prepared, "asQuery") != null;
             }
             case CommandInterface.ALTER_TABLE_ALTER_COLUMN_CHANGE_TYPE ->
-                dependsOnClock((Column) field(prepared, "oldColumn"), (Column) field(prepared, "newColumn"))
-                        || SchemaText.computes(sql);
-            case CommandInterface.ALTER_TABLE_ADD_COLUMN, CommandInterface.ALTER_TABLE_DROP_COLUMN ->
-                SchemaText.computes(sql);
+                dependsOnClock(altered(prepared), (Column) field(prepared, "newColumn")) || SchemaText.computes(sql);
+            case CommandInterface.ALTER_TABLE_ADD_COLUMN -> {
+                if (field(prepared, "constraintCommands") != null) {
+                    throw Refused.unsupported(
+                            "H2 adds a column also if its constraint fails afterwards: add the column, and its constraint by a statement of its own: "
+                                    + SchemaText.shown(sql));
+                }
+                yield SchemaText.computes(sql);
+            }
+            case CommandInterface.ALTER_TABLE_DROP_COLUMN -> SchemaText.computes(sql);
             case CommandInterface.CREATE_DOMAIN -> SchemaText.hasComputedDefault(sql);
             case CommandInterface.ALTER_SEQUENCE, CommandInterface.CREATE_SEQUENCE -> sql.indexOf('(') >= 0;
             default -> false;
@@ -158,6 +166,13 @@ final class H2Statements {
         if (isRefused) {
             throw SchemaText.refusedAsComputed(sql);
         }
+    }
+
+    /** The column whose type is changed; null if none is, or if there is none of its name. */
+    static @Nullable Column altered(Prepared prepared) {
+        return prepared.getType() == CommandInterface.ALTER_TABLE_ALTER_COLUMN_CHANGE_TYPE
+                ? (Column) field(prepared, "oldColumn")
+                : null;
     }
 
     /** Whether values get another type by the clock, or by the time zone. */
@@ -170,14 +185,36 @@ final class H2Statements {
         return from != to && (DataType.isDateTimeType(from) || DataType.isDateTimeType(to));
     }
 
+    /** The table that the statement copies or indexes, as far as there is one; null if it does neither. */
+    static @Nullable Table copied(Prepared prepared, SessionLocal session) {
+        return switch (prepared.getType()) {
+            case CommandInterface.ALTER_TABLE_ADD_COLUMN,
+                    CommandInterface.ALTER_TABLE_DROP_COLUMN,
+                    CommandInterface.ALTER_TABLE_ALTER_COLUMN_CHANGE_TYPE,
+                    CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_UNIQUE,
+                    CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_REFERENTIAL,
+                    CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_PRIMARY_KEY,
+                    CommandInterface.CREATE_INDEX ->
+                ((Schema) Objects.requireNonNull(field(prepared, "schema")))
+                        .findTableOrView(session, (String) Objects.requireNonNull(field(prepared, "tableName")));
+            default -> null;
+        };
+    }
+
     /** What the compiled statement has in a field that H2 does not show. */
     private static @Nullable Object field(Prepared prepared, String name) {
-        try {
-            Field field = prepared.getClass().getDeclaredField(name);
-            field.setAccessible(true);
-            return field.get(prepared);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("H2 is another one than this was made for", e);
+        for (Class<?> type = prepared.getClass(); type != null; type = type.getSuperclass()) {
+            try {
+                Field field = type.getDeclaredField(name);
+                field.setAccessible(true);
+                return field.get(prepared);
+            } catch (NoSuchFieldException e) {
+                // It may be the superclass's.
+            } catch (IllegalAccessException e) {
+                throw new IllegalStateException(e);
+            }
         }
+        throw new IllegalStateException("H2 is another one than this was made for: its "
+                + prepared.getClass().getSimpleName() + " has no " + name);
     }
 }

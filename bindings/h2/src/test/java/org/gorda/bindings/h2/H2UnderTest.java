@@ -120,7 +120,7 @@ final class H2UnderTest extends TriggeredUnderTest {
 
     @Override
     protected Connection past(DatabaseConfiguration configuration) throws SQLException {
-        return DriverManager.getConnection(H2Files.url(configuration.location()), "sa", "");
+        return DriverManager.getConnection(new H2Files(configuration.location()).url(), "sa", "");
     }
 
     /** What a killed process leaves is what is in its file: a copy of it, made while nothing is going on. */

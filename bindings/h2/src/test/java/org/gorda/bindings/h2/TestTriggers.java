@@ -60,6 +60,28 @@ public final class TestTriggers {
         }
     }
 
+    /** Has something done once, when a trigger of this class was just made. */
+    public static final class Made implements Trigger {
+
+        private static final AtomicReference<Runnable> THEN = new AtomicReference<>();
+
+        static void then(Runnable work) {
+            THEN.set(work);
+        }
+
+        @Override
+        public void init(
+                Connection connection, String schema, String trigger, String table, boolean isBefore, int type) {
+            Runnable work = THEN.getAndSet(null);
+            if (work != null) {
+                work.run();
+            }
+        }
+
+        @Override
+        public void fire(Connection connection, Object[] before, Object[] after) {}
+    }
+
     /** Inserts two rows of which the second is refused, and goes on. */
     public static final class Forgiving implements Trigger {
         @Override

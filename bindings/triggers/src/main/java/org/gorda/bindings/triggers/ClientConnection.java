@@ -63,7 +63,7 @@ public final class ClientConnection implements ConnectionContext {
     private long lastNumber;
 
     /** Whether the transaction, which is refused, was rolled back, and its client was not told yet. */
-    private boolean undone;
+    private volatile boolean undone;
 
     private List<Dialect.Generated> generated = List.of();
     private volatile @Nullable LocalTransaction transaction;
@@ -577,10 +577,20 @@ public final class ClientConnection implements ConnectionContext {
         }
     }
 
+    /** Whether it has a transaction that may keep others from changing rows, or the schema. */
+    boolean isInTheWay() {
+        LocalTransaction running = transaction;
+        return running != null && !undone && isInTheWay(running);
+    }
+
+    private boolean isInTheWay(LocalTransaction running) {
+        return dialect.isInTheWay(inner, running.hasBegun());
+    }
+
     /** Gives up its locks for an ordered change, if it has a transaction that is in the way. */
     void giveWay(Refusal why) {
         LocalTransaction running = transaction;
-        if (running == null || !dialect.isInTheWay(inner, running.hasBegun())) {
+        if (running == null || !isInTheWay(running)) {
             return;
         }
         LocalCommit suspended = running.commit();

@@ -158,6 +158,9 @@ public interface Dialect {
      */
     void changeSchema(Connection connection, String schema, String sql) throws SQLException;
 
+    /** What {@link #changeSchema} has done is committed, and nobody changes anything yet. */
+    default void schemaChanged() throws SQLException {}
+
     /**
      * Whether the connection's transaction may keep others from changing rows, or the schema.
      *

@@ -79,10 +79,12 @@ final class LocalCommit extends WaitingCommit<SQLException> {
             return true;
         }
         failure = database.changeSchema(transaction.connection(), change);
+        boolean isCommitted = false;
         try {
             database.commit(transaction.connection().inner(), position, durable);
+            isCommitted = true;
         } finally {
-            database.endSchemaChange();
+            database.endSchemaChange(isCommitted);
         }
         return true;
     }

@@ -55,6 +55,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
 
     private static final Duration TURN_TIMEOUT = Duration.ofSeconds(10);
     private static final Duration TURN_GLANCE = Duration.ofMillis(50);
+    private static final Duration WAY_GLANCE = Duration.ofMillis(10);
 
     private final String product;
     private final Opening opening;
@@ -311,8 +312,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
             throws SQLException {
         Refusal why = listener.makeWay(null);
         for (int tries = 1; ; tries++) {
-            makeWay(own, why); // it may need any lock
-            changes.alone();
+            aloneWithoutLocks(own, why); // it may need any lock
             boolean isDone = false;
             try {
                 dialect.ours(inner, true);
@@ -337,8 +337,39 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         }
     }
 
-    void endSchemaChange() {
-        changes.endAlone();
+    void endSchemaChange(boolean isCommitted) throws SQLException {
+        try {
+            if (isCommitted) {
+                dialect.schemaChanged();
+            }
+        } finally {
+            changes.endAlone();
+        }
+    }
+
+    /** Waits until nobody changes anything, nor keeps others from it but {@code own}: who has come between, or has not rolled back yet. */
+    private void aloneWithoutLocks(@Nullable ClientConnection own, Refusal why) {
+        for (int tries = 1; ; tries++) {
+            makeWay(own, why);
+            changes.alone();
+            boolean isFree = false;
+            try {
+                isFree = tries == TRIES || connections.stream().noneMatch(one -> !one.equals(own) && one.isInTheWay());
+            } finally {
+                if (!isFree) {
+                    changes.endAlone();
+                }
+            }
+            if (isFree) {
+                return;
+            }
+            try {
+                TimeUnit.NANOSECONDS.sleep(WAY_GLANCE.toNanos());
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new ReflectionException("interrupted while others give way to a schema change", e);
+            }
+        }
     }
 
     /** Rolls back local transactions that hold locks. */

@@ -233,7 +233,7 @@ final class WriteSetApplier implements Applier {
             rowsChanged = false;
             if (schemaChanged) {
                 schemaChanged = false;
-                database.endSchemaChange();
+                database.endSchemaChange(true);
             }
         } catch (SQLException e) {
             database.notice(e);
@@ -269,7 +269,7 @@ final class WriteSetApplier implements Applier {
             rowsChanged = false;
             if (schemaChanged) {
                 schemaChanged = false;
-                database.endSchemaChange();
+                database.endSchemaChange(false);
                 throw new ReflectionException(
                         "a change of the schema cannot be taken back while the database is open: start the replica again");
             }

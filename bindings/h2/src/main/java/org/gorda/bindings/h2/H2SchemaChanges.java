@@ -1,0 +1,159 @@
+package org.gorda.bindings.h2;
+
+import java.util.List;
+import java.util.UUID;
+import java.util.stream.Stream;
+import org.gorda.bindings.triggers.TriggeredDatabase;
+import org.gorda.gapi.TableShape;
+import org.h2.command.Prepared;
+import org.h2.engine.Database;
+import org.h2.engine.SessionLocal;
+import org.h2.expression.Expression;
+import org.h2.message.DbException;
+import org.h2.schema.Sequence;
+import org.h2.table.Column;
+import org.h2.table.Table;
+import org.h2.table.TableType;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes changes of the schema, each as a whole: in the database, and in its file. H2 alters a table by copying it to a new one, dropping the first, and giving
+ * its name to the copy, and commits between; and when it writes its file in the midst of that, who opens that file after a kill finds it damaged (2.5.252, also alone).
+ * Therefore
+ *
+ * <ul>
+ *   <li>it writes nothing by itself while it changes the schema, unless what it copies would need too much memory; then a copy of its file is put aside, and
+ *       taken in place of the file when the database is opened before the change is committed and on disk;
+ *   <li>when a change has failed, the tables that it has left are dropped: every table has triggers of ours when a change is committed, and they have none.
+ * </ul>
+ *
+ * <p>Used by one thread at a time, while nobody else changes anything.
+ */
+final class H2SchemaChanges {
+
+    /** How names of our triggers begin; H2 gives other ones to those of a copy, until that has the table's name. */
+    private static final String TRIGGER = "GORDA$";
+
+    private final Database database;
+    private final H2Store store;
+    private final H2Files files;
+
+    /** In pages; what is in memory of them, with what H2 needs to change them, is about twice as much. */
+    private final long copiedInMemoryMax = Runtime.getRuntime().maxMemory() / 8;
+
+    H2SchemaChanges(Database database, H2Store store, H2Files files) {
+        this.database = database;
+        this.store = store;
+        this.files = files;
+    }
+
+    static boolean isOurs(String trigger) {
+        return trigger.startsWith(TRIGGER);
+    }
+
+    static Stream<Table> tables(Database database) {
+        return database.getAllSchemasNoMeta().stream()
+                .flatMap(schema -> schema.getAllTablesAndViews(null).stream())
+                .filter(table -> table.getTableType() == TableType.TABLE && !table.isTemporary());
+    }
+
+    static boolean isClients(Table table) {
+        return !table.getSchema().getName().equals(TriggeredDatabase.SCHEMA)
+                && !table.getSchema().getName().equals("INFORMATION_SCHEMA");
+    }
+
+    /**
+     * Makes a change, and has tables captured that are new; what H2 has not committed before is to be committed with that, and {@link #committed} called.
+     *
+     * @throws DbException if it fails, and has changed nothing then
+     */
+    void make(SessionLocal session, String schema, String sql) {
+        store.write(); // so that all there is to write is of the change, and that does not make H2 write
+        Runnable restore = () -> {};
+        try {
+            session.setCurrentSchemaName(schema);
+            Prepared change = session.prepare(sql.strip().replaceAll(";+$", ""));
+            restore = restoring(H2Statements.altered(change), session);
+            Table copied = H2Statements.copied(change, session);
+            if (copied != null && copied.getDiskSpaceUsed(true, true) > copiedInMemoryMax) {
+                store.force();
+                files.putAside(store);
+                store.writesByItself(true);
+            }
+            change.update();
+            captureAll(session);
+        } catch (DbException e) {
+            store.writesByItself(false);
+            if (!H2Dialect.hasStopped(e.getErrorCode())) {
+                session.rollback();
+                restore.run();
+                takeBack(session);
+                session.commit(true);
+                committed();
+            }
+            throw e;
+        } finally {
+            store.writesByItself(false);
+        }
+    }
+
+    /** What was made is committed: from now on it is not taken back. */
+    void committed() {
+        if (files.isAside()) {
+            store.write();
+            store.force();
+            files.forget();
+        }
+    }
+
+    /** H2 takes from a column what its new type will not have before it knows whether it can have that, and keeps that from its catalogue. */
+    private static Runnable restoring(@Nullable Column column, SessionLocal session) {
+        if (column == null) {
+            return () -> {};
+        }
+        Sequence sequence = column.getSequence();
+        boolean isGeneratedAlways = column.isGeneratedAlways();
+        Expression value = column.getDefaultExpression();
+        boolean isVisible = column.getVisible();
+        return () -> {
+            if (sequence != null) {
+                column.setSequence(sequence, isGeneratedAlways);
+            } else if (isGeneratedAlways) {
+                column.setGeneratedExpression(value);
+            } else {
+                column.setDefaultExpression(session, value);
+            }
+            column.setVisible(isVisible);
+        };
+    }
+
+    private List<Table> uncaptured() {
+        return tables(database)
+                .filter(table -> table.getSchema().getAllTriggers().stream()
+                        .noneMatch(trigger -> trigger.getTable().equals(table) && isOurs(trigger.getName())))
+                .toList();
+    }
+
+    private void takeBack(SessionLocal session) {
+        for (Table left : uncaptured()) {
+            session.prepare("DROP TABLE " + left.getSQL(0) + " CASCADE").update();
+        }
+    }
+
+    /** Only what is committed with its trigger is ever seen by anybody: H2 commits a schema change when it is told to. */
+    void captureAll(SessionLocal session) {
+        for (Table table : uncaptured()) {
+            String events = " INSERT, UPDATE, DELETE";
+            trigger(session, table, "AFTER" + events, " FOR EACH ROW", CaptureTrigger.class);
+            trigger(session, table, "AFTER" + events + ", ROLLBACK", " FOR EACH ROW", RollbackTrigger.class);
+            trigger(session, table, "BEFORE" + events, "", StatementTrigger.class);
+        }
+    }
+
+    private static void trigger(SessionLocal session, Table table, String when, String each, Class<?> action) {
+        String name = table.getSchema().getSQL(0) + "." + TableShape.quoted(TRIGGER + UUID.randomUUID());
+        session.prepare("CREATE TRIGGER " + name + ' ' + when + " ON " + table.getSQL(0) + each + " CALL '"
+                        + action.getName() + "'")
+                .update();
+    }
+}
