@@ -246,27 +246,6 @@ final class BadInputTest {
     }
 
     @Test
-    void replicasThatBeginWithRowsSayThatOthersDoNotGetThem() throws Exception {
-        String said = "holds rows that nobody has replicated";
-        Path made = directory.resolve("made");
-        for (String sql : List.of("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)")) {
-            GordaRun run = GordaRun.in(directory, "sql", "--url", "jdbc:derby:" + made + ";create=true;user=app", sql);
-            assertThat(run.status()).as(run.err()).isZero();
-        }
-        try (ReplicaGroup group = ReplicaGroup.of(2, directory, Map.of("user", "app"))) {
-            ReplicaProcess with = group.replicas().get(0);
-            ReplicaProcess without = group.replicas().get(1);
-            Files.createDirectories(with.directory());
-            Files.move(made, with.directory().resolve("bank"));
-            group.start();
-            awaitOnline(group);
-            assertThat(with.output()).contains(said);
-            assertThat(without.output()).doesNotContain(said);
-            assertThat(group.verify(WAIT).identical()).isFalse();
-        }
-    }
-
-    @Test
     void replicasWhoseDisksAreFullStopAndNothingAcknowledgedIsLost() throws Exception {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("commit-timeout", "5s"))) {
             group.start();

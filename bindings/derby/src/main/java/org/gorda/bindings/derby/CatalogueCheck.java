@@ -77,11 +77,12 @@ final class CatalogueCheck {
         checkRoutines();
         checkTriggers();
         if (!replicated) {
-            findings.add(new Finding(
-                    false,
-                    "the database",
-                    "it was not replicated yet, and replicas do not get from each other what is in it now",
-                    "shut it down and copy it to every replica before any of them is started"));
+            findings.add(
+                    new Finding(
+                            false,
+                            "the database",
+                            "it was not replicated yet",
+                            "begin the group with this replica alone and add the others, which receive it; or shut it down and copy it to every replica before any of them is started"));
         }
         return findings;
     }

@@ -36,6 +36,13 @@ public interface Effects {
     void primary(MemberId member, long epoch, boolean here);
 
     /**
+     * The group begins. This replica goes on only if its database is not past that and held the same rows.
+     *
+     * @param member whose rows they are
+     */
+    void begun(Position position, MemberId member, FirstRows rows);
+
+    /**
      * From this place in the order on the group runs another protocol. Every member executes; or nobody does until there is a primary. Nothing
      * executed before can be committed.
      *

@@ -45,6 +45,7 @@ public final class ReplicaCore {
     private final Leases leases = new Leases();
     private final TreeMap<MemberId, Long> durable = new TreeMap<>();
 
+    private FirstRows rows = FirstRows.NONE;
     private @Nullable MemberId primary;
     private long primaryRun;
     private ReplicationProtocol protocol = ReplicationProtocol.PRIMARY_BACKUP;
@@ -123,6 +124,11 @@ public final class ReplicaCore {
         return chunks.transactions();
     }
 
+    /** What this replica's database holds that nobody has replicated; to be called before the first event. */
+    public void holds(FirstRows held) {
+        rows = held;
+    }
+
     // ------------------------------------------------------------------------------------------------------ events
 
     /** A message is delivered, in its order. */
@@ -163,10 +169,16 @@ public final class ReplicaCore {
                 effects.primary(proclaimed.member(), epoch, isPrimaryHere());
                 seekPrimacy();
             }
-        } else if (content instanceof ReplicaMessage.ChangeProtocol change) {
-            if (change.epoch() == 0 && message.id().member().equals(self)) {
-                candidacySent = false; // if it was for nothing, because there was an epoch already
+        } else if (content instanceof ReplicaMessage.Begin begin) {
+            if (message.id().member().equals(self)) {
+                candidacySent = false; // also if it was for nothing, because there was an epoch already
             }
+            if (epoch == 0) {
+                effects.begun(message.position(), message.id().member(), begin.rows());
+                changeProtocol(begin.protocol(), message.position());
+            }
+            seekPrimacy();
+        } else if (content instanceof ReplicaMessage.ChangeProtocol change) {
             if (change.epoch() == epoch && change.protocol() != protocol) {
                 changeProtocol(change.protocol(), message.position());
             }
@@ -314,11 +326,8 @@ public final class ReplicaCore {
     private void seekPrimacy() {
         if (leads && !everywhere && !isPrimaryHere() && !candidacySent) {
             candidacySent = true;
-            boolean first = epoch == 0;
             effects.send(
-                    first && configured != protocol
-                            ? new ReplicaMessage.ChangeProtocol(configured, 0)
-                            : new ReplicaMessage.Primary(self, run));
+                    epoch == 0 ? new ReplicaMessage.Begin(configured, rows) : new ReplicaMessage.Primary(self, run));
         }
     }
 

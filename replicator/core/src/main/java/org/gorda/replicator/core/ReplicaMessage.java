@@ -50,11 +50,19 @@ public sealed interface ReplicaMessage {
     record Primary(MemberId member, long run) implements ReplicaMessage {}
 
     /**
+     * Begins the group, if nobody has before; its place is the first epoch.
+     *
+     * @param protocol of a group, so not {@link ReplicationProtocol#LOOPBACK}
+     * @param rows that the sender's database held before, and so must all that go on from here
+     */
+    record Begin(ReplicationProtocol protocol, FirstRows rows) implements ReplicaMessage {}
+
+    /**
      * From here on the group runs another protocol; if one member executes in it, that is not chosen yet. The place of this
      * message is the new epoch, unless the protocol was changed since, or a primary.
      *
      * @param protocol of a group, so not {@link ReplicationProtocol#LOOPBACK}
-     * @param epoch current where it was sent; 0 from who begins the group
+     * @param epoch current where it was sent
      */
     record ChangeProtocol(ReplicationProtocol protocol, long epoch) implements ReplicaMessage {}
 
@@ -123,6 +131,14 @@ public sealed interface ReplicaMessage {
                     .putLong(primary.run())
                     .putShort((short) name.length)
                     .put(name)
+                    .flip();
+        } else if (message instanceof Begin begin) {
+            return ByteBuffer.allocate(19)
+                    .put(Kind.BEGIN)
+                    .put(Kind.VERSION)
+                    .put(Kind.code(begin.protocol()))
+                    .putLong(begin.rows().count())
+                    .putLong(begin.rows().checksum())
                     .flip();
         } else if (message instanceof ChangeProtocol change) {
             return ByteBuffer.allocate(11)
@@ -196,6 +212,7 @@ public sealed interface ReplicaMessage {
                     long run = in.getLong();
                     yield new Primary(member(in), run);
                 }
+                case Kind.BEGIN -> new Begin(Kind.protocol(in.get()), new FirstRows(in.getLong(), in.getLong()));
                 case Kind.CHANGE_PROTOCOL -> new ChangeProtocol(Kind.protocol(in.get()), in.getLong());
                 case Kind.CLOSE -> new Close(transaction(in), in.getLong(), in.getLong());
                 case Kind.VERIFY -> new Verify(in.getLong(), in.getLong());
@@ -233,7 +250,7 @@ public sealed interface ReplicaMessage {
 
     /** Codes on the wire. */
     final class Kind {
-        static final byte VERSION = 6;
+        static final byte VERSION = 7;
         static final byte COMMIT = 1;
         static final byte PRIMARY = 2;
         static final byte CLOSE = 3;
@@ -243,6 +260,7 @@ public sealed interface ReplicaMessage {
         static final byte CHANGE_PROTOCOL = 7;
         static final byte LEASE = 8;
         static final byte SCHEMA_TURN = 9;
+        static final byte BEGIN = 10;
 
         private Kind() {}
 

@@ -48,6 +48,7 @@ class ChangeProtocolTest {
                         case "protocolChanged" ->
                             done.add((((ReplicationProtocol) arguments[0]).isEverywhere() ? "everywhere " : "one ")
                                     + arguments[2]);
+                        case "begun" -> done.add("begun " + arguments[1] + " " + ((FirstRows) arguments[2]).count());
                         case "commit" -> done.add("commit");
                         case "verify" -> done.add("verify " + arguments[0]);
                         case "conflict" -> done.add("conflict");
@@ -126,6 +127,28 @@ class ChangeProtocolTest {
         assertThat(core.epoch()).isEqualTo(2);
     }
 
+    @Test
+    void theFirstBeginsTheGroup() {
+        core.holds(new FirstRows(7, 8));
+        core.viewChanged(LED_HERE);
+        deliver(
+                OTHER,
+                ReplicaMessage.encode(
+                        new ReplicaMessage.Begin(ReplicationProtocol.PRIMARY_BACKUP, new FirstRows(3, 4))));
+        deliver(
+                SELF,
+                ReplicaMessage.encode(
+                        new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, new FirstRows(7, 8))));
+        assertThat(core.isEverywhere()).isFalse();
+        assertThat(core.epoch()).isEqualTo(1);
+        assertThat(done)
+                .containsExactly(
+                        "send " + new ReplicaMessage.Begin(ReplicationProtocol.PRIMARY_BACKUP, new FirstRows(7, 8)),
+                        "begun " + OTHER + " 3",
+                        "one {}",
+                        "send " + new ReplicaMessage.Primary(SELF, 1));
+    }
+
     /** Else each start of a group would double what its log has of them. */
     @Test
     void theLeaderWantsToBecomeThePrimaryOnceHoweverManyHaveBeenItBefore() {
@@ -150,9 +173,11 @@ class ChangeProtocolTest {
         core = newCore(ReplicationProtocol.ASYNCHRONOUS);
         core.viewChanged(LED_HERE);
         assertThat(done)
-                .containsExactly("send " + new ReplicaMessage.ChangeProtocol(ReplicationProtocol.ASYNCHRONOUS, 0));
+                .containsExactly("send " + new ReplicaMessage.Begin(ReplicationProtocol.ASYNCHRONOUS, FirstRows.NONE));
         proclaim(OTHER);
-        deliver(SELF, ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(ReplicationProtocol.ASYNCHRONOUS, 0)));
+        deliver(
+                SELF,
+                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.ASYNCHRONOUS, FirstRows.NONE)));
         assertThat(done).last().isEqualTo("send " + new ReplicaMessage.Primary(SELF, 1));
     }
 

@@ -83,7 +83,7 @@ class ChunksTest implements Effects {
         core = new ReplicaCore(OTHER, 1, ReplicationProtocol.CERTIFICATION, this);
         deliver(
                 PRIMARY,
-                ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(ReplicationProtocol.CERTIFICATION, 0)));
+                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE)));
         chunk(PRIMARY, FIRST, 1, 0);
         commit(OTHER, FIRST, 1, 1);
         assertThat(done).noneMatch(what -> what.startsWith("commit"));
@@ -170,6 +170,9 @@ class ChunksTest implements Effects {
 
     @Override
     public void conflict(TransactionId id, Conflict conflict) {}
+
+    @Override
+    public void begun(Position position, MemberId member, FirstRows rows) {}
 
     @Override
     public void protocolChanged(ReplicationProtocol protocol, Position epoch, Map<Generator, OptionalLong> next) {}

@@ -65,7 +65,9 @@ class LeasesTest {
     }
 
     private void everywhere() {
-        deliver(SELF, ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(ReplicationProtocol.CERTIFICATION, 0)));
+        deliver(
+                SELF,
+                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE)));
     }
 
     private static GeneratorState state(Generator generator, long next, long increment) {

@@ -103,7 +103,7 @@ class MessagesFuzzTest {
         ReplicaCore core = new ReplicaCore(SELF, 5, ReplicationProtocol.CERTIFICATION, nothing());
         long index = 1;
         for (ByteBuffer message : List.of(
-                ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(ReplicationProtocol.CERTIFICATION, 0)),
+                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE)),
                 commit.rewind(),
                 ReplicaMessage.encode(LEASE))) {
             core.delivered(
@@ -180,8 +180,8 @@ class MessagesFuzzTest {
     @Test
     void aDeliveredMessageOfAnyBytesIsValidOrMalformed() {
         List<byte[]> messages = messages();
-        messages.add(
-                array(ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(ReplicationProtocol.CERTIFICATION, 0))));
+        messages.add(array(
+                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE))));
         fuzz(messages, ReplicaMessage::decode);
     }
 

@@ -30,6 +30,7 @@ import org.gorda.jgcs.Message;
 import org.gorda.jgcs.Position;
 import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.Effects;
+import org.gorda.replicator.core.FirstRows;
 import org.gorda.replicator.core.LeasedRange;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
@@ -69,6 +70,9 @@ final class Delivery implements Effects {
     /** For the next transaction, which changes the schema. */
     private Map<Generator, OptionalLong> settling = Map.of();
 
+    /** What the database held when it was opened, if that was nothing that was ordered. */
+    private FirstRows rows = FirstRows.NONE;
+
     private final DeliveryTimes times = new DeliveryTimes();
     private @Nullable MemberId sender;
     private Position last = Position.START;
@@ -99,6 +103,27 @@ final class Delivery implements Effects {
     void opened(Applier own) {
         applier = own;
         segment = new Segment(configuration.self(), own);
+    }
+
+    /** The database holds nothing that was ordered: what it holds is read, to be compared when the group begins. */
+    void beginsAnew() {
+        rows = firstRows();
+        core.holds(rows);
+    }
+
+    private FirstRows firstRows() {
+        if (!hasRows()) {
+            return FirstRows.NONE;
+        }
+        LOG.info(
+                "{}: reads all rows of the database at {}, once, to compare them with what the group begins with",
+                configuration.self(),
+                configuration.location());
+        try {
+            return TableChecksum.together(Verifications.checksums(applier()));
+        } catch (SQLException | IOException | ReflectionException e) {
+            throw new ReplicaException("the tables of " + configuration.location() + " cannot be read: " + e, e);
+        }
     }
 
     /** The core was restored from a checkpoint made at this position. */
@@ -260,6 +285,28 @@ final class Delivery implements Effects {
         if (isFromHere()) {
             engine.local().conflict(id, conflict, times.age(conflict.index()));
         }
+    }
+
+    @Override
+    public void begun(Position position, MemberId member, FirstRows theirs) {
+        if (history.holds(position.index()) || theirs.equals(rows)) {
+            return;
+        }
+        String differs = "the group began with " + shown(theirs) + " at " + member;
+        if (!hasRows()) {
+            throw new MustReceiveException(differs + ", and the database here with none");
+        }
+        throw new ReplicaException("the database at " + configuration.location() + " holds " + shown(rows)
+                + " that nobody has replicated, but " + differs
+                + ". Move that database away, and the replica receives the group's. If the group is to have these rows instead, "
+                + "begin it anew with copies of that database, or with this replica alone, which others are added to");
+    }
+
+    private static String shown(FirstRows rows) {
+        return rows.count() == 0
+                ? "no rows"
+                : (rows.count() == 1 ? "a row" : rows.count() + " rows") + " (checksum "
+                        + Long.toHexString(rows.checksum()) + ")";
     }
 
     @Override

@@ -125,12 +125,8 @@ final class ReplicaEngine implements GroupListener {
         history.opened(stored);
         checkpointer.opened(stored.index());
         delivery.opened(opened.applier());
-        if (stored.index() == 0 && delivery.hasRows()) {
-            LOG.warn(
-                    "{}: the database at {} holds rows that nobody has replicated, and replicas do not get such from each other."
-                            + " Unless the others have begun with copies of the same database, they differ: compare them with gorda verify",
-                    configuration.self(),
-                    configuration.location());
+        if (stored.index() == 0) {
+            delivery.beginsAnew();
         }
     }
 

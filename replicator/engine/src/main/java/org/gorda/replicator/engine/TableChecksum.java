@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Comparator;
 import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -15,6 +16,7 @@ import org.gorda.gapi.Applier;
 import org.gorda.gapi.Hash64;
 import org.gorda.gapi.SqlType;
 import org.gorda.gapi.TableShape;
+import org.gorda.replicator.core.FirstRows;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,6 +53,23 @@ public record TableChecksum(
             }
         }
         return new TableChecksum(table.toString(), rows, sum, applier.damage(table));
+    }
+
+    /** Of tables that have rows; those that have none are not compared. */
+    static FirstRows together(List<TableChecksum> tables) {
+        Hash64 hash = new Hash64();
+        long rows = 0;
+        List<TableChecksum> ordered = tables.stream()
+                .filter(table -> table.rows() > 0)
+                .sorted(Comparator.comparing(TableChecksum::table))
+                .toList();
+        for (TableChecksum one : ordered) {
+            addText(hash, one.table());
+            hash.add(one.rows());
+            hash.add(one.checksum());
+            rows += one.rows();
+        }
+        return rows == 0 ? FirstRows.NONE : new FirstRows(rows, hash.value());
     }
 
     static String selected(TableShape.Column column) {

@@ -26,6 +26,7 @@ import org.gorda.jgcs.View;
 import org.gorda.jgcs.simulated.SimulatedGroup;
 import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.Effects;
+import org.gorda.replicator.core.FirstRows;
 import org.gorda.replicator.core.LeasedRange;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaCore;
@@ -610,6 +611,13 @@ final class SimulatedReplica implements GroupListener, Effects {
     /** Somebody wants the group to run another protocol, whatever becomes of that. */
     void changeProtocol(ReplicationProtocol next) {
         trySend(new ReplicaMessage.ChangeProtocol(next, core.epoch()));
+    }
+
+    @Override
+    public void begun(Position position, MemberId member, FirstRows rows) {
+        if (!rows.equals(FirstRows.NONE)) {
+            cluster.simulation.broken(member + " begins the group with " + rows + ", though all databases are empty");
+        }
     }
 
     @Override

@@ -1,0 +1,18 @@
+package org.gorda.replicator.core;
+
+/**
+ * What a database held before its group began, which nobody has replicated. Immutable.
+ *
+ * @param count how many rows
+ * @param checksum of their tables' names and their values, whatever engine has them; 0 if there are none
+ */
+public record FirstRows(long count, long checksum) {
+
+    public static final FirstRows NONE = new FirstRows(0, 0);
+
+    public FirstRows {
+        if (count < 0 || (count == 0 && checksum != 0)) {
+            throw new IllegalArgumentException(count + " rows with checksum " + checksum);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+package org.gorda.replicator.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.jgcs.MemberId;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Groups whose replicas begin with databases that have rows. */
+@Timeout(120)
+class FirstRowsTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    @TempDir
+    Path directory;
+
+    private final List<String> members =
+            LoopbackPorts.free(3).stream().map(port -> "127.0.0.1:" + port).toList();
+    private final List<Replica> open = new ArrayList<>();
+
+    /** Derby must not have been started without GORDA. */
+    @BeforeAll
+    static void startDerby(@TempDir Path elsewhere) {
+        Replica.builder()
+                .database("derby", elsewhere.resolve("database").toString())
+                .protocol(ReplicationProtocol.LOOPBACK)
+                .start()
+                .close();
+    }
+
+    @AfterEach
+    void close() {
+        open.forEach(Replica::close);
+    }
+
+    private Replica start(int i, ReplicationProtocol protocol, int size) {
+        Replica replica = Replica.builder()
+                .database("derby", directory.resolve("replica" + i).toString())
+                .group("test")
+                .self(members.get(i))
+                .members(members.subList(0, size).toArray(String[]::new))
+                .protocol(protocol)
+                .start();
+        open.add(replica);
+        return replica;
+    }
+
+    private void make(int i, String rows) throws SQLException {
+        String url = "jdbc:derby:" + directory.resolve("replica" + i);
+        try (Connection connection = DriverManager.getConnection(url + ";create=true");
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(20))");
+            statement.execute("CREATE TABLE EMPTY (ID INTEGER NOT NULL PRIMARY KEY)");
+            if (!rows.isEmpty()) {
+                statement.execute("INSERT INTO T VALUES " + rows);
+            }
+        }
+        assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
+                .isInstanceOf(SQLException.class);
+    }
+
+    private static List<String> rows(Replica replica) throws SQLException {
+        try (Connection connection = replica.connect(new Properties());
+                Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT A FROM T ORDER BY ID")) {
+            List<String> found = new ArrayList<>();
+            while (rows.next()) {
+                found.add(rows.getString(1));
+            }
+            return found;
+        }
+    }
+
+    private static void insert(Replica replica, int id) throws SQLException {
+        try (Connection connection = replica.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            statement.execute("INSERT INTO T VALUES (" + id + ", 'later')");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"PRIMARY_BACKUP", "CERTIFICATION"})
+    void copiesOfOneDatabaseGoOnTogether(ReplicationProtocol protocol) throws Exception {
+        for (int i = 0; i < 3; i++) {
+            make(i, "(1, 'one'), (2, NULL)");
+        }
+        for (int i = 0; i < 3; i++) {
+            start(i, protocol, 3);
+        }
+        for (Replica replica : open) {
+            replica.awaitPrimary(PATIENCE);
+        }
+        Replica writes = open.stream()
+                .filter(replica -> replica.status().executesHere())
+                .findFirst()
+                .orElseThrow();
+        insert(writes, 3);
+        for (Replica replica : open) {
+            Awaitility.await().untilAsserted(() -> assertThat(rows(replica)).containsExactly("one", null, "later"));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"PRIMARY_BACKUP", "CERTIFICATION"})
+    void othersAreGivenTheDatabaseThatTheGroupBeganWithOrRefused(ReplicationProtocol protocol) throws Exception {
+        make(0, "(1, 'one'), (2, NULL)");
+        make(1, "(1, 'one'), (2, 'NULL')");
+        Replica first = start(0, protocol, 1);
+        first.awaitPrimary(PATIENCE);
+        insert(first, 3);
+        first.addMember(new MemberId(members.get(2)));
+        Replica without = start(2, protocol, 3);
+        without.awaitState(ReplicaState.ONLINE, PATIENCE);
+        assertThat(rows(without)).containsExactly("one", null, "later");
+
+        first.addMember(new MemberId(members.get(1)));
+        Replica differs = start(1, protocol, 3);
+        assertThatThrownBy(() -> differs.awaitState(ReplicaState.ONLINE, PATIENCE))
+                .hasMessageContaining("holds 2 rows (checksum ")
+                .hasMessageContaining("the group began with 2 rows (checksum ")
+                .hasMessageContaining(" at " + members.get(0))
+                .hasMessageContaining("Move that database away");
+        insert(first, 4);
+        assertThat(rows(first)).hasSize(4);
+    }
+
+    /** Who is its first leader, chance decides. */
+    @Test
+    void nobodyGoesOnWithOtherRowsWhoeverBeginsTheGroup() throws Exception {
+        make(0, "(1, 'one')");
+        for (int i = 0; i < 3; i++) {
+            start(i, ReplicationProtocol.PRIMARY_BACKUP, 3);
+        }
+        Awaitility.await().atMost(60, TimeUnit.SECONDS).untilAsserted(() -> {
+            boolean isRefused = open.get(0).status().state() == ReplicaState.STOPPED;
+            for (Replica replica : open.subList(isRefused ? 1 : 0, 3)) {
+                assertThat(replica.status().state()).isEqualTo(ReplicaState.ONLINE);
+            }
+            if (!isRefused) {
+                assertThat(rows(open.get(1))).containsExactly("one");
+                assertThat(rows(open.get(2))).containsExactly("one");
+            }
+        });
+    }
+}
