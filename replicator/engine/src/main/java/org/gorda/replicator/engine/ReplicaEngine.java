@@ -311,6 +311,9 @@ final class ReplicaEngine implements GroupListener {
             throw e;
         } catch (MustReceiveException e) {
             beginReceiving(String.valueOf(e.getMessage()));
+        } catch (ReplicaException e) {
+            fail(String.valueOf(e.getMessage()), e);
+            throw e;
         } catch (RuntimeException e) {
             fail("what was ordered at " + message.position() + " could not be processed: " + e.getMessage(), e);
             throw e;
