@@ -24,14 +24,14 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>it writes nothing by itself while it changes the schema, unless what it copies would need too much memory; then a copy of its file is put aside, and
  *       taken in place of the file when the database is opened before the change is committed and on disk;
- *   <li>when a change has failed, the tables that it has left are dropped: every table has triggers of ours when a change is committed, and they have none.
+ *   <li>when a change has failed, the tables that were not there before are dropped.
  * </ul>
  *
  * <p>Used by one thread at a time, while nobody else changes anything.
  */
 final class H2SchemaChanges {
 
-    /** How names of our triggers begin; H2 gives other ones to those of a copy, until that has the table's name. */
+    /** How names of our triggers begin. */
     private static final String TRIGGER = "GORDA$";
 
     private final Database database;
@@ -69,6 +69,7 @@ final class H2SchemaChanges {
      */
     void make(SessionLocal session, String schema, String sql) {
         store.write(); // so that all there is to write is of the change, and that does not make H2 write
+        List<Table> before = tables(database).toList();
         Runnable restore = () -> {};
         try {
             session.setCurrentSchemaName(schema);
@@ -87,7 +88,7 @@ final class H2SchemaChanges {
             if (!H2Dialect.hasStopped(e.getErrorCode())) {
                 session.rollback();
                 restore.run();
-                takeBack(session);
+                dropAllBut(before, session);
                 session.commit(true);
                 committed();
             }
@@ -127,26 +128,24 @@ final class H2SchemaChanges {
         };
     }
 
-    private List<Table> uncaptured() {
-        return tables(database)
-                .filter(table -> table.getSchema().getAllTriggers().stream()
-                        .noneMatch(trigger -> trigger.getTable().equals(table) && isOurs(trigger.getName())))
-                .toList();
-    }
-
-    private void takeBack(SessionLocal session) {
-        for (Table left : uncaptured()) {
+    private void dropAllBut(List<Table> before, SessionLocal session) {
+        for (Table left :
+                tables(database).filter(table -> !before.contains(table)).toList()) {
             session.prepare("DROP TABLE " + left.getSQL(0) + " CASCADE").update();
         }
     }
 
     /** Only what is committed with its trigger is ever seen by anybody: H2 commits a schema change when it is told to. */
     void captureAll(SessionLocal session) {
-        for (Table table : uncaptured()) {
-            String events = " INSERT, UPDATE, DELETE";
-            trigger(session, table, "AFTER" + events, " FOR EACH ROW", CaptureTrigger.class);
-            trigger(session, table, "AFTER" + events + ", ROLLBACK", " FOR EACH ROW", RollbackTrigger.class);
-            trigger(session, table, "BEFORE" + events, "", StatementTrigger.class);
+        for (Table table : tables(database).toList()) {
+            boolean isCaptured = table.getSchema().getAllTriggers().stream()
+                    .anyMatch(trigger -> trigger.getTable().equals(table) && isOurs(trigger.getName()));
+            if (!isCaptured) {
+                String events = " INSERT, UPDATE, DELETE";
+                trigger(session, table, "AFTER" + events, " FOR EACH ROW", CaptureTrigger.class);
+                trigger(session, table, "AFTER" + events + ", ROLLBACK", " FOR EACH ROW", RollbackTrigger.class);
+                trigger(session, table, "BEFORE" + events, "", StatementTrigger.class);
+            }
         }
     }
 

@@ -56,6 +56,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     private static final Duration TURN_TIMEOUT = Duration.ofSeconds(10);
     private static final Duration TURN_GLANCE = Duration.ofMillis(50);
     private static final Duration WAY_GLANCE = Duration.ofMillis(10);
+    private static final int WAY_GLANCES = 100;
 
     private final String product;
     private final Opening opening;
@@ -347,14 +348,15 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         }
     }
 
-    /** Waits until nobody changes anything, nor keeps others from it but {@code own}: who has come between, or has not rolled back yet. */
+    /** Waits until nobody changes anything, nor keeps others from it but {@code own}: who has come between, or has not rolled back yet. Not for long. */
     private void aloneWithoutLocks(@Nullable ClientConnection own, Refusal why) {
         for (int tries = 1; ; tries++) {
             makeWay(own, why);
             changes.alone();
             boolean isFree = false;
             try {
-                isFree = tries == TRIES || connections.stream().noneMatch(one -> !one.equals(own) && one.isInTheWay());
+                isFree = tries == WAY_GLANCES
+                        || connections.stream().noneMatch(one -> !one.equals(own) && one.isInTheWay());
             } finally {
                 if (!isFree) {
                     changes.endAlone();
