@@ -179,7 +179,7 @@ public final class ReplicaCore {
             }
             seekPrimacy();
         } else if (content instanceof ReplicaMessage.ChangeProtocol change) {
-            if (change.epoch() == epoch && change.protocol() != protocol) {
+            if (epoch > 0 && change.epoch() == epoch && change.protocol() != protocol) {
                 changeProtocol(change.protocol(), message.position());
             }
             seekPrimacy();

@@ -85,6 +85,10 @@ class ChangeProtocolTest {
         deliver(ReplicaMessage.encode(new ReplicaMessage.ChangeProtocol(protocol, epoch)));
     }
 
+    private void begin(ReplicationProtocol protocol) {
+        deliver(ReplicaMessage.encode(new ReplicaMessage.Begin(protocol, FirstRows.NONE)));
+    }
+
     private void proclaim(MemberId member) {
         deliver(ReplicaMessage.encode(new ReplicaMessage.Primary(member, 1)));
     }
@@ -125,6 +129,13 @@ class ChangeProtocolTest {
         proclaim(SELF);
         assertThat(core.isEverywhere()).isTrue();
         assertThat(core.epoch()).isEqualTo(2);
+    }
+
+    @Test
+    void itDoesNotBeginTheGroup() {
+        change(true, 0);
+        assertThat(core.epoch()).isZero();
+        assertThat(done).isEmpty();
     }
 
     @Test
@@ -183,9 +194,9 @@ class ChangeProtocolTest {
 
     @Test
     void theLeaderBecomesThePrimary() {
-        change(true, 0);
+        begin(ReplicationProtocol.CERTIFICATION);
         core.viewChanged(LED_HERE);
-        assertThat(done).containsExactly("everywhere {}");
+        assertThat(done).containsExactly("begun " + OTHER + " 0", "everywhere {}");
         change(false, 1);
         assertThat(core.primary()).isNull();
         assertThat(done).last().isEqualTo("send " + new ReplicaMessage.Primary(SELF, 1));
@@ -221,7 +232,7 @@ class ChangeProtocolTest {
     /** Whoever was there in the first stretch of certification knows no more than who comes later. */
     @Test
     void allDecideAlikeWhoeverTookPartBefore() {
-        change(true, 0);
+        begin(ReplicationProtocol.CERTIFICATION);
         for (int i = 0; i < 10; i++) {
             commit(i, 1, index, index);
         }
@@ -263,16 +274,17 @@ class ChangeProtocolTest {
 
     @Test
     void generatorsGoOnBehindWhatWasLeased() {
-        change(true, 0);
+        begin(ReplicationProtocol.CERTIFICATION);
+        done.clear();
         lease(1, 1);
         change(false, 1);
-        assertThat(done).containsExactly("everywhere {}", "lease", "one " + Map.of(SEQUENCE, "OptionalLong[101]"));
+        assertThat(done).containsExactly("lease", "one " + Map.of(SEQUENCE, "OptionalLong[101]"));
         lease(3, 1);
-        assertThat(done).hasSize(3);
+        assertThat(done).hasSize(2);
         change(true, 3);
         long epoch = index;
         lease(epoch - 1, 50);
         lease(epoch, 101);
-        assertThat(done.subList(3, 6)).containsExactly("everywhere {}", "outdated", "lease");
+        assertThat(done.subList(2, 5)).containsExactly("everywhere {}", "outdated", "lease");
     }
 }
