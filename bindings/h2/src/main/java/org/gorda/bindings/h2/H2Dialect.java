@@ -407,6 +407,9 @@ final class H2Dialect implements Dialect {
                     session.endStatement();
                 }
             });
+        } catch (MVStoreException e) {
+            throw new ReflectionException(
+                    "H2 could not write its file for a change of the schema: " + e.getMessage(), e);
         } catch (DbException e) {
             SQLException failed = DbException.toSQLException(e);
             if (hasStopped(failed) || OF_THIS_REPLICA.contains(failed.getErrorCode())) {

@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.UUID;
 import java.util.stream.Stream;
 import org.gorda.bindings.triggers.TriggeredDatabase;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.TableShape;
 import org.h2.command.Prepared;
 import org.h2.engine.Database;
@@ -66,6 +67,8 @@ final class H2SchemaChanges {
      * Makes a change, and has tables captured that are new; what H2 has not committed before is to be committed with that, and {@link #committed} called.
      *
      * @throws DbException if it fails, and has changed nothing then
+     * @throws ReflectionException if that cannot be said
+     * @throws org.h2.mvstore.MVStoreException if the file cannot be written
      */
     void make(SessionLocal session, String schema, String sql) {
         store.write(); // so that all there is to write is of the change, and that does not make H2 write
@@ -86,11 +89,7 @@ final class H2SchemaChanges {
         } catch (DbException e) {
             store.writesByItself(false);
             if (!H2Dialect.hasStopped(e.getErrorCode())) {
-                session.rollback();
-                restore.run();
-                dropAllBut(before, session);
-                session.commit(true);
-                committed();
+                takeBack(restore, before, session);
             }
             throw e;
         } finally {
@@ -128,10 +127,19 @@ final class H2SchemaChanges {
         };
     }
 
-    private void dropAllBut(List<Table> before, SessionLocal session) {
-        for (Table left :
-                tables(database).filter(table -> !before.contains(table)).toList()) {
-            session.prepare("DROP TABLE " + left.getSQL(0) + " CASCADE").update();
+    private void takeBack(Runnable restore, List<Table> before, SessionLocal session) {
+        try {
+            session.rollback();
+            restore.run();
+            for (Table left :
+                    tables(database).filter(table -> !before.contains(table)).toList()) {
+                session.prepare("DROP TABLE " + left.getSQL(0) + " CASCADE").update();
+            }
+            session.commit(true);
+            committed();
+        } catch (DbException e) {
+            throw new ReflectionException(
+                    "what a schema change has left that failed cannot be taken back: " + e.getMessage(), e);
         }
     }
 
