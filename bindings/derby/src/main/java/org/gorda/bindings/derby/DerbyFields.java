@@ -12,6 +12,8 @@ import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.sql.execute.ExecRow;
 import org.apache.derby.iapi.sql.execute.NoPutResultSet;
 import org.apache.derby.iapi.store.raw.Transaction;
+import org.apache.derby.impl.store.raw.xact.Xact;
+import org.apache.derby.shared.common.error.StandardException;
 import org.jspecify.annotations.Nullable;
 
 /** What Derby's own objects know and have no method to tell or to be told. Thread-safe. */
@@ -25,6 +27,7 @@ final class DerbyFields {
     private static final Accessor CANDIDATE = new Accessor("candidate");
 
     private static final Accessor UNFORCED_COMMIT = new Accessor("needSync");
+    private static final Accessor FAILURE = new Accessor("corrupt");
 
     private DerbyFields() {}
 
@@ -65,6 +68,11 @@ final class DerbyFields {
     /** The store's transaction forgets that an earlier one has committed unforced, for which it would force the log when it ends otherwise than so. */
     static void forgetUnforcedCommit(Transaction store) {
         UNFORCED_COMMIT.set(store, false);
+    }
+
+    /** What has stopped the store, also if it is just about to stop; null if nothing has. */
+    static @Nullable StandardException failure(Transaction store) {
+        return (StandardException) FAILURE.of(((Xact) store).getLogFactory());
     }
 
     /** A field of that name, of whatever class. */

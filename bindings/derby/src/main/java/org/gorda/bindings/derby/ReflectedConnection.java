@@ -636,6 +636,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         if (aborted) {
             throw StandardException.newException(SQLState.NO_CURRENT_CONNECTION);
         }
+        requireStore();
         LocalTransaction open = transaction;
         if (open == null || !commitStore || isWithinAtomicStatement(byUser)) {
             checkNotRefused();
@@ -699,6 +700,18 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private boolean isWithinAtomicStatement(boolean byUser) {
         StatementContext statement = getStatementContext();
         return byUser && statement != null && statement.inUse() && statement.isAtomic();
+    }
+
+    /**
+     * Derby's store, when it stops, first forgets the pages that it has in memory: who read then may have got one as it was on disk, without what was
+     * committed since.
+     */
+    private void requireStore() throws StandardException {
+        StandardException failure =
+                DerbyFields.failure(((TransactionManager) getTransactionExecute()).getRawStoreXact());
+        if (failure != null) {
+            throw StandardException.newException(SQLState.LOG_STORE_CORRUPT, failure, failure.getMessage());
+        }
     }
 
     private void checkNotRefused() throws StandardException {

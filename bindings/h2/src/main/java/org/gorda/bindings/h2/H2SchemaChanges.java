@@ -39,8 +39,15 @@ final class H2SchemaChanges {
     private final H2Store store;
     private final H2Files files;
 
-    /** In pages; what is in memory of them, with what H2 needs to change them, is about twice as much. */
-    private final long copiedInMemoryMax = Runtime.getRuntime().maxMemory() / 8;
+    /** What a copied row takes in memory until it is written, whatever is in it: measured with narrow rows. */
+    private static final long ROW_BYTES = 250;
+
+    private static final long ROW_BYTES_FOR_EACH_INDEX = 50;
+
+    /** What else it takes there, in its bytes on disk: strings and large numbers are objects. */
+    private static final long BYTES_ON_DISK = 2;
+
+    private final long copiedInMemoryMax = Runtime.getRuntime().maxMemory() / 4;
 
     H2SchemaChanges(Database database, H2Store store, H2Files files) {
         this.database = database;
@@ -79,7 +86,7 @@ final class H2SchemaChanges {
             Prepared change = session.prepare(sql.strip().replaceAll(";+$", ""));
             restore = restoring(H2Statements.altered(change), session);
             Table copied = H2Statements.copied(change, session);
-            if (copied != null && copied.getDiskSpaceUsed(true, true) > copiedInMemoryMax) {
+            if (copied != null && copyBytes(copied, session) > copiedInMemoryMax) {
                 store.force();
                 files.putAside(store);
                 store.writesByItself(true);
@@ -104,6 +111,12 @@ final class H2SchemaChanges {
             store.force();
             files.forget();
         }
+    }
+
+    private static long copyBytes(Table table, SessionLocal session) {
+        long rowBytes =
+                ROW_BYTES + ROW_BYTES_FOR_EACH_INDEX * table.getIndexes().size();
+        return table.getRowCountApproximation(session) * rowBytes + BYTES_ON_DISK * table.getDiskSpaceUsed(true, true);
     }
 
     /** H2 takes from a column what its new type will not have before it knows whether it can have that, and keeps that from its catalogue. */
