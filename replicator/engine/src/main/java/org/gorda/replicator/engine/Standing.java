@@ -62,7 +62,9 @@ final class Standing {
         state = next;
         explanation = why;
         if (changed) {
-            LOG.info("{}: {}: {}", self, next, why);
+            if (failure == null) { // otherwise it was told as an error
+                LOG.info("{}: {}: {}", self, next, why);
+            }
             progress.signal();
         }
     }
