@@ -532,12 +532,21 @@ final class H2Dialect implements Dialect {
 
     @Override
     public void snapshot(Path directory) {
-        H2Files.DIRECTORY.snapshot(directory, copy -> store.copy(copy.resolve(H2Files.FILE)));
+        H2Files.DIRECTORY.snapshot(directory, copy -> schemaChanges.copy(copy.resolve(H2Files.FILE)));
+    }
+
+    @Override
+    public boolean isChangingSchema() {
+        return schemaChanges.isHalfMade();
     }
 
     @Override
     public void close() {
         OPEN.remove(database);
+        if (isChangingSchema()) {
+            database.shutdownImmediately(); // its file is as it was before, or a copy of that is aside
+            return;
+        }
         try (Statement statement = internal.createStatement()) {
             statement.execute("SHUTDOWN");
         } catch (SQLException e) {

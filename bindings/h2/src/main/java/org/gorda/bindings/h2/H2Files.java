@@ -28,6 +28,7 @@ final class H2Files {
     private final Path directory;
     private final Path file;
     private final Path aside;
+    private final Path unfinished;
 
     H2Files(String location) {
         if (location.indexOf(';') >= 0) {
@@ -38,6 +39,7 @@ final class H2Files {
         this.directory = Path.of(location).toAbsolutePath();
         this.file = directory.resolve(FILE);
         this.aside = directory.resolve(FILE + ".before");
+        this.unfinished = directory.resolve(FILE + ".before.unfinished");
     }
 
     /** The database as H2's URLs name it. */
@@ -47,7 +49,9 @@ final class H2Files {
 
     /** Puts a copy of the file aside, which is on disk then. */
     void putAside(H2Store store) {
-        Path unfinished = aside.resolveSibling(aside.getFileName() + ".unfinished");
+        if (isAside()) {
+            throw new ReflectionException(aside + " is there already: start the replica again");
+        }
         try {
             try {
                 store.copy(unfinished);
@@ -77,8 +81,13 @@ final class H2Files {
         }
     }
 
-    /** Takes the copy that is aside in place of the file. */
+    /** Takes the copy that is aside in place of the file; one that is not whole is deleted. */
     void restore() {
+        try {
+            Files.deleteIfExists(unfinished);
+        } catch (IOException e) {
+            throw new ReflectionException(unfinished + ", which is not needed any more, cannot be deleted: " + e, e);
+        }
         if (!isAside()) {
             return;
         }

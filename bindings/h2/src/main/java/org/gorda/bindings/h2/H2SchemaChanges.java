@@ -1,7 +1,10 @@
 package org.gorda.bindings.h2;
 
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.Semaphore;
 import java.util.stream.Stream;
 import org.gorda.bindings.triggers.TriggeredDatabase;
 import org.gorda.gapi.ReflectionException;
@@ -25,7 +28,8 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>it writes nothing by itself while it changes the schema, unless what it copies would need too much memory; then a copy of its file is put aside, and
  *       taken in place of the file when the database is opened before the change is committed and on disk;
- *   <li>when a change has failed, the tables that were not there before are dropped.
+ *   <li>when a change has failed, the tables that were not there before are dropped;
+ *   <li>while a change is not whole, and for good if it cannot be taken back, the database is only closed without a word to its file.
  * </ul>
  *
  * <p>Used by one thread at a time, while nobody else changes anything.
@@ -48,6 +52,12 @@ final class H2SchemaChanges {
     private static final long BYTES_ON_DISK = 2;
 
     private final long copiedInMemoryMax = Runtime.getRuntime().maxMemory() / 4;
+
+    /** Had by who copies the file, or lets H2 write parts of a change to it. */
+    private final Semaphore writesParts = new Semaphore(1);
+
+    private boolean mayWriteParts;
+    private volatile boolean isHalfMade;
 
     H2SchemaChanges(Database database, H2Store store, H2Files files) {
         this.database = database;
@@ -81,6 +91,8 @@ final class H2SchemaChanges {
         store.write(); // so that all there is to write is of the change, and that does not make H2 write
         List<Table> before = tables(database).toList();
         Runnable restore = () -> {};
+        boolean isWhole = false;
+        isHalfMade = true;
         try {
             session.setCurrentSchemaName(schema);
             Prepared change = session.prepare(sql.strip().replaceAll(";+$", ""));
@@ -88,19 +100,42 @@ final class H2SchemaChanges {
             Table copied = H2Statements.copied(change, session);
             if (copied != null && copyBytes(copied, session) > copiedInMemoryMax) {
                 store.force();
+                writesParts.acquireUninterruptibly();
+                mayWriteParts = true;
                 files.putAside(store);
                 store.writesByItself(true);
             }
             change.update();
             captureAll(session);
+            isWhole = true;
         } catch (DbException e) {
             store.writesByItself(false);
             if (!H2Dialect.hasStopped(e.getErrorCode())) {
                 takeBack(restore, before, session);
+                isWhole = true;
             }
             throw e;
         } finally {
             store.writesByItself(false);
+            if (!isWhole) {
+                database.shutdownImmediately(); // so that nobody goes on with what is left, and the file is as it was
+                endParts();
+            }
+        }
+    }
+
+    /** Whether a change has begun that is neither committed nor taken back. Thread-safe. */
+    boolean isHalfMade() {
+        return isHalfMade;
+    }
+
+    /** Copies the file, when it has no part of a change. Thread-safe. */
+    void copy(Path target) throws IOException {
+        writesParts.acquireUninterruptibly();
+        try {
+            store.copy(target);
+        } finally {
+            writesParts.release();
         }
     }
 
@@ -110,6 +145,15 @@ final class H2SchemaChanges {
             store.write();
             store.force();
             files.forget();
+        }
+        endParts();
+        isHalfMade = false;
+    }
+
+    private void endParts() {
+        if (mayWriteParts) {
+            mayWriteParts = false;
+            writesParts.release();
         }
     }
 
@@ -144,8 +188,14 @@ final class H2SchemaChanges {
         try {
             session.rollback();
             restore.run();
-            for (Table left :
-                    tables(database).filter(table -> !before.contains(table)).toList()) {
+            List<Table> now = tables(database).toList();
+            List<Table> made =
+                    now.stream().filter(table -> !before.contains(table)).toList();
+            if (!made.isEmpty() && !now.containsAll(before)) {
+                throw new ReflectionException("a schema change has failed when H2 had put "
+                        + made.get(0).getSQL(0) + " in the place of another table: start the replica again");
+            }
+            for (Table left : made) {
                 session.prepare("DROP TABLE " + left.getSQL(0) + " CASCADE").update();
             }
             session.commit(true);

@@ -222,6 +222,23 @@ class H2OwnTest extends OwnStandardTck {
         assertEqual();
     }
 
+    @Test
+    void aSchemaChangeInWhichTheReplicaIsClosedLeavesWhatWasBefore() throws Exception {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(100))",
+                "CREATE TRIGGER TR AFTER UPDATE ON T FOR EACH ROW CALL '" + TestTriggers.Made.class.getName() + "'",
+                "INSERT INTO T VALUES (1, 'a'), (2, 'b')");
+        origin.flush();
+        List<String> before = catalogue(origin);
+        ReflectedDatabase closed = origin;
+        TestTriggers.Made.then(closed::close);
+        assertThatThrownBy(() -> execute("ALTER TABLE T ADD COLUMN B INTEGER")).isInstanceOf(Exception.class);
+        origin = tested().binding().open(configuration("origin"), meta);
+        assertThat(catalogue(origin)).isEqualTo(before);
+        execute("ALTER TABLE T ADD COLUMN C INTEGER", "INSERT INTO T VALUES (3, 'c', 3)");
+        assertThat(query(origin, "SELECT COUNT(*) FROM T")).containsExactly("3");
+    }
+
     private static void copyFiles(Path from, Path to) {
         try (Stream<Path> files = Files.list(from)) {
             for (Path file : files.toList()) {

@@ -206,7 +206,12 @@ public interface Dialect {
     /** As {@link org.gorda.gapi.ReflectedDatabase#snapshot}, of what was {@linkplain #write written} last, or later. */
     void snapshot(Path directory);
 
-    /** Shuts the database down in order. */
+    /** Whether a change of the schema has begun that is not committed yet, and nobody may end for it. By any thread. */
+    default boolean isChangingSchema() {
+        return false;
+    }
+
+    /** Shuts the database down in order; or, in the midst of a change of the schema, so that nothing of that is left. */
     void close();
 
     /** Changes rows without triggers, cascades and checks. Values are as {@link org.gorda.gapi.WriteSetReader} gives them. */

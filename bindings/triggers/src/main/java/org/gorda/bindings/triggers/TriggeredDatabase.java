@@ -528,7 +528,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         closed = stops;
         abortAll(stops);
         WriteSetApplier open = applier;
-        if (open != null) {
+        if (open != null && !dialect.isChangingSchema()) {
             open.close();
         }
         connecting.writeLock().lock();

@@ -8,6 +8,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.Position;
+import org.gorda.replicator.core.ReplicaCore;
 import org.gorda.replicator.core.ReplicaMessage;
 import org.jspecify.annotations.Nullable;
 
@@ -151,11 +152,12 @@ final class Checkpointer {
                 : null;
     }
 
-    /** What the core knows, for a member that has what follows an index; null if it would need more than that. */
+    /** What the core knows, for a member that has what follows an index; null if it would need more than that, or if the group has not begun here. */
     CheckpointFile.@Nullable Checkpoint checkpointBehind(long firstHeld) {
         order.lock();
         try {
-            return delivery.last().index() >= firstHeld && delivery.core().firstNeeded() > firstHeld
+            ReplicaCore core = delivery.core();
+            return core.epoch() > 0 && delivery.last().index() >= firstHeld && core.firstNeeded() > firstHeld
                     ? checkpoint()
                     : null;
         } finally {

@@ -120,7 +120,14 @@ final class Delivery implements Effects {
                 configuration.self(),
                 configuration.location());
         try {
-            return TableChecksum.together(Verifications.checksums(applier()));
+            FirstRows found = TableChecksum.together(Verifications.checksums(applier()));
+            if (found.equals(FirstRows.NONE)) {
+                LOG.warn(
+                        "{}: the database at {} has rows only in tables that are not replicated: other replicas do not get them",
+                        configuration.self(),
+                        configuration.location());
+            }
+            return found;
         } catch (SQLException | IOException | ReflectionException e) {
             throw new ReplicaException("the tables of " + configuration.location() + " cannot be read: " + e, e);
         }
