@@ -58,6 +58,7 @@ class StoppedStoreTest {
         meta.takeWriteSets();
     }
 
+    /** With its connections, which cannot be closed in order. */
     @AfterEach
     void close() {
         database.close();
@@ -72,59 +73,46 @@ class StoppedStoreTest {
 
     /** As Derby does when it cannot write. */
     private void failTheDisk() throws Exception {
-        try (Connection connection = database.connect(new Properties())) {
-            TransactionManager store = (TransactionManager) connection
-                    .unwrap(EmbedConnection.class)
-                    .getLanguageConnection()
-                    .getTransactionExecute();
-            ((Xact) store.getRawStoreXact())
-                    .getLogFactory()
-                    .markCorrupt(StandardException.newException(SQLState.LOG_IO_ERROR, "no room"));
-        } catch (SQLException | NullPointerException e) {
-            // Of closing it.
-        }
+        TransactionManager store = (TransactionManager) database.connect(new Properties())
+                .unwrap(EmbedConnection.class)
+                .getLanguageConnection()
+                .getTransactionExecute();
+        ((Xact) store.getRawStoreXact())
+                .getLogFactory()
+                .markCorrupt(StandardException.newException(SQLState.LOG_IO_ERROR, "no room"));
     }
 
     @ParameterizedTest
     @ValueSource(ints = {Connection.TRANSACTION_READ_COMMITTED, Connection.TRANSACTION_REPEATABLE_READ})
     void whoReadsOnIsToldAndNotGivenWhatWasBefore(int isolation) throws Exception {
-        try (Connection connection = connect(isolation)) {
-            ResultSet rows = connection.createStatement().executeQuery("SELECT A FROM T");
-            assertThat(rows.next()).isTrue();
-            failTheDisk();
-            assertThatThrownBy(() -> {
-                        while (rows.next()) {
-                            assertThat(rows.getInt(1)).isEqualTo(1);
-                        }
-                        connection.commit();
-                    })
-                    .isInstanceOf(SQLException.class);
-        } catch (SQLException e) {
-            // Of closing it.
-        }
+        Connection connection = connect(isolation);
+        ResultSet rows = connection.createStatement().executeQuery("SELECT A FROM T");
+        assertThat(rows.next()).isTrue();
+        failTheDisk();
+        assertThatThrownBy(() -> {
+                    while (rows.next()) {
+                        assertThat(rows.getInt(1)).isEqualTo(1);
+                    }
+                    connection.commit();
+                })
+                .isInstanceOf(SQLException.class);
     }
 
     @Test
     void whatWasReadIsNotCommitted() throws Exception {
-        try (Connection connection = connect(Connection.TRANSACTION_REPEATABLE_READ)) {
-            ResultSet rows = connection.createStatement().executeQuery("SELECT COUNT(*) FROM T WHERE ID < 0");
-            assertThat(rows.next()).isTrue();
-            failTheDisk();
-            assertThatThrownBy(connection::commit).isInstanceOf(SQLException.class);
-        } catch (SQLException e) {
-            // Of closing it.
-        }
+        Connection connection = connect(Connection.TRANSACTION_REPEATABLE_READ);
+        ResultSet rows = connection.createStatement().executeQuery("SELECT COUNT(*) FROM T WHERE ID < 0");
+        assertThat(rows.next()).isTrue();
+        failTheDisk();
+        assertThatThrownBy(connection::commit).isInstanceOf(SQLException.class);
     }
 
     @Test
     void whatWasWrittenIsNotSent() throws Exception {
-        try (Connection connection = connect(Connection.TRANSACTION_READ_COMMITTED)) {
-            connection.createStatement().execute("INSERT INTO U VALUES (1)");
-            failTheDisk();
-            assertThatThrownBy(connection::commit).isInstanceOf(SQLException.class);
-            assertThat(meta.takeWriteSets()).isEmpty();
-        } catch (SQLException e) {
-            // Of closing it.
-        }
+        Connection connection = connect(Connection.TRANSACTION_READ_COMMITTED);
+        connection.createStatement().execute("INSERT INTO U VALUES (1)");
+        failTheDisk();
+        assertThatThrownBy(connection::commit).isInstanceOf(SQLException.class);
+        assertThat(meta.takeWriteSets()).isEmpty();
     }
 }
