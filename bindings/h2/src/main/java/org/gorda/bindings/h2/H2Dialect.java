@@ -543,6 +543,7 @@ final class H2Dialect implements Dialect {
     @Override
     public void close() {
         OPEN.remove(database);
+        schemaChanges.end();
         if (isChangingSchema()) {
             database.shutdownImmediately(); // its file is as it was before, or a copy of that is aside
             return;

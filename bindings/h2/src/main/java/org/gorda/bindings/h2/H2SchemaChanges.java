@@ -9,6 +9,7 @@ import java.util.stream.Stream;
 import org.gorda.bindings.triggers.TriggeredDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.TableShape;
+import org.h2.api.ErrorCode;
 import org.h2.command.Prepared;
 import org.h2.engine.Database;
 import org.h2.engine.SessionLocal;
@@ -58,6 +59,7 @@ final class H2SchemaChanges {
 
     private boolean mayWriteParts;
     private volatile boolean isHalfMade;
+    private volatile boolean isOver;
 
     H2SchemaChanges(Database database, H2Store store, H2Files files) {
         this.database = database;
@@ -93,6 +95,9 @@ final class H2SchemaChanges {
         Runnable restore = () -> {};
         boolean isWhole = false;
         isHalfMade = true;
+        if (isOver) { // looked at only now: of this thread and who ends it, one sees the other
+            throw DbException.get(ErrorCode.DATABASE_IS_CLOSED);
+        }
         try {
             session.setCurrentSchemaName(schema);
             Prepared change = session.prepare(sql.strip().replaceAll(";+$", ""));
@@ -127,6 +132,11 @@ final class H2SchemaChanges {
     /** Whether a change has begun that is neither committed nor taken back. Thread-safe. */
     boolean isHalfMade() {
         return isHalfMade;
+    }
+
+    /** No change begins any more, unless it is half made. Thread-safe. */
+    void end() {
+        isOver = true;
     }
 
     /** Copies the file, when it has no part of a change. Thread-safe. */

@@ -206,7 +206,7 @@ public interface Dialect {
     /** As {@link org.gorda.gapi.ReflectedDatabase#snapshot}, of what was {@linkplain #write written} last, or later. */
     void snapshot(Path directory);
 
-    /** Whether a change of the schema has begun that is not committed yet, and nobody may end for it. By any thread. */
+    /** Whether a change of the schema has begun that is neither committed nor taken back, whose connection is not to be closed or rolled back by others. By any thread. */
     default boolean isChangingSchema() {
         return false;
     }
