@@ -148,7 +148,8 @@ final class Cluster implements AutoCloseable {
     /** Waits until all show what any knows to be ordered. */
     void awaitEverywhere() {
         long newest = Arrays.stream(replicas)
-                .mapToLong(replica -> replica.status().orderedIndex())
+                .map(Replica::status) // an asynchronous primary shows what is not decided yet
+                .mapToLong(status -> Math.max(status.orderedIndex(), status.appliedIndex()))
                 .max()
                 .orElseThrow();
         patiently("all show it")
