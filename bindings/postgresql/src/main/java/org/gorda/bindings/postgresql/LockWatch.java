@@ -23,7 +23,7 @@ final class LockWatch implements AutoCloseable {
 
     private final PostgresDatabase database;
     private final Connection connection;
-    private final int backend;
+    private final String blockers;
     private final Thread thread = new Thread(this::run, "gorda-lock-watch");
 
     /** What is executed now, and what those in the way are told; each is equal to itself only. */
@@ -44,7 +44,10 @@ final class LockWatch implements AutoCloseable {
     /** @param backend whose session is watched, by its process on the server */
     LockWatch(PostgresDatabase database, int backend) throws SQLException {
         this.database = database;
-        this.backend = backend;
+        // who makes a file longer, or a page of an index, has it locked for a moment only, and not until its
+        // transaction ends
+        this.blockers = "SELECT unnest(pg_blocking_pids(pid)) FROM pg_locks WHERE pid = " + backend
+                + " AND NOT granted AND locktype NOT IN ('extend', 'page')";
         this.connection = database.server().connect("");
         thread.setDaemon(true);
         thread.start();
@@ -86,8 +89,7 @@ final class LockWatch implements AutoCloseable {
 
     private void free(Work work, long nanos) {
         try {
-            for (List<@Nullable String> row :
-                    SqlSession.of(connection).query("SELECT unnest(pg_blocking_pids(" + backend + "))")) {
+            for (List<@Nullable String> row : SqlSession.of(connection).query(blockers)) {
                 int pid = Integer.parseInt(Objects.requireNonNull(row.get(0)));
                 if (pid != 0 && work.equals(current) && !database.giveWay(pid, work.refusal)) {
                     terminate(pid, nanos);

@@ -9,12 +9,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Properties;
 import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.gorda.gapi.Content;
@@ -316,6 +324,54 @@ class ApplierTest {
                     .isLessThan(1100);
         } finally {
             applier.rollback();
+        }
+    }
+
+    /** Who makes a table's file longer has a lock meanwhile, which all wait for who do so too, but not until he has ended his transaction. */
+    @Test
+    void whoMakesATableLongerIsNotInTheWay() throws Exception {
+        AtomicLong ids = new AtomicLong();
+        AtomicBoolean ended = new AtomicBoolean();
+        List<Future<Long>> running = new ArrayList<>();
+        ExecutorService clients = Executors.newCachedThreadPool();
+        try {
+            for (int i = 0; i < 4; i++) {
+                running.add(clients.submit(() -> {
+                    long last = 0;
+                    try (Connection connection = database.connect(new Properties());
+                            Statement statement = connection.createStatement()) {
+                        while (!ended.get()) {
+                            last = ids.addAndGet(20);
+                            statement.execute("INSERT INTO public.entry SELECT i, 1, 1, NULL, repeat('x', 1900)"
+                                    + " FROM generate_series(" + (last - 19) + ", " + last + ") i");
+                        }
+                    }
+                    return last;
+                }));
+            }
+            TableShape entry = table("entry");
+            String wide = "x".repeat(1900);
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(4);
+            while (System.nanoTime() < end) {
+                applier.apply(writeSet(writer -> {
+                    for (int i = 0; i < 100; i++) {
+                        writer.insert(entry, 5);
+                        writer.putInteger(SqlType.BIGINT, ids.incrementAndGet());
+                        writer.putInteger(SqlType.INTEGER, 1);
+                        writer.putInteger(SqlType.BIGINT, 1);
+                        writer.putNull();
+                        writer.putString(SqlType.LONGVARCHAR, wide);
+                    }
+                }));
+                applier.execute();
+                applier.rollback();
+            }
+            ended.set(true);
+            for (Future<Long> client : running) {
+                assertThat(client.get(10, TimeUnit.SECONDS)).isPositive();
+            }
+        } finally {
+            clients.shutdownNow();
         }
     }
 }

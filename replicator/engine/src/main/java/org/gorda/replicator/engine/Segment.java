@@ -61,9 +61,12 @@ final class Segment {
         return bytes > BYTES_MAX || changes.size() >= CHANGES_MAX;
     }
 
-    /** What is being applied just now. */
+    /** What is being applied just now; the last of all if all of it is executed or committed, and null if it is empty. */
     @Nullable
     Change applying() {
+        if (applying == null && !isEmpty()) {
+            return changes.get(changes.size() - 1);
+        }
         return applying;
     }
 
