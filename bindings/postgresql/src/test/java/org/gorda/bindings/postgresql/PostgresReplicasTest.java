@@ -325,6 +325,21 @@ class PostgresReplicasTest {
         assertIdentical();
     }
 
+    /** All compare it at once, in this process: 1.2 GB, with a heap of 1 GB. */
+    @Test
+    void whatIsComparedNeedsNotFitIntoMemory() throws SQLException {
+        execute(primary(), "CREATE TABLE large (id INTEGER PRIMARY KEY, body TEXT)");
+        awaitEverywhere();
+        for (int i = 0; i < SIZE; i++) {
+            try (Connection connection = TestServer.connect(database(i));
+                    Statement past = connection.createStatement()) {
+                past.execute("SET session_replication_role = replica");
+                past.execute("INSERT INTO large SELECT i, repeat('x', 100000) FROM generate_series(1, 4000) i");
+            }
+        }
+        assertIdentical();
+    }
+
     private Connection serializable(int i) throws SQLException {
         Connection connection = connect(i);
         connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);

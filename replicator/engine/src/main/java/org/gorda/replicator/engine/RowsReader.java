@@ -16,7 +16,6 @@ import java.time.LocalDate;
 import java.time.LocalTime;
 import java.time.temporal.ChronoField;
 import java.util.List;
-import java.util.stream.Collectors;
 import org.gorda.gapi.SqlType;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSetWriter;
@@ -28,8 +27,6 @@ final class RowsReader {
 
     /** A write set ends behind the row with which it has become so long. */
     private static final int WRITE_SET_BYTES = 256 << 10;
-
-    private static final int FETCH_ROWS = 500;
 
     /** A text or binary that is not longer is not read piece by piece where it is applied. */
     private static final int SHORT = 8 << 10;
@@ -86,24 +83,23 @@ final class RowsReader {
 
     private long read(Connection connection, TableShape table, List<TableShape.Column> columns, Runnable begin)
             throws SQLException, IOException {
-        String names = columns.stream().map(TableChecksum::selected).collect(Collectors.joining(", "));
-        long rows = 0;
-        try (Statement statement = connection.createStatement()) {
-            statement.setFetchSize(FETCH_ROWS);
-            try (ResultSet found = statement.executeQuery("SELECT " + names + " FROM " + table)) {
-                while (found.next()) {
-                    begin.run();
-                    for (int i = 0; i < columns.size(); i++) {
-                        put(table, columns.get(i), found, i + 1);
-                    }
-                    rows++;
-                    if (writeSet.mark().changes() >= WRITE_SET_BYTES) {
-                        flush();
-                    }
+        long count = 0;
+        try (TableRows rows = new TableRows(connection, table, columns)) {
+            while (rows.next()) {
+                long before = writeSet.mark().changes();
+                begin.run();
+                for (int i = 0; i < columns.size(); i++) {
+                    put(table, columns.get(i), rows.row(), i + 1);
+                }
+                count++;
+                long bytes = writeSet.mark().changes();
+                rows.had(bytes - before);
+                if (bytes >= WRITE_SET_BYTES) {
+                    flush();
                 }
             }
         }
-        return rows;
+        return count;
     }
 
     /** Writes what was read. */

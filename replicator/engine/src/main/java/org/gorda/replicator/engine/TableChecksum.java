@@ -7,11 +7,9 @@ import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.util.Comparator;
 import java.util.List;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Hash64;
 import org.gorda.gapi.SqlType;
@@ -36,23 +34,23 @@ public record TableChecksum(
 
     /** Reads the table through JDBC, and has the database look for contradictions. */
     static TableChecksum of(Applier applier, TableShape table) throws SQLException, IOException {
-        String columns = table.columns().stream().map(TableChecksum::selected).collect(Collectors.joining(", "));
-        long rows = 0;
+        long count = 0;
         long sum = 0;
         Hash64 hash = new Hash64();
-        try (Statement statement = applier.reading().createStatement();
-                ResultSet found = statement.executeQuery("SELECT " + columns + " FROM " + table)) {
-            List<TableShape.Column> shape = table.columns();
-            while (found.next()) {
+        List<TableShape.Column> columns = table.columns();
+        try (TableRows rows = new TableRows(applier.reading(), table, columns)) {
+            while (rows.next()) {
                 hash.reset();
-                for (int i = 0; i < shape.size(); i++) {
-                    add(hash, shape.get(i).type(), found, i + 1);
+                long bytes = 0;
+                for (int i = 0; i < columns.size(); i++) {
+                    bytes += add(hash, columns.get(i).type(), rows.row(), i + 1);
                 }
+                rows.had(bytes);
                 sum += hash.value();
-                rows++;
+                count++;
             }
         }
-        return new TableChecksum(table.toString(), rows, sum, applier.damage(table));
+        return new TableChecksum(table.toString(), count, sum, applier.damage(table));
     }
 
     /** Of tables that have rows; those that have none are not compared. */
@@ -72,12 +70,9 @@ public record TableChecksum(
         return rows == 0 ? FirstRows.NONE : new FirstRows(rows, hash.value());
     }
 
-    static String selected(TableShape.Column column) {
-        String name = TableShape.quoted(column.name());
-        return column.type() == SqlType.XML ? "XMLSERIALIZE(" + name + " AS CLOB)" : name;
-    }
-
-    private static void add(Hash64 hash, SqlType type, ResultSet row, int column) throws SQLException, IOException {
+    /** @return how many bytes the value has, about */
+    private static long add(Hash64 hash, SqlType type, ResultSet row, int column) throws SQLException, IOException {
+        long bytes = Long.BYTES;
         switch (type) {
             case BOOLEAN -> hash.add(row.getBoolean(column) ? 1 : 0);
             case SMALLINT, INTEGER, BIGINT -> hash.add(row.getLong(column));
@@ -86,69 +81,77 @@ public record TableChecksum(
             case DECIMAL -> {
                 BigDecimal value = row.getBigDecimal(column);
                 if (value != null) {
-                    addText(hash, value.toString());
+                    bytes = addText(hash, value.toString());
                 }
             }
             case CHAR, VARCHAR -> {
                 String value = row.getString(column);
                 if (value != null) {
-                    addText(hash, value);
+                    bytes = addText(hash, value);
                 }
             }
             case DATE, TIME, TIMESTAMP -> {
                 String value = row.getString(column);
                 if (value != null) {
-                    addText(
+                    bytes = addText(
                             hash,
                             value.indexOf('.') < 0
                                     ? value
                                     : ZEROS.matcher(value).replaceFirst(""));
                 }
             }
-            case LONGVARCHAR, CLOB, XML -> addCharacters(hash, row.getCharacterStream(column));
+            case LONGVARCHAR, CLOB, XML -> bytes = addCharacters(hash, row.getCharacterStream(column));
             case BINARY, VARBINARY -> {
                 byte[] value = row.getBytes(column);
                 if (value != null) {
+                    bytes = value.length;
                     hash.add(value, 0, value.length);
                 }
             }
-            case LONGVARBINARY, BLOB -> addBytes(hash, row.getBinaryStream(column));
+            case LONGVARBINARY, BLOB -> bytes = addBytes(hash, row.getBinaryStream(column));
         }
         hash.add(row.wasNull() ? 1 : 2);
+        return bytes;
     }
 
-    private static void addText(Hash64 hash, String value) {
+    private static long addText(Hash64 hash, String value) {
         byte[] bytes = value.getBytes(StandardCharsets.UTF_16BE);
         hash.add(bytes, 0, bytes.length);
+        return bytes.length;
     }
 
     /** In chunks of fixed size, because the hash depends on how its input is cut. */
-    private static void addBytes(Hash64 hash, @Nullable InputStream stream) throws IOException {
+    private static long addBytes(Hash64 hash, @Nullable InputStream stream) throws IOException {
+        long bytes = 0;
         if (stream == null) {
-            return;
+            return bytes;
         }
         try (stream) {
             byte[] chunk = new byte[CHUNK];
             int read = stream.readNBytes(chunk, 0, CHUNK);
             while (read > 0) {
                 hash.add(chunk, 0, read);
+                bytes += read;
                 read = stream.readNBytes(chunk, 0, CHUNK);
             }
         }
+        return bytes;
     }
 
-    private static void addCharacters(Hash64 hash, @Nullable Reader stream) throws IOException {
+    private static long addCharacters(Hash64 hash, @Nullable Reader stream) throws IOException {
+        long bytes = 0;
         if (stream == null) {
-            return;
+            return bytes;
         }
         try (stream) {
             char[] chunk = new char[CHUNK];
             int filled = fill(stream, chunk);
             while (filled > 0) {
-                addText(hash, new String(chunk, 0, filled));
+                bytes += addText(hash, new String(chunk, 0, filled));
                 filled = fill(stream, chunk);
             }
         }
+        return bytes;
     }
 
     static int fill(Reader stream, char[] chunk) throws IOException {
