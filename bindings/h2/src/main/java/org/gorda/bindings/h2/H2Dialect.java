@@ -105,9 +105,7 @@ final class H2Dialect implements Dialect {
         this.description = internal.getMetaData().getDatabaseProductName() + " "
                 + internal.getMetaData().getDatabaseProductVersion();
         H2Check.requireFit(internal);
-        for (Generated one : generators()) {
-            ordered.put(one.generator(), one.last());
-        }
+        ordered(generators());
     }
 
     static SessionLocal session(Connection connection) throws SQLException {
@@ -366,22 +364,13 @@ final class H2Dialect implements Dialect {
             return; // dropped in the meantime, where nobody misses it
         }
         long increment = sequence.getIncrement();
-        long next = last + increment;
         boolean isOver =
                 increment > 0 ? last > sequence.getMaxValue() - increment : last < sequence.getMinValue() - increment;
-        if (!isOver) {
-            sequence.modify(next, null, null, null, null, null, null);
-        } else if (sequence.getCycle() == Sequence.Cycle.CYCLE) {
-            sequence.modify(
-                    increment > 0 ? sequence.getMinValue() : sequence.getMaxValue(),
-                    null,
-                    null,
-                    null,
-                    null,
-                    null,
-                    null);
-        } else {
+        if (isOver && sequence.getCycle() != Sequence.Cycle.CYCLE) {
             sequence.modify(null, null, null, null, null, Sequence.Cycle.EXHAUSTED, null);
+        } else {
+            long first = increment > 0 ? sequence.getMinValue() : sequence.getMaxValue();
+            sequence.modify(isOver ? first : last + increment, null, null, null, null, null, null);
         }
         sequence.flush(
                 applier); // in its own transaction, unless the applier has changed the schema in one that is open
@@ -393,6 +382,8 @@ final class H2Dialect implements Dialect {
     @Override
     public void changeSchema(Connection connection, String schema, String sql) throws SQLException {
         SessionLocal session = sessionOf(connection);
+        boolean isLazy = session.isLazyQueryExecution();
+        session.setLazyQueryExecution(false);
         try {
             within(session, () -> {
                 try {
@@ -417,6 +408,7 @@ final class H2Dialect implements Dialect {
             }
             throw failed;
         } finally {
+            session.setLazyQueryExecution(isLazy);
             ordered.clear(); // a generator may have begun anew, and reach again what was ordered
         }
     }
@@ -470,6 +462,7 @@ final class H2Dialect implements Dialect {
     public Rows rows(Connection connection) {
         SessionLocal session = sessionOf(connection);
         session.setLockTimeout(APPLIERS_LOCK_TIMEOUT_MILLIS);
+        session.setLazyQueryExecution(true); // who reads all rows of a table may not have the memory for them
         return new H2Rows(this, session);
     }
 

@@ -29,6 +29,7 @@ import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.tck.MetaLevel;
 import org.h2.engine.SessionLocal;
 import org.h2.jdbc.JdbcConnection;
+import org.h2.jdbc.JdbcResultSet;
 import org.h2.mvstore.MVStore;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -509,5 +510,21 @@ class H2OwnTest extends OwnStandardTck {
         }
         assertEqual();
         assertThat(query(replica, "SELECT A FROM T")).containsExactly("2");
+    }
+
+    /** H2 holds up to 40,000 rows of a result for each GB of heap, however large they are, unless it is told to find them one by one. */
+    @Test
+    void whatIsComparedNeedsNotFitIntoMemory() throws SQLException {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 1), (2, 2)", "ALTER TABLE T ADD CHECK (A < 9)");
+        replicate();
+        try (Statement statement = applier.reading().createStatement();
+                ResultSet rows = statement.executeQuery("SELECT A FROM T")) {
+            assertThat(rows.unwrap(JdbcResultSet.class).getResult().isLazy()).isTrue();
+            assertThat(rows.next()).isTrue();
+        } finally {
+            applier.rollback();
+        }
+        assertEqual();
     }
 }
