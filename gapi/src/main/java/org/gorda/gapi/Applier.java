@@ -69,7 +69,8 @@ public interface Applier extends AutoCloseable {
 
     /**
      * A connection that reads with the same priority, so that it never waits for a local transaction's end. It is the applier's own: to
-     * be used when nothing is applied and not committed, until {@link #rollback} is called, and not to be closed.
+     * be used when nothing is applied and not committed, until {@link #rollback} is called, and not to be closed. Of the rows of a query it
+     * holds a few in memory, or as many as it was told to fetch at once: all of a table are read by it.
      */
     Connection reading();
 

@@ -120,7 +120,7 @@ final class Delivery implements Effects {
                 configuration.self(),
                 configuration.location());
         try {
-            FirstRows found = TableChecksum.together(Verifications.checksums(applier()));
+            FirstRows found = TableChecksum.together(Verifications.checksums(applier(), false));
             if (found.equals(FirstRows.NONE)) {
                 LOG.warn(
                         "{}: the database at {} has rows only in tables that are not replicated: other replicas do not get them",
@@ -449,7 +449,7 @@ final class Delivery implements Effects {
 
     /** Of all tables, by the delivery. */
     List<TableChecksum> checksums() throws SQLException, IOException {
-        return Verifications.checksums(applier());
+        return Verifications.checksums(applier(), true);
     }
 
     /** Whether all that was executed is committed in the database. */

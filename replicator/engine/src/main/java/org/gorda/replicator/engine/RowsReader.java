@@ -83,7 +83,6 @@ final class RowsReader {
 
     private long read(Connection connection, TableShape table, List<TableShape.Column> columns, Runnable begin)
             throws SQLException, IOException {
-        long count = 0;
         try (TableRows rows = new TableRows(connection, table, columns)) {
             while (rows.next()) {
                 long before = writeSet.mark().changes();
@@ -91,15 +90,14 @@ final class RowsReader {
                 for (int i = 0; i < columns.size(); i++) {
                     put(table, columns.get(i), rows.row(), i + 1);
                 }
-                count++;
                 long bytes = writeSet.mark().changes();
                 rows.had(bytes - before);
                 if (bytes >= WRITE_SET_BYTES) {
                     flush();
                 }
             }
+            return rows.count();
         }
-        return count;
     }
 
     /** Writes what was read. */

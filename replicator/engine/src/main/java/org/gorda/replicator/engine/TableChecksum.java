@@ -5,12 +5,12 @@ import java.io.InputStream;
 import java.io.Reader;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.Comparator;
 import java.util.List;
 import java.util.regex.Pattern;
-import org.gorda.gapi.Applier;
 import org.gorda.gapi.Hash64;
 import org.gorda.gapi.SqlType;
 import org.gorda.gapi.TableShape;
@@ -32,13 +32,17 @@ public record TableChecksum(
     /** Of a fraction of seconds, which some engines write with as many zeros as they like. */
     private static final Pattern ZEROS = Pattern.compile("\\.?0+$");
 
-    /** Reads the table through JDBC, and has the database look for contradictions. */
-    static TableChecksum of(Applier applier, TableShape table) throws SQLException, IOException {
-        long count = 0;
+    /**
+     * Reads the table.
+     *
+     * @param damage what the database has found wrong with it; null if nothing, or if it was not asked
+     */
+    static TableChecksum of(Connection connection, TableShape table, @Nullable String damage)
+            throws SQLException, IOException {
         long sum = 0;
         Hash64 hash = new Hash64();
         List<TableShape.Column> columns = table.columns();
-        try (TableRows rows = new TableRows(applier.reading(), table, columns)) {
+        try (TableRows rows = new TableRows(connection, table, columns)) {
             while (rows.next()) {
                 hash.reset();
                 long bytes = 0;
@@ -47,10 +51,9 @@ public record TableChecksum(
                 }
                 rows.had(bytes);
                 sum += hash.value();
-                count++;
             }
+            return new TableChecksum(table.toString(), rows.count(), sum, damage);
         }
-        return new TableChecksum(table.toString(), count, sum, applier.damage(table));
     }
 
     /** Of tables that have rows; those that have none are not compared. */

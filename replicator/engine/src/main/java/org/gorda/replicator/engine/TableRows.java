@@ -5,9 +5,12 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.gorda.gapi.SqlType;
 import org.gorda.gapi.TableShape;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * All rows of a table, read with few of them in memory at once: a driver holds what it has fetched, and PostgreSQL's fetches all that it
@@ -18,13 +21,20 @@ final class TableRows implements AutoCloseable {
     private static final int FETCHED_AT_FIRST = 4;
     private static final int FETCHED_MAX = 100;
     private static final long FETCHED_BYTES = 8 << 20;
+    private static final long PROGRESS_NANOS = TimeUnit.SECONDS.toNanos(10);
 
+    private static final Logger LOG = LoggerFactory.getLogger(TableRows.class);
+
+    private final TableShape table;
     private final Statement statement;
     private final ResultSet rows;
     private long largest;
+    private long count;
+    private long told = System.nanoTime();
 
     /** Has a transaction begun on the connection, which is not one of autocommit. */
     TableRows(Connection connection, TableShape table, List<TableShape.Column> columns) throws SQLException {
+        this.table = table;
         String names = columns.stream().map(TableRows::selected).collect(Collectors.joining(", "));
         statement = connection.createStatement();
         try {
@@ -41,13 +51,28 @@ final class TableRows implements AutoCloseable {
         return column.type() == SqlType.XML ? "XMLSERIALIZE(" + name + " AS CLOB)" : name;
     }
 
+    /** Goes on to the next one, and tells people of it now and then, if there is one. */
     boolean next() throws SQLException {
-        return rows.next();
+        if (!rows.next()) {
+            return false;
+        }
+        long now = System.nanoTime();
+        if (now - told > PROGRESS_NANOS) {
+            told = now;
+            LOG.info("{} rows of {} are read", count, table);
+        }
+        count++;
+        return true;
     }
 
     /** The one that is read now. */
     ResultSet row() {
         return rows;
+    }
+
+    /** How many there were until now. */
+    long count() {
+        return count;
     }
 
     /** How large the one was that was just read, about. */

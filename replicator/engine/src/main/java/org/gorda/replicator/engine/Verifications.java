@@ -103,12 +103,17 @@ final class Verifications {
         }
     }
 
-    /** Reads all tables, one after the other, as the applier sees them. */
-    static List<TableChecksum> checksums(Applier applier) throws SQLException, IOException {
+    /**
+     * Reads all tables, one after the other, as the applier sees them.
+     *
+     * @param seeksDamage whether the database looks for contradictions in what it holds, too
+     */
+    static List<TableChecksum> checksums(Applier applier, boolean seeksDamage) throws SQLException, IOException {
         List<TableChecksum> checksums = new ArrayList<>();
         try {
             for (TableShape table : applier.tables()) {
-                checksums.add(TableChecksum.of(applier, table));
+                String damage = seeksDamage ? applier.damage(table) : null;
+                checksums.add(TableChecksum.of(applier.reading(), table, damage));
                 applier.rollback(); // and lets its lock go: nothing becomes visible before this is over
             }
         } finally {
