@@ -21,8 +21,10 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionFactory;
+import org.awaitility.core.ConditionTimeoutException;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -173,14 +175,10 @@ class ProtocolChangeTest {
             running.add(clients.submit(() -> insertWhereItGoes(number % 3, number)));
         }
         for (int change = 0; change < changes.length; change++) {
-            long before = committed.get();
-            await("it goes on")
-                    .until(() ->
-                            committed.get() > before + 100 || running.stream().anyMatch(Future::isDone));
+            awaitCommits(100, running);
             changeProtocol(change % 3, changes[change]);
         }
-        long before = committed.get();
-        await("it goes on").until(() -> committed.get() > before + 50);
+        awaitCommits(50, running);
         ended.set(true);
         for (Future<?> one : running) {
             one.get(30, TimeUnit.SECONDS);
@@ -204,6 +202,27 @@ class ProtocolChangeTest {
                 ResultSet sum = statement.executeQuery("SELECT SUM(N) FROM C")) {
             assertThat(sum.next()).isTrue();
             assertThat(sum.getLong(1)).isEqualTo(cluster.count(2, "T"));
+        }
+    }
+
+    /** Or until a client has failed; if neither comes, it is told what all threads wait for. */
+    private void awaitCommits(int more, List<Future<?>> running) {
+        long before = committed.get();
+        try {
+            await("it goes on")
+                    .until(() ->
+                            committed.get() > before + more || running.stream().anyMatch(Future::isDone));
+        } catch (ConditionTimeoutException e) {
+            StringBuilder found = new StringBuilder("only " + (committed.get() - before) + " commits more\n");
+            for (int i = 0; i < cluster.size(); i++) {
+                found.append(cluster.replica(i).status()).append('\n');
+            }
+            Thread.getAllStackTraces().forEach((thread, stack) -> {
+                found.append(thread).append('\n');
+                Stream.of(stack)
+                        .forEach(frame -> found.append("    ").append(frame).append('\n'));
+            });
+            throw new AssertionError(found.toString(), e);
         }
     }
 
