@@ -361,7 +361,7 @@ final class ReplicaEngine implements GroupListener {
                 return false;
             }
             standing.visible(upTo.index());
-            if (history.isFound()
+            if (isOfTheGroup()
                     && standing.view().working()
                     && !standing.is(ReplicaState.ONLINE)
                     && !standing.is(ReplicaState.STOPPED)) {
@@ -375,6 +375,11 @@ final class ReplicaEngine implements GroupListener {
         } finally {
             order.unlock();
         }
+    }
+
+    /** Before the group's first epoch nobody has compared with the others' what the database holds. */
+    private boolean isOfTheGroup() {
+        return history.isFound() && standing.epoch() > 0;
     }
 
     /** Where no new epoch tells so, others learn by any message that this run has begun and that of earlier ones nothing will come. */
@@ -400,7 +405,7 @@ final class ReplicaEngine implements GroupListener {
             } else if (!next.working() && !standing.is(ReplicaState.STOPPED) && !standing.is(ReplicaState.JOINING)) {
                 standing.explain(ReplicaState.ISOLATED, group().explanation());
             }
-            if (began && standing.visible() >= log().lastCommitted().index() && history.isFound()) {
+            if (began && standing.visible() >= log().lastCommitted().index() && isOfTheGroup()) {
                 standing.explain(ReplicaState.ONLINE, "has everything up to " + standing.visible());
                 announceRun();
             }

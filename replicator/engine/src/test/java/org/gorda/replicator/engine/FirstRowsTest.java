@@ -109,6 +109,10 @@ class FirstRowsTest {
             start(i, protocol, 3);
         }
         for (Replica replica : open) {
+            replica.awaitState(ReplicaState.ONLINE, PATIENCE);
+            assertThat(replica.status().epoch())
+                    .as("the rows have been compared")
+                    .isPositive();
             replica.awaitPrimary(PATIENCE);
         }
         Replica writes = open.stream()
