@@ -23,8 +23,12 @@ public interface Effects {
     /** Remembers that this member's log lacks nothing any more of what it ever acknowledged. */
     void certain();
 
-    /** Appends entries; {@link RaftCore#stored} tells when they are on disk as the configured durability demands. */
-    void append(List<Entry> entries);
+    /**
+     * Appends entries.
+     *
+     * @return whether they are stored as the configured durability demands; otherwise {@link RaftCore#stored} tells when they are
+     */
+    boolean append(List<Entry> entries);
 
     /** Drops the entries from {@code fromIndex} on. None of them was ever committed. */
     void truncate(long fromIndex);

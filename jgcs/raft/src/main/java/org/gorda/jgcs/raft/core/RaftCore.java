@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
  * {@link Effects}. Confined to one caller at a time, which must not call back from within an effect.
  *
  * <p>Beyond the dissertation's chapters 3, 4, 6.4, 9.6: {@link Standing} keeps members that have forgotten something from voting
- * with what they forgot, and a group forms itself only from members that are all new.
+ * with what they forgot, a group forms itself only from members that are all new, and where two are a majority a follower learns from
+ * its own copy what is decided.
  */
 public final class RaftCore {
 
@@ -59,6 +60,8 @@ public final class RaftCore {
 
     // Follower
     private long verifiedIndex;
+    private long leaderStoredIndex;
+    private long countedIndex;
     private long leaderRound;
     private long contactNanos;
     private long electionDeadlineNanos;
@@ -301,14 +304,22 @@ public final class RaftCore {
 
     /** Entries up to {@code index}, appended under {@code ofGeneration}, are on disk as the durability demands. */
     public void stored(long nowNanos, long ofGeneration, long index) {
-        if (ofGeneration != generation || index <= storedIndex) {
+        if (ofGeneration == generation) {
+            storedUpTo(nowNanos, Math.min(index, terms.lastIndex()));
+        }
+    }
+
+    private void storedUpTo(long nowNanos, long index) {
+        if (index <= storedIndex) {
             return;
         }
-        storedIndex = Math.min(index, terms.lastIndex());
+        storedIndex = index;
         if (role == Role.LEADER) {
             advanceCommit(nowNanos);
+            confirmReads(nowNanos);
         } else if (leader != null && verifiedIndex > 0) {
             effects.send(leader, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, leaderRound));
+            decideWithLeader();
         }
         tellCommit();
     }
@@ -361,7 +372,9 @@ public final class RaftCore {
             return;
         }
         boolean idle = reads.isEmpty();
-        reads.addLast(new Read(request, round + 1, Math.max(commitIndex, termStartIndex)));
+        // Followers may have decided what is stored here before this leader knows of it.
+        long mayBeDecided = Math.max(Math.max(commitIndex, storedIndex), termStartIndex);
+        reads.addLast(new Read(request, round + 1, mayBeDecided));
         if (idle) {
             startRound(nowNanos);
         }
@@ -636,6 +649,8 @@ public final class RaftCore {
         term = newTerm;
         votedFor = vote;
         verifiedIndex = 0;
+        leaderStoredIndex = 0;
+        countedIndex = 0;
         effects.persist(term, vote);
     }
 
@@ -721,31 +736,61 @@ public final class RaftCore {
             known++;
         }
         boolean appended = known < entries.size();
-        if (appended) {
-            List<Entry> fresh = known == 0 ? entries : entries.subList(known, entries.size());
-            appendAsFollower(fresh);
-        }
+        boolean stored = appended && appendAsFollower(known == 0 ? entries : entries.subList(known, entries.size()));
         long matched = prevIndex + entries.size();
         verifiedIndex = Math.max(Math.max(verifiedIndex, matched), terms.baseIndex());
-        // What this member acknowledged and lost has been counted for nothing that lies beyond the commit index of a
-        // leader that
-        // has heard of this run; and once it has committed in its own term, for nothing its predecessors committed
-        // either.
-        if (append.run() == run && acknowledged() >= append.commitIndex() && terms.at(append.commitIndex()) == term) {
-            becomeCertain();
-        }
-        if (!appended) {
+        leaderStoredIndex = Math.max(leaderStoredIndex, append.storedIndex());
+        if (stored) {
+            storedUpTo(nowNanos, terms.lastIndex());
+        } else if (!appended) {
             effects.send(from, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, append.round()));
         }
+        if (append.run() == run) {
+            findCertainty(append);
+        }
         // Figure 3.1: at most the last entry this message proved to match.
-        long decided = Math.min(append.commitIndex(), matched);
-        if (decided > commitIndex) {
-            commitIndex = decided;
-            tellCommit();
+        commitIndex = Math.max(commitIndex, Math.min(append.commitIndex(), matched));
+        decideWithLeader();
+        tellCommit();
+    }
+
+    /**
+     * What this member acknowledged and lost has been counted for nothing that lies beyond the commit index of a leader that has heard of this run,
+     * or, by this member itself ({@link #decideWithLeader}), beyond what that leader had stored by then; and once it has committed in its own term,
+     * for nothing that was decided under its predecessors either.
+     */
+    private void findCertainty(RaftMessage.Append append) {
+        if (countedIndex == 0) {
+            countedIndex = Math.max(append.commitIndex(), append.storedIndex());
+        }
+        if (acknowledged() >= Math.max(countedIndex, append.commitIndex()) && terms.at(append.commitIndex()) == term) {
+            becomeCertain();
         }
     }
 
-    private void appendAsFollower(List<Entry> entries) {
+    /**
+     * Where two are a majority, what this member and its leader have stored is decided: an entry of this term is as soon as a majority has it
+     * (section 3.6.2), not only when the leader knows. So a follower need not wait until the leader has heard of it and told.
+     */
+    private void decideWithLeader() {
+        long both = Math.min(leaderStoredIndex, acknowledged());
+        if (both > commitIndex
+                && role == Role.FOLLOWER
+                && terms.at(both) == term
+                && leader != null
+                && isMember()
+                && decidesWith(leader, self)) {
+            commitIndex = both;
+        }
+    }
+
+    /** Whether a leader and one follower are a majority. */
+    private boolean decidesWith(MemberId leading, MemberId follower) {
+        Configuration current = configuration();
+        return current.majority() == 2 && current.isVoter(leading) && current.isVoter(follower);
+    }
+
+    private boolean appendAsFollower(List<Entry> entries) {
         long from = entries.get(0).index();
         if (from <= terms.lastIndex()) {
             if (from <= commitIndex) {
@@ -763,7 +808,7 @@ public final class RaftCore {
             terms.append(entry.index(), entry.term());
             adopt(entry);
         }
-        effects.append(entries);
+        return effects.append(entries);
     }
 
     private void adopt(Entry entry) {
@@ -825,7 +870,10 @@ public final class RaftCore {
             terms.append(entry.index(), entry.term());
             adopt(entry);
         }
-        // Section 10.2.1: followers store while this leader does.
+        if (effects.append(entries)) {
+            storedIndex = terms.lastIndex();
+        }
+        // Section 10.2.1: where entries are forced, followers do while this leader does.
         for (Peer peer : peers.values()) {
             if (!peer.probing && peer.next == entries.get(0).index() && peer.hasRoom(WINDOW_BYTES)) {
                 sendEntries(nowNanos, peer, entries);
@@ -833,10 +881,10 @@ public final class RaftCore {
                 replicate(nowNanos, peer);
             }
         }
-        effects.append(entries);
         if (entries.get(0).kind() == Entry.Kind.CONFIGURATION) {
             syncPeers(nowNanos);
         }
+        advanceCommit(nowNanos); // a group of one
     }
 
     /** Makes the peers those of the configuration in force. */
@@ -880,10 +928,7 @@ public final class RaftCore {
 
     private void sendEntries(long nowNanos, Peer peer, List<Entry> entries) {
         long prevIndex = peer.next - 1;
-        effects.send(
-                peer.id,
-                new RaftMessage.Append(term, prevIndex, terms.at(prevIndex), commitIndex, round, peer.run, entries));
-        peer.toldCommit = commitIndex;
+        append(peer, prevIndex, entries);
         if (peer.probing) {
             peer.probeSentNanos = nowNanos;
             return;
@@ -902,10 +947,15 @@ public final class RaftCore {
             replicate(nowNanos, peer);
             return;
         }
+        append(peer, prevIndex, List.of());
+    }
+
+    private void append(Peer peer, long prevIndex, List<Entry> entries) {
         effects.send(
                 peer.id,
-                new RaftMessage.Append(term, prevIndex, terms.at(prevIndex), commitIndex, round, peer.run, List.of()));
-        peer.toldCommit = commitIndex;
+                new RaftMessage.Append(
+                        term, prevIndex, terms.at(prevIndex), commitIndex, storedIndex, round, peer.run, entries));
+        peer.toldCommit = decidesWith(self, peer.id) ? Math.max(commitIndex, storedIndex) : commitIndex;
     }
 
     private void startRound(long nowNanos) {
@@ -1092,13 +1142,13 @@ public final class RaftCore {
         Iterator<Read> waiting = reads.iterator();
         while (waiting.hasNext()) {
             Read read = waiting.next();
-            if (read.round() > confirmed) {
+            if (read.round() > confirmed || read.index() > commitIndex) {
                 break;
             }
             waiting.remove();
             effects.readable(read.request(), read.index());
         }
-        if (!reads.isEmpty() && reads.getFirst().round() > round) {
+        if (!reads.isEmpty() && confirmed >= round && reads.getLast().round() > round) {
             startRound(nowNanos);
         }
     }

@@ -27,10 +27,19 @@ public sealed interface RaftMessage {
     /**
      * Entries that follow {@code prevIndex}, none as a heartbeat (section 3.5).
      *
+     * @param storedIndex up to where the leader has stored its own log: what the receiver has stored, too, may be decided by that
      * @param round numbers the leader's rounds; echoed, so that a leader knows who answered what it asked since (section 6.4)
      * @param run the receiver's run that the leader has heard of: what it acknowledged in earlier runs does not count any more
      */
-    record Append(long term, long prevIndex, long prevTerm, long commitIndex, long round, long run, List<Entry> entries)
+    record Append(
+            long term,
+            long prevIndex,
+            long prevTerm,
+            long commitIndex,
+            long storedIndex,
+            long round,
+            long run,
+            List<Entry> entries)
             implements RaftMessage {}
 
     /**

@@ -36,7 +36,7 @@ final class FrameCodec {
     record Received(MemberId from, long admission, long run, History history, Frame frame) {}
 
     private static final byte MAGIC = 'G';
-    private static final byte VERSION = 2;
+    private static final byte VERSION = 3;
     private static final int AT_CRC = 4;
     private static final int AT_COVERED = 8;
     private static final int HEADER_BYTES = 4 + 4 + 4 + 8 + 16 + 8 + 8;
@@ -127,9 +127,10 @@ final class FrameCodec {
             for (Entry entry : append.entries()) {
                 entryBytes += entry.length();
             }
-            ByteBuffer body = begin(APPEND, 52 + entryBytes);
+            ByteBuffer body = begin(APPEND, 60 + entryBytes);
             body.putLong(append.term()).putLong(append.prevIndex()).putLong(append.prevTerm());
-            body.putLong(append.commitIndex()).putLong(append.round()).putLong(append.run());
+            body.putLong(append.commitIndex()).putLong(append.storedIndex());
+            body.putLong(append.round()).putLong(append.run());
             body.putInt(append.entries().size());
             int covered = body.position();
             putEntries(body, append.entries());
@@ -311,6 +312,7 @@ final class FrameCodec {
         return switch (type) {
             case APPEND ->
                 new Frame.Core(new RaftMessage.Append(
+                        in.getLong(),
                         in.getLong(),
                         in.getLong(),
                         in.getLong(),

@@ -335,7 +335,8 @@ public final class Member implements Effects {
         now = nowNanos;
         bringOwnMessages();
         proposeGathered();
-        settleStorage();
+        force();
+        tellDecided();
         if (goesAhead && core.heldIndex() != toldHeld) {
             toldHeld = core.heldIndex();
             host.held(toldHeld);
@@ -590,26 +591,19 @@ public final class Member implements Effects {
         host.send(to, codec.encode(frame));
     }
 
-    /** Tells the core what is stored, and forces what must be forced. */
-    private void settleStorage() {
-        if (storage.synced()) {
-            if (mustForce && !forcing) {
-                mustForce = false;
-                forcing = true;
-                host.force(core.generation(), core.lastIndex());
-            }
-        } else if (mustForce) {
+    private void force() {
+        if (mustForce && !forcing) {
             mustForce = false;
-            long index = core.lastIndex();
-            storage.acknowledge(index);
-            core.stored(now, core.generation(), index);
+            forcing = true;
+            host.force(core.generation(), core.lastIndex());
         }
-        if (!toTell.isEmpty()) {
-            for (MemberId member : toTell) {
-                core.tellCommit(now, member);
-            }
-            toTell.clear();
+    }
+
+    private void tellDecided() {
+        for (MemberId member : toTell) {
+            core.tellCommit(now, member);
         }
+        toTell.clear();
     }
 
     // ------------------------------------------------------------------------------------------------ the core's wants
@@ -630,16 +624,22 @@ public final class Member implements Effects {
     }
 
     @Override
-    public void append(List<Entry> entries) {
+    public boolean append(List<Entry> entries) {
         storage.append(entries);
         long bytes = 0;
         for (Entry entry : entries) {
             incarnations.append(entry);
             bytes += entry.length();
         }
-        undecided.addLast(new Batch(entries.get(entries.size() - 1).index(), bytes));
+        long last = entries.get(entries.size() - 1).index();
+        undecided.addLast(new Batch(last, bytes));
         undecidedBytes += bytes;
-        mustForce = true;
+        if (storage.synced()) {
+            mustForce = true;
+            return false;
+        }
+        storage.acknowledge(last);
+        return true;
     }
 
     @Override

@@ -9,8 +9,10 @@ import java.util.List;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a follower makes of a checkpoint (section 5.1), and of messages of earlier terms. */
+/** What a follower makes of a checkpoint (section 5.1), of messages of earlier terms, and of what its leader has stored. */
 class FollowerTest {
 
     private static final MemberId SELF = new MemberId("db1:7800");
@@ -23,29 +25,47 @@ class FollowerTest {
     private final List<String> calls = new ArrayList<>();
     private final List<RaftMessage> sent = new ArrayList<>();
 
+    private static Configuration members(int voters) {
+        List<Configuration.Member> members = new ArrayList<>(MEMBERS.members());
+        for (int i = 3; i <= voters; i++) {
+            members.add(new Configuration.Member(new MemberId("db" + i + ":7800"), i, true));
+        }
+        return new Configuration(MEMBERS.group(), 0, members);
+    }
+
+    private static List<Entry> entries(long term, int last) {
+        List<Entry> entries = new ArrayList<>();
+        for (long index = 1; index <= last; index++) {
+            entries.add(Entry.of(term, index, Entry.Kind.NO_OP, new byte[0]));
+        }
+        return entries;
+    }
+
+    /** Its log ends at 5 in term 3, and nothing of it is decided. */
     private RaftCore follower() {
+        RaftCore core = started(MEMBERS, Standing.CERTAIN, 3);
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 0, 1, 1, entries(3, 5)));
+        core.stored(2, core.generation(), 5);
+        calls.clear();
+        return core;
+    }
+
+    private RaftCore started(Configuration members, Standing standing, long term) {
         Effects effects = (Effects) Proxy.newProxyInstance(
                 Effects.class.getClassLoader(), new Class<?>[] {Effects.class}, (proxy, method, arguments) -> {
                     calls.add(method.getName());
                     if (method.getName().equals("send")) {
                         sent.add((RaftMessage) arguments[1]);
                     }
-                    return null;
+                    return method.getReturnType() == boolean.class ? Boolean.FALSE : null;
                 });
         Effects.Log log = (Effects.Log) Proxy.newProxyInstance(
                 Effects.Log.class.getClassLoader(),
                 new Class<?>[] {Effects.Log.class},
                 (proxy, method, arguments) -> method.getName().equals("checkpoint") ? Checkpoint.NONE : List.of());
         RaftCore core = new RaftCore(SELF, 1, List.of(SELF, LEADER), 1_000_000_000, bound -> 0, effects, log);
-        core.recover(Checkpoint.NONE, MEMBERS);
-        core.start(0, 1, Standing.CERTAIN, 3, null);
-        List<Entry> entries = new ArrayList<>();
-        for (long index = 1; index <= 5; index++) {
-            entries.add(Entry.of(3, index, Entry.Kind.NO_OP, new byte[0]));
-        }
-        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 1, 1, entries));
-        core.stored(2, core.generation(), 5);
-        calls.clear();
+        core.recover(Checkpoint.NONE, members);
+        core.start(0, 1, standing, term, null);
         return core;
     }
 
@@ -103,7 +123,7 @@ class FollowerTest {
     void doesNotEchoTheRoundOfAnEarlierTerm() {
         RaftCore core = follower();
 
-        core.receive(3, LEADER, 2, 1, new RaftMessage.Append(2, 0, 0, 0, 24, 1, List.of()));
+        core.receive(3, LEADER, 2, 1, new RaftMessage.Append(2, 0, 0, 0, 0, 24, 1, List.of()));
         core.receive(4, LEADER, 2, 1, new RaftMessage.Install(2, checkpoint(3, 2), 25));
 
         assertThat(sent.subList(sent.size() - 2, sent.size()))
@@ -119,8 +139,78 @@ class FollowerTest {
         core.receive(3, LEADER, 2, 1, new RaftMessage.TimeoutNow(3));
         assertThat(core.term()).isEqualTo(4);
 
-        core.receive(4, LEADER, 2, 1, new RaftMessage.Append(4, 2, 3, 0, 7, 1, List.of()));
+        core.receive(4, LEADER, 2, 1, new RaftMessage.Append(4, 2, 3, 0, 0, 7, 1, List.of()));
 
         assertThat(sent.get(sent.size() - 1)).isEqualTo(new RaftMessage.AppendReply(4, true, 2, 0, 0, 7));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3})
+    void decidesWhatItAndItsLeaderHaveStoredWhereTwoAreAMajority(int voters) {
+        RaftCore core = started(members(voters), Standing.CERTAIN, 3);
+
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 4, 1, 1, entries(3, 5)));
+        assertThat(core.commitIndex()).as("nothing is stored here").isZero();
+        core.stored(2, core.generation(), 3);
+        assertThat(core.commitIndex()).as("up to 3 is stored here").isEqualTo(3);
+        core.stored(3, core.generation(), 5);
+        assertThat(core.commitIndex()).as("up to 4 is stored at the leader").isEqualTo(4);
+        core.receive(4, LEADER, 2, 1, new RaftMessage.Append(3, 5, 3, 0, 5, 1, 1, List.of()));
+        assertThat(core.commitIndex()).isEqualTo(5);
+        assertThat(calls).filteredOn("commit"::equals).hasSize(3);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {4, 5})
+    void leavesToItsLeaderWhatIsDecidedWhereTwoAreNoMajority(int voters) {
+        RaftCore core = started(members(voters), Standing.CERTAIN, 3);
+
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, entries(3, 5)));
+        core.stored(2, core.generation(), 5);
+
+        assertThat(core.commitIndex()).isZero();
+    }
+
+    /** Figure 3.7: a majority may have an entry of an earlier term, and another may take its place. */
+    @Test
+    void decidesNothingOfAnEarlierTermByItself() {
+        RaftCore core = started(MEMBERS, Standing.CERTAIN, 3);
+
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, entries(2, 5)));
+        core.stored(2, core.generation(), 5);
+
+        assertThat(core.commitIndex()).isZero();
+    }
+
+    @Test
+    void decidesNothingWithTheLeaderOfAnEarlierTerm() {
+        RaftCore core = started(members(3), Standing.CERTAIN, 3);
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, entries(3, 2)));
+
+        core.receive(2, new MemberId("db3:7800"), 3, 1, new RaftMessage.Append(4, 0, 0, 0, 0, 1, 1, List.of()));
+        core.stored(3, core.generation(), 2);
+
+        assertThat(core.commitIndex()).isZero();
+    }
+
+    /** Before it lost the end of its log, it may have decided by itself what its leader does not know of. */
+    @Test
+    void isCertainAgainOnlyWithAllThatItMayHaveDecidedByItself() {
+        RaftCore core = started(members(3), Standing.UNCERTAIN, 3);
+
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 2, 5, 1, 1, entries(3, 3)));
+        core.stored(2, core.generation(), 3);
+        core.receive(3, LEADER, 2, 1, new RaftMessage.Append(3, 3, 3, 2, 5, 1, 1, List.of()));
+        assertThat(core.standing()).as("it has 3 of 5").isEqualTo(Standing.UNCERTAIN);
+
+        core.receive(
+                4,
+                LEADER,
+                2,
+                1,
+                new RaftMessage.Append(3, 3, 3, 2, 9, 1, 1, entries(3, 5).subList(3, 5)));
+        core.stored(5, core.generation(), 5);
+        core.receive(6, LEADER, 2, 1, new RaftMessage.Append(3, 5, 3, 2, 9, 1, 1, List.of()));
+        assertThat(core.standing()).isEqualTo(Standing.CERTAIN);
     }
 }
