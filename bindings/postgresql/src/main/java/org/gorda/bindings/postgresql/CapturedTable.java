@@ -11,8 +11,11 @@ import org.jspecify.annotations.Nullable;
 /** A table whose rows are captured, by its description in view {@code gorda.described}. Immutable. */
 final class CapturedTable {
 
-    /** A key that rows write or refer to. Without columns it stands for all rows, whose values cannot be compared by their texts. */
-    record Key(long identity, List<Integer> columns, boolean nullsAreEqual) {}
+    /**
+     * A key that rows write or refer to. Without columns it stands for all rows, whose values cannot be compared by their texts. One that is checked
+     * late was seen to be free without a lock that keeps it so: what is ordered is not held up by rows that the check has not seen.
+     */
+    record Key(long identity, List<Integer> columns, boolean nullsAreEqual, boolean isCheckedLate) {}
 
     private final TableShape shape;
     private final List<Integer> fields = new ArrayList<>();
@@ -57,13 +60,16 @@ final class CapturedTable {
             if (text(head, 0).equals("f")) {
                 List<String> theirs = parts.stream().map(part -> text(part, 2)).toList();
                 long parent = KeyHasher.constraint(text(head, 1), text(head, 2), theirs);
-                foreign.add(new Key(parent, compared ? own : List.of(), false));
+                foreign.add(new Key(parent, compared ? own : List.of(), false, false));
             } else {
                 List<String> named =
                         usable ? parts.stream().map(part -> text(part, 1)).toList() : List.of(text(head, 1));
                 long identity = KeyHasher.constraint(schema, table, named);
                 unique.add(new Key(
-                        identity, compared ? own : List.of(), text(head, 2).equals("true")));
+                        identity,
+                        compared ? own : List.of(),
+                        text(head, 2).equals("true"),
+                        text(head, 3).equals("t")));
             }
         }
         this.shape = new TableShape(schema, table, columns, primary);

@@ -183,7 +183,11 @@ final class RowCapture {
 
     private long row(TableShape shape, List<@Nullable String> values) {
         rowHasher.begin(shape.hash());
-        shape.key().forEach(position -> rowHasher.addText(String.valueOf(values.get(position - 1))));
+        for (int position : shape.key()) {
+            String value = String.valueOf(values.get(position - 1));
+            rowHasher.addText(value); // blanks at its end do not count there
+            rowHasher.addInteger(value.length());
+        }
         return rowHasher.value();
     }
 
@@ -311,5 +315,8 @@ final class RowCapture {
             }
         }
         out.key(mode, hasher.value());
+        if (key.isCheckedLate() && mode == KeyMode.WRITTEN) {
+            out.key(KeyMode.READ_UNLOCKED, hasher.value());
+        }
     }
 }

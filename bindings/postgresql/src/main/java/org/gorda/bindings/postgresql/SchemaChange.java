@@ -110,6 +110,11 @@ final class SchemaChange {
             String current = Objects.requireNonNull(context.get(1));
             role = current.equals(user) ? "" : current;
             settings = SessionSettings.of(session);
+            if (!isTemporary && !SessionSettings.areIso(settings)) {
+                throw new RefusedException(Refusal.unsupported(
+                        "a change of the schema cannot be replicated from a session whose DateStyle is not ISO:"
+                                + " SET DateStyle TO ISO before it, with DMY, MDY or YMD"));
+            }
             OwnStatement showing = showsGenerators() ? database.showing(statement) : null;
             if (showing != null) {
                 session.query(showing);

@@ -15,7 +15,14 @@ final class SessionSettings {
             "DateStyle",
             "IntervalStyle",
             "standard_conforming_strings",
-            "check_function_bodies");
+            "check_function_bodies",
+            "bytea_output",
+            "extra_float_digits",
+            "default_text_search_config",
+            "array_nulls",
+            "transform_null_equals",
+            "xmlbinary",
+            "xmloption");
 
     private static final String READ = NAMES.stream()
             .map(name -> "pg_catalog.current_setting('" + name + "')")
@@ -26,6 +33,12 @@ final class SessionSettings {
     /** All of them, as one text. */
     static String of(SqlSession session) throws SQLException {
         return Objects.requireNonNull(session.query(READ).get(0).get(0));
+    }
+
+    /** Whether dates are written so that the applier's driver, which knows no other way, goes on when they are set. */
+    static boolean areIso(String settings) {
+        String dates = new RowText(settings, 0).row().get(NAMES.indexOf("DateStyle"));
+        return dates != null && dates.startsWith("ISO");
     }
 
     /** Sets all of them, until the end of the transaction. */

@@ -22,8 +22,10 @@ final class TableStatements {
 
     TableStatements(TableShape shape) {
         this.shape = shape;
-        this.insert = "INSERT INTO " + PostgresDatabase.withColumns(shape) + " OVERRIDING SYSTEM VALUE VALUES ("
-                + parameters(shape.columns().size()) + ")";
+        this.insert = shape.columns().isEmpty()
+                ? "INSERT INTO " + shape + " DEFAULT VALUES"
+                : "INSERT INTO " + PostgresDatabase.withColumns(shape) + " OVERRIDING SYSTEM VALUE VALUES ("
+                        + parameters(shape.columns().size()) + ")";
         this.delete = "DELETE FROM " + shape + where(1);
     }
 

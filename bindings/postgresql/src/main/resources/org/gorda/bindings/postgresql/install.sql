@@ -129,8 +129,8 @@ begin
 end $$;
 
 -- The tables whose rows are captured. A description has a row for each thing, with its kind first: (t, schema, name);
--- columns (c, name, type, whether it is computed); the primary key (p) and unique indexes (u, name, whether nulls are equal)
--- with (k, column) for each of theirs; foreign keys (f, schema, table) with (r, column, name there) for each of theirs.
+-- columns (c, name, type, whether it is computed); the primary key (p) and unique indexes (u, name, whether nulls are equal, whether it may be checked
+-- late) with (k, column) for each of theirs, and what excludes rows by other operators as a unique index without columns; foreign keys (f, schema, table) with (r, column, name there) for each of theirs.
 drop view if exists gorda.provable;
 drop view if exists gorda.described;
 create view gorda.described as
@@ -143,7 +143,7 @@ select c.oid as relid, n.nspname, c.relname,
             left join pg_catalog.pg_collation l on l.oid = a.attcollation
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
     || (select coalesce(string_agg(row(case when i.indisprimary then 'p' else 'u' end, x.relname,
-            coalesce(to_jsonb(i) ->> 'indnullsnotdistinct', 'false'))::text
+            coalesce(to_jsonb(i) ->> 'indnullsnotdistinct', 'false'), not i.indimmediate)::text
             || case when i.indpred is not null or i.indexprs is not null or i.indisprimary and not i.indimmediate then '' else
                 (select string_agg(row('k', a.attname)::text, '' order by k.place)
                 from unnest(i.indkey::int2[]) with ordinality k (attnum, place)
@@ -151,6 +151,9 @@ select c.oid as relid, n.nspname, c.relname,
                 where k.place <= i.indnkeyatts) end, '' order by not i.indisprimary, x.relname), '')
         from pg_catalog.pg_index i join pg_catalog.pg_class x on x.oid = i.indexrelid
         where i.indrelid = c.oid and i.indisunique)
+    || (select coalesce(string_agg(row('u', x.relname, 'false', not i.indimmediate)::text, '' order by x.relname), '')
+        from pg_catalog.pg_index i join pg_catalog.pg_class x on x.oid = i.indexrelid
+        where i.indrelid = c.oid and i.indisexclusion)
     || (select coalesce(string_agg(row('f', fn.nspname, f.relname)::text
             || (select string_agg(row('r', a.attname, b.attname)::text, '' order by p.place)
                 from unnest(k.conkey, k.confkey) r (child, parent)

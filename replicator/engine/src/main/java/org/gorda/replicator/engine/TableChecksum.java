@@ -3,7 +3,6 @@ package org.gorda.replicator.engine;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Reader;
-import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -82,9 +81,10 @@ public record TableChecksum(
             case REAL -> hash.add(Float.floatToRawIntBits(row.getFloat(column)));
             case DOUBLE -> hash.add(Double.doubleToRawLongBits(row.getDouble(column)));
             case DECIMAL -> {
-                BigDecimal value = row.getBigDecimal(column);
-                if (value != null) {
-                    bytes = addText(hash, value.toString());
+                String text = row.getString(column);
+                if (text != null) {
+                    boolean isNumber = !Character.isLetter(text.charAt(text.length() - 1)); // or NaN or Infinity
+                    bytes = addText(hash, isNumber ? row.getBigDecimal(column).toString() : text);
                 }
             }
             case CHAR, VARCHAR -> {

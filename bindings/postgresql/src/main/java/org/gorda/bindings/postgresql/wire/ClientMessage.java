@@ -10,6 +10,12 @@ import java.util.List;
 public final class ClientMessage {
 
     /** Where the content begins, behind the type and the length. */
+    /** Instead of a text that is not UTF-8; this character is none. */
+    static final String MALFORMED = "\uffff";
+
+    /** What Java puts in the place of such bytes. */
+    private static final char REPLACED = '\ufffd';
+
     private static final int CONTENT = 5;
 
     private final char type;
@@ -34,9 +40,13 @@ public final class ClientMessage {
         return bytes;
     }
 
-    /** The text that begins at that place of its content. */
+    /** The text that begins at that place of its content, or {@link #MALFORMED}. */
     String text(int at) {
-        return new String(bytes, CONTENT + at, textEnd(at) - 1 - at, StandardCharsets.UTF_8);
+        int length = textEnd(at) - 1 - at;
+        String text = new String(bytes, CONTENT + at, length, StandardCharsets.UTF_8);
+        boolean isWhole = text.indexOf(REPLACED) < 0
+                || Arrays.equals(text.getBytes(StandardCharsets.UTF_8), content(at, at + length));
+        return isWhole ? text : MALFORMED;
     }
 
     /** Where the next one begins behind the text that begins there. */

@@ -36,6 +36,10 @@ final class ClientStatements {
 
     /** What a text consists of. */
     synchronized List<SqlStatement> of(String text) {
+        if (text.equals(ClientMessage.MALFORMED)) {
+            return List.of(
+                    SqlStatement.refused("", "the statement has bytes that are not UTF8, as client_encoding says"));
+        }
         return SqlLexer.statements(text, standardStrings).stream()
                 .map(this::check)
                 .toList();

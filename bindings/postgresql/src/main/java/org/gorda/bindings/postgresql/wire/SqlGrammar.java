@@ -41,6 +41,11 @@ final class SqlGrammar {
             CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_ROLE
             CURRENT_CATALOG CURRENT_SCHEMA SESSION_USER USER SYSTEM_USER NOW""");
 
+    /** What else differs from place to place and from time to time. */
+    private static final Set<String> VOLATILE = words("""
+            RANDOM RANDOM_NORMAL GEN_RANDOM_UUID UUIDV4 UUIDV7 UUID_GENERATE_V1 UUID_GENERATE_V4 CLOCK_TIMESTAMP
+            STATEMENT_TIMESTAMP TRANSACTION_TIMESTAMP TIMEOFDAY NEXTVAL TXID_CURRENT PG_CURRENT_XACT_ID""");
+
     /** Settings by which changes would escape. */
     private static final Set<String> SETTINGS = Set.of("SESSION_REPLICATION_ROLE", "GORDA");
 
@@ -123,7 +128,7 @@ final class SqlGrammar {
             case "SELECT", "VALUES", "TABLE", "WITH", "(", "DECLARE" -> query();
             case "SHOW" -> of(tokens.size() == 4 && is(1, "GORDA", ".", "POSITION") ? Kind.POSITION : Kind.READ);
             case "FETCH", "MOVE", "CLOSE", "LOCK" -> of(Kind.READ);
-            case "EXPLAIN" -> calls(Set.of("ANALYZE")) || hasAnywhere(Set.of("ANALYZE")) ? query() : of(Kind.READ);
+            case "EXPLAIN" -> explain();
             case "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "DO" -> of(Kind.WRITE);
             case "EXECUTE" ->
                 new SqlStatement(
@@ -188,9 +193,35 @@ final class SqlGrammar {
         return true;
     }
 
+    private boolean computesForItself() {
+        return hasAnywhere(MOMENTS) || hasAnywhere(VOLATILE);
+    }
+
+    /** Where what DEFAULT says ends: at the next action, or at the next constraint of the column. */
+    private int expressionEnd(int at) {
+        int depth = tokens.get(at).depth();
+        for (int i = at + 1; i < tokens.size(); i++) {
+            boolean ends = is(i, ",")
+                    || is(i, "CHECK")
+                    || is(i, "UNIQUE")
+                    || is(i, "PRIMARY")
+                    || is(i, "REFERENCES")
+                    || is(i, "CONSTRAINT")
+                    || is(i, "NOT", "NULL");
+            if (ends && tokens.get(i).depth() <= depth) {
+                return i;
+            }
+        }
+        return tokens.size();
+    }
+
     /** Whether a function is called behind that place that may change something. */
     private boolean callsUnknown(int from) {
-        for (int i = from + 1; i < tokens.size(); i++) {
+        return callsUnknown(from, tokens.size());
+    }
+
+    private boolean callsUnknown(int from, int to) {
+        for (int i = from + 1; i < to; i++) {
             Token before = tokens.get(i - 1);
             boolean isName = before.isQuoted()
                     || (!before.text().isEmpty()
@@ -257,6 +288,15 @@ final class SqlGrammar {
                 : awaited.matches() ? new SqlStatement(Kind.AWAIT_POSITION, text, awaited.group(1)) : settingRefused();
     }
 
+    private SqlStatement explain() {
+        if (!hasAnywhere(Set.of("ANALYZE"))) {
+            return of(Kind.READ);
+        }
+        return has("CREATE", "TABLE") || has("CREATE", "MATERIALIZED") || has("REFRESH", "MATERIALIZED")
+                ? refused("EXPLAIN ANALYZE of what makes a table", "explain its query")
+                : query();
+    }
+
     private SqlStatement create() {
         if (has("UNLOGGED")) {
             return refused("an unlogged table", "leave out UNLOGGED");
@@ -270,6 +310,10 @@ final class SqlGrammar {
         }
         if (is(what, "TABLE") && has("AS") && !has("NO", "DATA")) {
             return refused("CREATE TABLE AS", "create the table, then insert into it");
+        }
+        boolean isComputed = (is(what, "MATERIALIZED") && !has("NO", "DATA")) || has("FOR", "VALUES");
+        if (isComputed && computesForItself()) {
+            return refused("what each replica would compute for itself", "use constants");
         }
         if (is(what, "FOREIGN", "TABLE") || is(what, "SUBSCRIPTION")) {
             return refused("what lies in other databases", "make it outside of the replicated database");
@@ -287,12 +331,17 @@ final class SqlGrammar {
         if (hasAnywhere(SETTINGS)) {
             return settingRefused();
         }
-        for (int i = 0; i < tokens.size() && has("ADD"); i++) {
-            if (is(i, "DEFAULT") && (callsUnknown(i + 1) || hasAnywhere(MOMENTS))) {
+        for (int i = 1; i < tokens.size() && has("ADD"); i++) {
+            if (is(i, "DEFAULT")
+                    && !is(i - 1, "BY")
+                    && (callsUnknown(i + 1, expressionEnd(i)) || hasAnywhere(MOMENTS))) {
                 return refused(
                         "a column whose first values each replica would compute for itself",
                         "add it without a default, then set that, and update the rows");
             }
+        }
+        if (is(1, "TABLE") && (has("USING") || has("FOR", "VALUES")) && computesForItself()) {
+            return refused("values that each replica would compute for itself", "use constants, or update the rows");
         }
         return is(1, "SYSTEM") ? of(Kind.PASS) : onServer(1);
     }
@@ -308,6 +357,11 @@ final class SqlGrammar {
     }
 
     private SqlStatement schema() {
+        if (has("PG_TEMP", ".")) {
+            return tokens.stream().anyMatch(token -> token.is(",") && token.depth() == 0)
+                    ? refused("a statement on what is temporary and others", "have one for each")
+                    : of(Kind.CALL);
+        }
         for (int i = 0; i < tokens.size(); i++) {
             Token token = tokens.get(i);
             if ((token.name().equals("gorda") && (is(i + 1, ".") || (i > 0 && is(i - 1, "SCHEMA"))))
