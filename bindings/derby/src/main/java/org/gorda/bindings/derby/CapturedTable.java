@@ -53,8 +53,9 @@ record CapturedTable(
      * @param identity of the constraint that they are a key of: for a foreign key, the referenced one
      * @param columns positions from 1
      * @param nullsAreEqual whether a key with NULLs is a key like others, and not equal to nothing
+     * @param isCheckedLate whether it is seen to be free without a lock that keeps it so: what is ordered is not held up by rows that the check has not seen
      */
-    record Key(long identity, List<Integer> columns, boolean nullsAreEqual) {}
+    record Key(long identity, List<Integer> columns, boolean nullsAreEqual, boolean isCheckedLate) {}
 
     /**
      * A heap or an index.
@@ -204,9 +205,10 @@ record CapturedTable(
             ConstraintDescriptor constraint = constraints.elementAt(i);
             if (constraint instanceof ForeignKeyConstraintDescriptor foreign) {
                 ReferencedKeyConstraintDescriptor referenced = foreign.getReferencedConstraint();
-                foreignKeys.add(new Key(identityOf(referenced), list(foreign.getReferencedColumns()), false));
+                foreignKeys.add(new Key(identityOf(referenced), list(foreign.getReferencedColumns()), false, false));
             } else if (constraint instanceof ReferencedKeyConstraintDescriptor unique) {
-                uniqueKeys.add(new Key(identityOf(unique), list(unique.getReferencedColumns()), false));
+                uniqueKeys.add(
+                        new Key(identityOf(unique), list(unique.getReferencedColumns()), false, unique.deferrable()));
                 if (unique.getConstraintType() == DataDictionary.PRIMARYKEY_CONSTRAINT && unique.deferrable()) {
                     obstacle = "its primary key \"" + unique.getConstraintName()
                             + "\" is deferrable, so that it does not always tell rows apart: drop it and add it without DEFERRABLE";
@@ -231,7 +233,7 @@ record CapturedTable(
             IndexRowGenerator index = conglomerate.getIndexDescriptor();
             if (conglomerate.isIndex() && !conglomerate.isConstraint() && index.isUnique()) {
                 int[] columns = index.baseColumnPositions();
-                uniqueKeys.add(new Key(identityOf(table, columns), list(columns), true));
+                uniqueKeys.add(new Key(identityOf(table, columns), list(columns), true, false));
             }
         }
     }

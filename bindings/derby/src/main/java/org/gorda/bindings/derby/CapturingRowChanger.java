@@ -247,6 +247,9 @@ final class CapturingRowChanger implements RowChanger {
             }
         }
         out.key(mode, hasher.value());
+        if (key.isCheckedLate() && mode == KeyMode.WRITTEN) {
+            out.key(KeyMode.READ_UNLOCKED, hasher.value());
+        }
     }
 
     private void putPrimaryKey(WriteSetWriter out, DataValueDescriptor[] values, RowLocation location)
