@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 public interface Applier extends AutoCloseable {
 
     /**
-     * Whether a write set is to be the only one of its transaction, because the database could not take it back together with others: a change of the
-     * schema where the database commits those by itself.
+     * Whether a write set is to be the only one of its transaction, because the database could not take it back together with others, or others could
+     * not follow it there: a change of the schema where the database commits those by itself, or lets only the next transaction use it.
      */
     default boolean standsAlone(WriteSet writeSet) {
         return false;

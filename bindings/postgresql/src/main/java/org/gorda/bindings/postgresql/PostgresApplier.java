@@ -102,6 +102,12 @@ final class PostgresApplier implements Applier {
         }
     }
 
+    /** What the schema is changed to may only be used by the next transaction, as a value that is added to an enum. */
+    @Override
+    public boolean standsAlone(WriteSet writeSet) {
+        return new WriteSetReader(writeSet).next() == WriteSetReader.Kind.STATEMENT;
+    }
+
     @Override
     public void apply(WriteSet writeSet) {
         WriteSetReader in = new WriteSetReader(writeSet);

@@ -58,7 +58,8 @@ union all
 select 1, 3, t.oid, case t.typtype
         when 'e' then format('create type %s as enum (%s)', t.named,
             (select string_agg(quote_literal(enumlabel), ', ' order by enumsortorder) from pg_enum where enumtypid = t.oid))
-        when 'd' then format('create domain %s as %s%s%s%s', t.named, format_type(t.typbasetype, t.typtypmod),
+        when 'd' then format('create domain %s as %s%s%s%s%s', t.named, format_type(t.typbasetype, t.typtypmod),
+            case when t.typcollation <> (select typcollation from pg_type where oid = t.typbasetype) then ' collate ' || t.typcollation::regcollation else '' end,
             coalesce(' default ' || t.typdefault, ''), case when t.typnotnull then ' not null' else '' end,
             (select string_agg(format(' constraint %I %s', conname, pg_get_constraintdef(oid)), '' order by conname)
                 from pg_constraint where contypid = t.oid and contype = 'c'))
@@ -69,8 +70,9 @@ select 1, 3, t.oid, case t.typtype
     || format('; alter type %s owner to %I', t.named, pg_get_userbyid(t.typowner))
 from types t
 union all
-select 1, 4, oid, pg_get_functiondef(oid) || format('; alter %s owner to %I', named, pg_get_userbyid(proowner))
-from functions where prokind in ('f', 'p')
+select 1, 4, oid, pg_get_functiondef(oid) from functions where prokind in ('f', 'p')
+union all -- by itself: behind BEGIN ATOMIC the driver does not see where a statement ends
+select 1, 4, oid, format('alter %s owner to %I', named, pg_get_userbyid(proowner)) from functions where prokind in ('f', 'p')
 union all
 select 1, 5, r.oid, format('create sequence %s as %s increment %s minvalue %s maxvalue %s start %s cache %s %s; alter sequence %1$s owner to %9$s',
     r.named, s.seqtypid::regtype, s.seqincrement, s.seqmin, s.seqmax, s.seqstart, s.seqcache,
@@ -129,6 +131,13 @@ select 2, 6, r.oid, format('create %s %s%s as %s; alter %1$s %2$s owner to %5$s'
     case r.relkind when 'm' then 'materialized view' else 'view' end, r.named,
     coalesce(' with (' || array_to_string(r.reloptions, ', ') || ')', ''), rtrim(pg_get_viewdef(r.oid), ';'), r.owner)
 from relations r where r.relkind in ('v', 'm')
+union all
+select 2, 7, d.oid, format('alter view %s alter column %I set default %s', r.named, a.attname, pg_get_expr(d.adbin, d.adrelid))
+from pg_attrdef d join relations r on r.oid = d.adrelid and r.relkind = 'v' join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+union all
+select 2, 7, r.oid, format('alter table %s enable row level security', r.named) from relations r where r.relrowsecurity
+union all
+select 2, 7, r.oid, format('alter table %s force row level security', r.named) from relations r where r.relforcerowsecurity
 union all
 select 2, 7, w.oid, pg_get_ruledef(w.oid) from pg_rewrite w join relations r on r.oid = w.ev_class where w.rulename <> '_RETURN'
 union all

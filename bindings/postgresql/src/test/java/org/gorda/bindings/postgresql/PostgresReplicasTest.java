@@ -280,6 +280,28 @@ class PostgresReplicasTest {
         }
     }
 
+    /** The server uses some changes of the schema only in the next transaction. */
+    @Test
+    void whoWasAwayWorksOffValuesThatWereAddedToATypeAndRowsWithThem() throws Exception {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TYPE mood AS ENUM ('sad')",
+                "CREATE TABLE feels (id INTEGER PRIMARY KEY, m mood)",
+                "INSERT INTO feels VALUES (1, 'sad')");
+        awaitEverywhere();
+        int away = (primary + 1) % SIZE;
+        replica(away).close();
+        replicas[away] = null;
+        execute(primary, "ALTER TYPE mood ADD VALUE 'great'");
+        execute(primary, "INSERT INTO feels VALUES (2, 'great')");
+        execute(primary, "ALTER TYPE mood ADD VALUE 'so so' BEFORE 'great'", "UPDATE feels SET m = 'great'");
+        execute(primary, "UPDATE feels SET m = 'so so' WHERE id = 1");
+        start(away);
+        replica(away).awaitPrimary(PATIENCE);
+        assertIdentical();
+    }
+
     @Test
     void whatEachReplicaWouldComputeForItselfIsRefused() throws SQLException {
         int primary = primary();
@@ -419,7 +441,16 @@ class PostgresReplicasTest {
     @Test
     void whatWasAcknowledgedIsThereAfterThePrimaryIsGoneAndWhoComesBackReceivesIt() throws Exception {
         int first = primary();
-        execute(first, "CREATE TABLE item (id BIGINT PRIMARY KEY, writer INTEGER, body TEXT)");
+        execute(
+                first,
+                "CREATE TABLE item (id BIGINT PRIMARY KEY, writer INTEGER, body TEXT)",
+                "CREATE PROCEDURE two(a INTEGER) LANGUAGE SQL BEGIN ATOMIC SELECT a; SELECT a + 1; END",
+                "CREATE DOMAIN word AS TEXT COLLATE \"C\" CHECK (VALUE <> '')",
+                "CREATE TABLE hidden (id INTEGER PRIMARY KEY, w word)",
+                "ALTER TABLE hidden ENABLE ROW LEVEL SECURITY",
+                "ALTER TABLE hidden FORCE ROW LEVEL SECURITY",
+                "CREATE VIEW items AS SELECT id, body FROM item",
+                "ALTER VIEW items ALTER COLUMN body SET DEFAULT 'none'");
         Set<Long> acknowledged = ConcurrentHashMap.newKeySet();
         Set<Long> unknown = ConcurrentHashMap.newKeySet();
         List<Throwable> failures = new CopyOnWriteArrayList<>();
@@ -462,6 +493,9 @@ class PostgresReplicasTest {
         }
         assertThat(failures).isEmpty();
         assertIdentical();
+        String schema = schema(second);
+        assertThat(schema).contains("BEGIN ATOMIC").contains("'none'").contains("true true");
+        assertThat(schema(first)).as("the schema that was received").isEqualTo(schema);
         try (Connection connection = connect(second);
                 Statement statement = connection.createStatement();
                 ResultSet rows = statement.executeQuery("SELECT id FROM item")) {
@@ -472,6 +506,18 @@ class PostgresReplicasTest {
             assertThat(there).containsAll(acknowledged);
             there.removeAll(acknowledged);
             assertThat(unknown).containsAll(there);
+        }
+    }
+
+    private String schema(int i) throws SQLException {
+        try (Connection connection = connect(i);
+                Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery("SELECT concat_ws(' ', pg_get_functiondef('two'::regproc),"
+                        + " (SELECT typcollation::regcollation::text FROM pg_type WHERE typname = 'word'),"
+                        + " (SELECT relrowsecurity || ' ' || relforcerowsecurity FROM pg_class WHERE relname = 'hidden'),"
+                        + " (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'items'::regclass))")) {
+            row.next();
+            return row.getString(1);
         }
     }
 
