@@ -126,7 +126,7 @@ final class ClientTransactions implements Transactions {
                 sessions.database().leases().await(kind != Kind.CALL, () -> checkNotRefused(running));
             }
             if (!kind.isForReplica()) {
-                running.executes(kind);
+                running.executes(statement);
             }
             if (statement.importsSnapshot()) {
                 readsMore = "has the snapshot of another one";
@@ -248,7 +248,7 @@ final class ClientTransactions implements Transactions {
         // To ask for the relations takes the snapshot of the transaction, if it has one.
         boolean first = !running.hasExecuted() && (statement.name().isEmpty() || !session.hasSnapshots());
         boolean isReplicated = schema.isReplicated(statement);
-        running.executes(statement.kind());
+        running.executes(statement);
         if (isReplicated) {
             begin(running);
             if (!changesSchema) {

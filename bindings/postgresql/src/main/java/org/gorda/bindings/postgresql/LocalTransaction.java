@@ -1,6 +1,7 @@
 package org.gorda.bindings.postgresql;
 
 import java.util.concurrent.TimeUnit;
+import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
 import org.gorda.gapi.OpenTransaction;
 import org.gorda.gapi.Refusal;
@@ -37,10 +38,11 @@ final class LocalTransaction extends OpenTransaction<ClientSession> {
         return mayHaveChanged;
     }
 
-    void executes(Kind kind) {
+    void executes(SqlStatement statement) {
+        Kind kind = statement.kind();
         hasExecuted = true;
         mayHaveChanged |= kind != Kind.READ && kind != Kind.PASS;
-        hasChangedSession |= kind == Kind.PASS;
+        hasChangedSession |= statement.outlivesTransaction();
     }
 
     /** Whether it may have changed what is lost with it and is not replicated, as settings are. */

@@ -410,6 +410,28 @@ class LeasedSequencesTest {
     }
 
     /** Also through a copy of the database, and with values that a statement takes faster than they are leased. */
+    /** What the server took back had set nothing for the session. */
+    @Test
+    void aSchemaChangeThatIsMadeAgainKeepsItsConnection() throws SQLException {
+        for (int i = 0; i < 3; i++) {
+            try (Connection connection = replica(0).connect(new Properties());
+                    Statement statement = connection.createStatement()) {
+                statement.execute("CREATE TABLE h" + i + " (id SERIAL PRIMARY KEY, d INTEGER NOT NULL)");
+                statement.execute("CREATE TABLE c" + i + " (id INTEGER PRIMARY KEY, b INTEGER)");
+                statement.execute("INSERT INTO c" + i + " VALUES (1, 3)");
+                connection.setAutoCommit(false);
+                statement.execute("SET LOCAL work_mem = '5MB'");
+                statement.execute("ALTER TABLE c" + i + " ALTER b TYPE TEXT");
+                connection.commit();
+                try (ResultSet row = statement.executeQuery("SELECT b FROM c" + i)) {
+                    row.next();
+                    assertThat(row.getString(1)).isEqualTo("3");
+                }
+                connection.commit();
+            }
+        }
+    }
+
     @Test
     void leasesEndWithTheProtocolAndBeginAgain() throws Exception {
         execute(0, TABLES);

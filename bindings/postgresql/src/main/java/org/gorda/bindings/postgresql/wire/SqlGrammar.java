@@ -277,7 +277,12 @@ final class SqlGrammar {
         if (is(1, "TRANSACTION", "SNAPSHOT") || is(2, "TRANSACTION", "SNAPSHOT")) {
             return new SqlStatement(Kind.PASS, text, SqlStatement.SNAPSHOT);
         }
-        return is(0, "SET") && hasAnywhere(SETTINGS) ? setOurs() : of(Kind.PASS);
+        if (is(0, "SET") && hasAnywhere(SETTINGS)) {
+            return setOurs();
+        }
+        return is(1, "LOCAL") || is(1, "TRANSACTION")
+                ? new SqlStatement(Kind.PASS, text, SqlStatement.LOCAL)
+                : of(Kind.PASS);
     }
 
     private SqlStatement setOurs() {

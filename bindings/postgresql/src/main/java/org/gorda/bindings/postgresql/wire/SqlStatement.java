@@ -22,6 +22,9 @@ public record SqlStatement(
 
     static final String SNAPSHOT = "SNAPSHOT";
 
+    /** Set until the end of the transaction. */
+    static final String LOCAL = "LOCAL";
+
     private static final String DECLARE = "DECLARE";
 
     /** What a statement means for the transaction that it is in. */
@@ -104,6 +107,11 @@ public record SqlStatement(
                 || kind == Kind.PASS
                 || isCursor()
                 || (kind == Kind.CALL && text.toUpperCase(Locale.ROOT).contains("SET_CONFIG"));
+    }
+
+    /** Whether it sets something that goes on behind its transaction, and is lost if the server takes that back. */
+    public boolean outlivesTransaction() {
+        return kind == Kind.PASS && !name.equals(LOCAL) && !name.equals(SNAPSHOT);
     }
 
     /** Whether its transaction reads from now on what another one does. */
