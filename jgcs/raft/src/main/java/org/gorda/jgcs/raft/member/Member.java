@@ -572,8 +572,8 @@ public final class Member implements Effects {
             answer(asker, core.commitIndex());
             return;
         }
-        if (index < 0) {
-            answer(asker, -1);
+        if (index <= core.commitIndex()) { // not done, or decided already, by a group of one
+            answer(asker, index);
         } else {
             changes.put(index, asker);
         }
