@@ -409,7 +409,6 @@ class LeasedSequencesTest {
         }
     }
 
-    /** Also through a copy of the database, and with values that a statement takes faster than they are leased. */
     /** What the server took back had set nothing for the session. */
     @Test
     void aSchemaChangeThatIsMadeAgainKeepsItsConnection() throws SQLException {
@@ -432,6 +431,7 @@ class LeasedSequencesTest {
         }
     }
 
+    /** Also through a copy of the database, and with values that a statement takes faster than they are leased. */
     @Test
     void leasesEndWithTheProtocolAndBeginAgain() throws Exception {
         execute(0, TABLES);

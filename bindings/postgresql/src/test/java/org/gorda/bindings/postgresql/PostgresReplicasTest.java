@@ -315,6 +315,8 @@ class PostgresReplicasTest {
                 "ALTER TABLE t ALTER COLUMN v TYPE FLOAT8 USING random()",
                 "ALTER TABLE t ADD COLUMN w FLOAT8 DEFAULT 0, ADD COLUMN x FLOAT8 DEFAULT random()",
                 "ALTER TABLE t ADD COLUMN w FLOAT8 NOT NULL DEFAULT random() CHECK (w > 0)",
+                "ALTER TABLE t ADD COLUMN w FLOAT8[] DEFAULT ARRAY[0, random()]",
+                "ALTER TABLE t ALTER COLUMN v TYPE FLOAT8[] USING ARRAY[0, random()]",
                 "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (now()) TO (now() + interval '1 day')",
                 "CREATE MATERIALIZED VIEW m AS SELECT random() FROM t",
                 "EXPLAIN ANALYZE CREATE TABLE made AS SELECT 1 AS a")) {
@@ -329,7 +331,11 @@ class PostgresReplicasTest {
                 primary,
                 "CREATE FUNCTION pg_temp.f() RETURNS INTEGER LANGUAGE SQL AS 'SELECT 1'",
                 "DROP FUNCTION pg_temp.f()",
-                "INSERT INTO t VALUES (2, 2)");
+                "INSERT INTO t VALUES (2, 2)",
+                "ALTER TABLE t ADD COLUMN at TIMESTAMPTZ",
+                "ALTER TABLE t ALTER COLUMN v TYPE BIGINT USING v + 1, ALTER COLUMN at SET DEFAULT now()",
+                "CREATE TABLE p2 PARTITION OF p (at DEFAULT now()) FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')",
+                "EXPLAIN ANALYZE CREATE TEMP TABLE own AS SELECT 1 AS a");
         assertIdentical();
     }
 

@@ -83,7 +83,7 @@ public record TableChecksum(
             case DECIMAL -> {
                 String text = row.getString(column);
                 if (text != null) {
-                    boolean isNumber = !Character.isLetter(text.charAt(text.length() - 1)); // or NaN or Infinity
+                    boolean isNumber = !text.equals("NaN") && !text.endsWith("Infinity");
                     bytes = addText(hash, isNumber ? row.getBigDecimal(column).toString() : text);
                 }
             }

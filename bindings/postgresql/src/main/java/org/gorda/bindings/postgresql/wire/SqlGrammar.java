@@ -193,22 +193,47 @@ final class SqlGrammar {
         return true;
     }
 
-    private boolean computesForItself() {
-        return hasAnywhere(MOMENTS) || hasAnywhere(VOLATILE);
+    private boolean computesForItself(int from, int to) {
+        return tokens.subList(from, to).stream()
+                .anyMatch(token ->
+                        !token.isQuoted() && (MOMENTS.contains(token.text()) || VOLATILE.contains(token.text())));
+    }
+
+    /** Of a partition. */
+    private boolean hasComputedBounds() {
+        for (int i = 0; i < tokens.size(); i++) {
+            if (is(i, "FOR", "VALUES") && tokens.get(i).depth() == 0) {
+                return computesForItself(i, tokens.size());
+            }
+        }
+        return false;
     }
 
     /** Where what DEFAULT says ends: at the next action, or at the next constraint of the column. */
     private int expressionEnd(int at) {
-        int depth = tokens.get(at).depth();
-        for (int i = at + 1; i < tokens.size(); i++) {
-            boolean ends = is(i, ",")
-                    || is(i, "CHECK")
+        int end = actionEnd(at);
+        for (int i = at + 1; i < end; i++) {
+            boolean isConstraint = is(i, "CHECK")
                     || is(i, "UNIQUE")
                     || is(i, "PRIMARY")
                     || is(i, "REFERENCES")
                     || is(i, "CONSTRAINT")
                     || is(i, "NOT", "NULL");
-            if (ends && tokens.get(i).depth() <= depth) {
+            if (isConstraint && tokens.get(i).depth() <= tokens.get(at).depth()) {
+                return i;
+            }
+        }
+        return end;
+    }
+
+    /** Where the action ends to which that place belongs: at a comma that is in no parentheses or brackets which begin behind it. */
+    private int actionEnd(int at) {
+        int brackets = 0;
+        for (int i = at + 1; i < tokens.size(); i++) {
+            brackets += is(i, "[") ? 1 : is(i, "]") ? -1 : 0;
+            if (is(i, ",")
+                    && brackets == 0
+                    && tokens.get(i).depth() <= tokens.get(at).depth()) {
                 return i;
             }
         }
@@ -297,7 +322,8 @@ final class SqlGrammar {
         if (!hasAnywhere(Set.of("ANALYZE"))) {
             return of(Kind.READ);
         }
-        return has("CREATE", "TABLE") || has("CREATE", "MATERIALIZED") || has("REFRESH", "MATERIALIZED")
+        boolean isTemporary = has("CREATE", "TEMP") || has("CREATE", "TEMPORARY");
+        return (has("CREATE") && !isTemporary) || has("REFRESH")
                 ? refused("EXPLAIN ANALYZE of what makes a table", "explain its query")
                 : query();
     }
@@ -316,8 +342,8 @@ final class SqlGrammar {
         if (is(what, "TABLE") && has("AS") && !has("NO", "DATA")) {
             return refused("CREATE TABLE AS", "create the table, then insert into it");
         }
-        boolean isComputed = (is(what, "MATERIALIZED") && !has("NO", "DATA")) || has("FOR", "VALUES");
-        if (isComputed && computesForItself()) {
+        boolean isFilled = is(what, "MATERIALIZED") && !has("NO", "DATA");
+        if ((isFilled && computesForItself(what, tokens.size())) || hasComputedBounds()) {
             return refused("what each replica would compute for itself", "use constants");
         }
         if (is(what, "FOREIGN", "TABLE") || is(what, "SUBSCRIPTION")) {
@@ -345,8 +371,13 @@ final class SqlGrammar {
                         "add it without a default, then set that, and update the rows");
             }
         }
-        if (is(1, "TABLE") && (has("USING") || has("FOR", "VALUES")) && computesForItself()) {
-            return refused("values that each replica would compute for itself", "use constants, or update the rows");
+        for (int i = 1; i < tokens.size() && is(1, "TABLE"); i++) {
+            if (is(i, "USING") && tokens.get(i).depth() == 0 && computesForItself(i, actionEnd(i))) {
+                return refused("values that each replica would compute for itself", "update the rows instead");
+            }
+        }
+        if (hasComputedBounds()) {
+            return refused("what each replica would compute for itself", "use constants");
         }
         return is(1, "SYSTEM") ? of(Kind.PASS) : onServer(1);
     }
@@ -362,7 +393,7 @@ final class SqlGrammar {
     }
 
     private SqlStatement schema() {
-        if (has("PG_TEMP", ".")) {
+        if (is(0, "DROP") && has("PG_TEMP", ".")) { // elsewhere it may be only a part of what is changed
             return tokens.stream().anyMatch(token -> token.is(",") && token.depth() == 0)
                     ? refused("a statement on what is temporary and others", "have one for each")
                     : of(Kind.CALL);

@@ -884,7 +884,9 @@ public final class RaftCore {
         if (entries.get(0).kind() == Entry.Kind.CONFIGURATION) {
             syncPeers(nowNanos);
         }
-        advanceCommit(nowNanos); // a group of one
+        if (configuration().majority() == 1) {
+            advanceCommit(nowNanos);
+        }
     }
 
     /** Makes the peers those of the configuration in force. */
