@@ -733,6 +733,20 @@ public abstract class GroupTck {
         settle(allBut(leader));
     }
 
+    /** Nothing else is ordered meanwhile, by which it could be told. */
+    @Test
+    void whoIsAloneIsToldThatAnotherIsAdded() {
+        form(1, 1, Service.Durability.WRITTEN);
+        settle(List.of(0));
+        var done = cluster.group(0).membership().orElseThrow().add(cluster.id(1));
+        cluster.await("the change is answered", done::isDone);
+        assertThat(done).isCompleted();
+        cluster.start(1);
+        cluster.await(
+                "it is promoted", () -> cluster.recorder(1).view().members().contains(cluster.id(1)));
+        settle(List.of(0, 1));
+    }
+
     @Test
     void r8AcknowledgingMemberIsRestartedThenTheLeaderDies() {
         form(3);
