@@ -21,11 +21,14 @@ import org.gorda.replicator.engine.isolation.Interleaving;
 import org.gorda.replicator.engine.isolation.IsolationCase;
 import org.gorda.replicator.engine.isolation.IsolationPage;
 import org.gorda.replicator.engine.isolation.IsolationReplicas;
+import org.gorda.replicator.engine.isolation.Rivals;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Which anomalies each isolation level lets happen on PostgreSQL, on one replica and across replicas: tables of docs/isolation.md. */
 @Timeout(900)
@@ -82,6 +85,16 @@ class PostgresIsolationTest {
                     statement.execute(sql);
                 }
             }
+        }
+
+        void awaitSame() {
+            Awaitility.await("all show the same")
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> replicas.stream()
+                                    .map(replica -> replica.status().appliedIndex())
+                                    .distinct()
+                                    .count()
+                            == 1);
         }
 
         @Override
@@ -165,6 +178,43 @@ class PostgresIsolationTest {
                         + table(
                                 "PostgreSQL, primary-backup: all transactions on the primary",
                                 IsolationPage.on(primary)));
+    }
+
+    /** What a constraint excludes, also one that is checked late, or by operators of its own. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "UNIQUE (e) DEFERRABLE INITIALLY DEFERRED",
+                "UNIQUE (e) DEFERRABLE",
+                "EXCLUDE USING gist (r WITH &&)",
+                "EXCLUDE USING gist (r WITH &&) DEFERRABLE INITIALLY DEFERRED",
+                "UNIQUE (e)"
+            })
+    void ofTwoThatExcludeEachOtherOneIsCommitted(String constraint) throws Exception {
+        int attempts = 60;
+        try (Connection first = everywhere.connect(0, "first");
+                Connection second = everywhere.connect(1, "second");
+                Statement statement = first.createStatement()) {
+            statement.execute("DROP TABLE IF EXISTS app.exclusive");
+            statement.execute(
+                    "CREATE TABLE app.exclusive (id INTEGER PRIMARY KEY, e INTEGER, r INT4RANGE, " + constraint + ")");
+            everywhere.awaitSame();
+            int committed = Rivals.committed(first, second, attempts, (i, isSecond) -> {
+                int which = isSecond ? 1 : 0;
+                return "INSERT INTO app.exclusive VALUES (" + (2 * i + which) + ", " + i + ", int4range("
+                        + (10 * i + which) + ", " + (10 * i + 5 + which) + "))";
+            });
+            assertThat(committed).as("attempts of which one was committed").isGreaterThan(attempts / 2);
+        }
+        everywhere.awaitSame();
+        for (Connection observer : everywhere.observers) {
+            try (Statement statement = observer.createStatement();
+                    ResultSet row = statement.executeQuery("SELECT count(*) FROM app.exclusive a"
+                            + " JOIN app.exclusive b ON a.id < b.id AND (a.e = b.e OR a.r && b.r)")) {
+                row.next();
+                assertThat(row.getInt(1)).as("rows that exclude each other").isZero();
+            }
+        }
     }
 
     @Test
