@@ -16,15 +16,8 @@ import org.jspecify.annotations.Nullable;
 public interface Applier extends AutoCloseable {
 
     /**
-     * Whether a write set is to be the only one of its transaction, because the database could not take it back together with others, or others could
-     * not follow it there: a change of the schema where the database commits those by itself, or lets only the next transaction use it.
-     */
-    default boolean standsAlone(WriteSet writeSet) {
-        return false;
-    }
-
-    /**
-     * Applies a write set within the current transaction, which it begins if there is none.
+     * Applies a write set within the current transaction, which it begins if there is none. One that changes the schema is the only one of its transaction:
+     * databases commit such changes by themselves, or let only the next transaction use what they have made.
      *
      * @throws DivergenceException if the database does not hold what the write set expects
      * @throws ReflectionException if the database fails; the transaction must be rolled back

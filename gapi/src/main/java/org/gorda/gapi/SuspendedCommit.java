@@ -40,6 +40,13 @@ public interface SuspendedCommit {
      */
     boolean commit(@Nullable StoredPosition position, boolean durable);
 
+    /**
+     * Its write set is about to be applied instead, by this thread: it gives up its locks, if it has not yet, and what it has changed is rolled back on
+     * return. Otherwise the database might find there what the write set makes, and call by another name what the first one has none for. A client's thread
+     * that takes longer than some seconds is not waited for.
+     */
+    void awaitUndone();
+
     /** Lets the client go on: its transaction is committed, here or, after {@link #commit} was false, by its write set. */
     void release();
 

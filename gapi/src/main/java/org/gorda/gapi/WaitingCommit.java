@@ -2,6 +2,7 @@ package org.gorda.gapi;
 
 import java.util.EnumSet;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -39,11 +40,17 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
     private static final Set<State> ROLLS_BACK = EnumSet.of(State.LOST, State.REPLAYED);
     private static final Set<State> ANSWERED = EnumSet.of(State.RELEASED, State.REPLAYED, State.REFUSED);
 
+    /** How long a client's thread may take to roll back before what was ordered goes on without it. */
+    private static final long UNDO_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     private final Thread client = Thread.currentThread();
     private final long sinceNanos = System.nanoTime();
 
     /** Guarded by this, as what follows. */
     private State state = State.WAITING;
+
+    /** Whether it is rolled back for what was ordered, or that has failed. */
+    private boolean undone;
 
     /** With {@link State#REFUSED}. */
     private @Nullable Refusal refusal;
@@ -102,13 +109,11 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
             // From now on: a large transaction has taken its time to be sent.
             long deadline = System.nanoTime() + patience;
             boolean overdue = false;
-            boolean undone = false;
             while (true) {
                 State now = state();
                 long left = deadline - System.nanoTime();
-                if (ROLLS_BACK.contains(now) && !undone) {
-                    undone = true;
-                    undo();
+                if (ROLLS_BACK.contains(now) && !isUndone()) {
+                    undoOnce();
                 } else if (ANSWERED.contains(now)) {
                     return refusal();
                 } else if (left <= 0 && !overdue) {
@@ -125,6 +130,22 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
                 Thread.currentThread().interrupt();
             }
         }
+    }
+
+    private void undoOnce() throws E {
+        try {
+            undo();
+        } finally {
+            synchronized (this) {
+                undone = true;
+                notifyAll();
+            }
+        }
+    }
+
+    /** Whether it was rolled back for an ordered change, so that only its write set is left of it. */
+    public final synchronized boolean isUndone() {
+        return undone;
     }
 
     private long committing(TransactionListener listener) {
@@ -202,6 +223,23 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
                 Refusal.Cause.UNKNOWN_OUTCOME,
                 "the commit of transaction " + transaction().id()
                         + " failed in this replica's database: ask another replica for its outcome");
+    }
+
+    @Override
+    public final synchronized void awaitUndone() {
+        move(EnumSet.of(State.SENT), State.LOST, null);
+        long end = System.nanoTime() + UNDO_NANOS;
+        boolean interrupted = false;
+        while (state == State.LOST && !undone && end - System.nanoTime() > 0) {
+            try {
+                TimeUnit.NANOSECONDS.timedWait(this, end - System.nanoTime());
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     @Override

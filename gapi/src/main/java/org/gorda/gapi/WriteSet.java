@@ -22,6 +22,7 @@ public final class WriteSet {
     private final int tablesLength;
     private final int keys;
     private final long precedingLength;
+    private final boolean changesSchema;
     private final Content preceding;
     private final List<TableShape> shapes;
     private final Map<Long, RowKey> reads;
@@ -48,6 +49,7 @@ public final class WriteSet {
         this.tablesLength = header.getInt();
         this.keys = header.getInt();
         this.precedingLength = header.getLong();
+        this.changesSchema = header.get() != 0;
         this.preceding = preceding;
         long described = (long) WriteSetWriter.HEADER_BYTES + changesLength + tablesLength + 9L * keys;
         if (changesLength < 0 || tablesLength < 1 || keys < 0 || described != length) {
@@ -169,6 +171,11 @@ public final class WriteSet {
 
     byte[] array() {
         return bytes;
+    }
+
+    /** Whether there is a change of the schema among its changes. */
+    public boolean changesSchema() {
+        return changesSchema;
     }
 
     /** How many keys it touches, or has read. */

@@ -26,7 +26,7 @@ import java.util.zip.CRC32C;
  * <pre>
  *   byte  'W'   byte version   short 0   int CRC32C of all that follows
  *   int   length of the changes that follow    int length of tables    int number of keys
- *   long  length of the changes that precede, and are not part of this
+ *   long  length of the changes that precede, and are not part of this    byte  1 if there is a STATEMENT among all of them
  *   changes: each a kind byte and
  *     INSERT      table, count, values in the order of the columns
  *     UPDATE      table, the old key's values, count, (column, value)...
@@ -44,8 +44,8 @@ import java.util.zip.CRC32C;
 public final class WriteSetWriter {
 
     static final byte MAGIC = 'W';
-    static final byte VERSION = 3;
-    static final int HEADER_BYTES = 28;
+    static final byte VERSION = 4;
+    static final int HEADER_BYTES = 29;
 
     /** Added to the code of a value's type: it is encoded in pieces. */
     static final int PIECES = 64;
@@ -596,7 +596,8 @@ public final class WriteSetWriter {
         header.putInt(changesEnd - headroom - HEADER_BYTES)
                 .putInt(tablesEnd - changesEnd)
                 .putInt(keyCount)
-                .putLong(spooled);
+                .putLong(spooled)
+                .put((byte) (changesSchema() ? 1 : 0));
         CRC32C crc = new CRC32C();
         crc.update(bytes, headroom + 8, size - headroom - 8);
         header.putInt(headroom + 4, (int) crc.getValue());

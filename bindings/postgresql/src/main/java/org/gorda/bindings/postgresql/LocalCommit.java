@@ -17,9 +17,6 @@ final class LocalCommit extends WaitingCommit<SQLException> {
     private final WriteSet writeSet;
     private final String sql;
 
-    /** Confined to the client's thread. */
-    private boolean undone;
-
     /** @param sql the statement that commits */
     LocalCommit(LocalTransaction transaction, Sessions sessions, WriteSet writeSet, String sql) {
         this.transaction = transaction;
@@ -53,14 +50,8 @@ final class LocalCommit extends WaitingCommit<SQLException> {
         }
     }
 
-    /** Whether the server's transaction was rolled back for an ordered change, or has ended by itself. By the client's thread. */
-    boolean isUndone() {
-        return undone;
-    }
-
     @Override
     protected void undo() {
-        undone = true;
         transaction.connection().undo();
     }
 

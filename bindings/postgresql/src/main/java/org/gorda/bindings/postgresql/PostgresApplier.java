@@ -49,6 +49,9 @@ final class PostgresApplier implements Applier {
     /** A role is there already; it is not there, or has something in another database of the server. */
     private static final Set<String> ROLE_STAYS = Set.of("CREATE 42710", "DROP 42704", "DROP 2BP01");
 
+    /** How often a schema change is tried; the server names a hundred of those in its way at once. */
+    private static final int TRIES = 100;
+
     /** Keys are compared by operators, of which types of extensions have their own, in the schemas of the extensions. */
     private static final String SEE_OPERATORS = "SELECT set_config('search_path', concat('pg_catalog, public, ',"
             + " string_agg(quote_ident(nspname) || ', ', '' ORDER BY nspname), 'pg_temp'), false) FROM pg_namespace"
@@ -100,12 +103,6 @@ final class PostgresApplier implements Applier {
         } finally {
             watch.end();
         }
-    }
-
-    /** What the schema is changed to may only be used by the next transaction, as a value that is added to an enum. */
-    @Override
-    public boolean standsAlone(WriteSet writeSet) {
-        return new WriteSetReader(writeSet).next() == WriteSetReader.Kind.STATEMENT;
     }
 
     @Override
@@ -221,37 +218,63 @@ final class PostgresApplier implements Applier {
         SqlSession driver = SqlSession.of(session.connection());
         first(null, () -> {
             session.begin();
-            String ours = SessionSettings.of(driver);
             try (Statement statement = session.connection().createStatement()) {
-                statement.execute("SET LOCAL SESSION AUTHORIZATION " + TableShape.quoted(change.user()));
-                if (!change.role().isEmpty()) {
-                    statement.execute("SET LOCAL ROLE " + TableShape.quoted(change.role()));
-                }
-                SessionSettings.set(driver, change.currentSchema());
-                boolean leased = database.leases().haveBegun();
-                if (leased) {
-                    execute(driver, database.showing(SqlStatement.of(change.text())));
-                }
-                try {
-                    statement.setEscapeProcessing(false);
-                    execute(statement, change.text());
-                } catch (SQLException e) {
-                    throw new DivergenceException(
-                            "a schema change that succeeded at its origin fails here: " + change.text() + ": "
-                                    + e.getMessage(),
-                            e);
-                }
-                SessionSettings.set(driver, ours);
-                if (leased) {
-                    execute(driver, database.hiding());
-                }
-                statement.execute("SET LOCAL SESSION AUTHORIZATION DEFAULT");
+                statement.setEscapeProcessing(false);
+                change(driver, statement, change);
             }
             database.captureNewTables(driver);
             driver.query(SEE_OPERATORS);
             return true;
         });
         changesSchema = true;
+    }
+
+    /** Once what is in the way is out of it. */
+    private void change(SqlSession driver, Statement statement, WriteSetReader.Statement change) throws SQLException {
+        for (int tries = 1; true; tries++) {
+            statement.execute("SAVEPOINT gorda");
+            try {
+                changeAs(driver, statement, change);
+                return;
+            } catch (SQLException e) {
+                statement.execute("ROLLBACK TO SAVEPOINT gorda");
+                if (concernsRoleThatStays(change.text(), e)) {
+                    LOG.warn("{}: roles of this server stay as they are: {}", database.server(), e.getMessage());
+                    return;
+                }
+                List<String> dropped = tries < TRIES ? TemporaryDependents.drop(driver, e) : List.of();
+                if (dropped.isEmpty()) {
+                    throw new DivergenceException(
+                            "a schema change that succeeded at its origin fails here: " + change.text() + ": "
+                                    + e.getMessage(),
+                            e);
+                }
+                LOG.warn(
+                        "{}: drops {}, made by a client here for itself, for a schema change of another replica: {}",
+                        database.server(),
+                        dropped,
+                        change.text());
+            }
+        }
+    }
+
+    private void changeAs(SqlSession driver, Statement statement, WriteSetReader.Statement change) throws SQLException {
+        String ours = SessionSettings.of(driver);
+        statement.execute("SET LOCAL SESSION AUTHORIZATION " + TableShape.quoted(change.user()));
+        if (!change.role().isEmpty()) {
+            statement.execute("SET LOCAL ROLE " + TableShape.quoted(change.role()));
+        }
+        SessionSettings.set(driver, change.currentSchema());
+        boolean leased = database.leases().haveBegun();
+        if (leased) {
+            execute(driver, database.showing(SqlStatement.of(change.text())));
+        }
+        statement.execute(change.text());
+        SessionSettings.set(driver, ours);
+        if (leased) {
+            execute(driver, database.hiding());
+        }
+        statement.execute("SET LOCAL SESSION AUTHORIZATION DEFAULT");
     }
 
     private static void execute(SqlSession session, @Nullable OwnStatement statement) throws SQLException {
@@ -261,22 +284,10 @@ final class PostgresApplier implements Applier {
     }
 
     /** Roles belong to the whole server, and not to this database and its origin alone: they stay as they are there. */
-    private void execute(Statement statement, String change) throws SQLException {
+    private static boolean concernsRoleThatStays(String change, SQLException failure) {
         Matcher role = MAKES_OR_DROPS_A_ROLE.matcher(change);
-        if (!role.matches()) {
-            statement.execute(change);
-            return;
-        }
-        statement.execute("SAVEPOINT gorda");
-        try {
-            statement.execute(change);
-        } catch (SQLException e) {
-            if (!ROLE_STAYS.contains(role.group(1).toUpperCase(Locale.ROOT) + " " + e.getSQLState())) {
-                throw e;
-            }
-            statement.execute("ROLLBACK TO SAVEPOINT gorda");
-            LOG.warn("{}: roles of this server stay as they are: {}", database.server(), e.getMessage());
-        }
+        return role.matches()
+                && ROLE_STAYS.contains(role.group(1).toUpperCase(Locale.ROOT) + " " + failure.getSQLState());
     }
 
     /** By a transaction of this replica's own. */

@@ -431,6 +431,39 @@ class LeasedSequencesTest {
         }
     }
 
+    /** Also where it is made again, because values were leased. */
+    @Test
+    void whatASchemaChangeMakesIsCalledTheSameEverywhere() throws Exception {
+        execute(0, TABLES);
+        onAll(i -> {
+            try (Connection connection = connect(i);
+                    Statement statement = connection.createStatement()) {
+                statement.executeUpdate("INSERT INTO a (n) VALUES (" + i + ")");
+            }
+            return true;
+        });
+        for (int i = 0; i < SIZE; i++) {
+            execute(
+                    i,
+                    "CREATE TABLE made" + i + " (id SERIAL PRIMARY KEY, n INTEGER UNIQUE CHECK (n > 0),"
+                            + " m BIGINT GENERATED ALWAYS AS IDENTITY, a INTEGER REFERENCES a)",
+                    "CREATE INDEX ON made" + i + " (a)");
+        }
+        String names = "SELECT md5(string_agg(name, ',' ORDER BY name)) FROM (SELECT relname::text FROM pg_class"
+                + " WHERE relname LIKE 'made%' UNION ALL SELECT conname FROM pg_constraint WHERE conname LIKE 'made%') n (name)";
+        List<String> found = onAll(i -> {
+            try (Connection connection = connect(i);
+                    Statement statement = connection.createStatement();
+                    ResultSet row = statement.executeQuery(names)) {
+                row.next();
+                return row.getString(1);
+            }
+        });
+        assertThat(found).containsOnly(found.get(0));
+        assertThat(number(0, "SELECT count(*) FROM pg_class WHERE relname LIKE 'made%1' AND relkind = 'S'"))
+                .isZero();
+    }
+
     /** Also through a copy of the database, and with values that a statement takes faster than they are leased. */
     @Test
     void leasesEndWithTheProtocolAndBeginAgain() throws Exception {

@@ -297,9 +297,51 @@ class PostgresReplicasTest {
         execute(primary, "INSERT INTO feels VALUES (2, 'great')");
         execute(primary, "ALTER TYPE mood ADD VALUE 'so so' BEFORE 'great'", "UPDATE feels SET m = 'great'");
         execute(primary, "UPDATE feels SET m = 'so so' WHERE id = 1");
+        execute(primary, "INSERT INTO feels VALUES (3, 'sad')", "ALTER TYPE mood ADD VALUE 'fine'");
+        execute(primary, "INSERT INTO feels VALUES (4, 'fine')");
         start(away);
         replica(away).awaitPrimary(PATIENCE);
         assertIdentical();
+    }
+
+    /** Which the primary's server knows nothing of. */
+    @Test
+    void whatClientsOfABackupMadeForThemselvesIsNotInTheWayOfASchemaChange() throws Exception {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE seen (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER)",
+                "CREATE TABLE had (id INTEGER PRIMARY KEY)",
+                "CREATE TYPE pair AS (a INTEGER, b INTEGER)",
+                "CREATE SEQUENCE numbers");
+        awaitEverywhere();
+        try (Connection backup = connect((primary + 1) % SIZE);
+                Statement client = backup.createStatement()) {
+            client.execute("CREATE TEMPORARY VIEW \"My view\" AS SELECT a FROM seen");
+            client.execute("CREATE TEMPORARY VIEW viewed AS SELECT a FROM \"My view\"");
+            client.execute("CREATE TEMPORARY TABLE heir () INHERITS (had)");
+            client.execute("CREATE TEMPORARY TABLE pairs OF pair");
+            client.execute("CREATE TEMPORARY TABLE counted (n INTEGER DEFAULT nextval('numbers'))");
+            client.execute("CREATE TEMPORARY TABLE own (n INTEGER)");
+            client.execute("CREATE TEMPORARY VIEW other AS SELECT b FROM seen");
+            execute(
+                    primary,
+                    "ALTER TABLE seen ALTER a TYPE TEXT",
+                    "ALTER TABLE had ADD COLUMN more INTEGER",
+                    "ALTER TYPE pair ADD ATTRIBUTE c INTEGER",
+                    "DROP SEQUENCE numbers",
+                    "INSERT INTO seen VALUES (1, 'a', 1)",
+                    "INSERT INTO had VALUES (1, 2)");
+            assertIdentical();
+            for (String gone : List.of("\"My view\"", "viewed", "heir", "pairs", "counted")) {
+                assertThatThrownBy(() -> client.executeQuery("SELECT * FROM " + gone))
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).as(gone).isEqualTo("42P01"));
+            }
+            assertThat(number(backup, "SELECT count(*) FROM own")).isZero();
+            assertThat(number(backup, "SELECT b FROM other")).isEqualTo(1);
+        }
     }
 
     @Test

@@ -51,11 +51,6 @@ final class WriteSetApplier implements Applier {
     }
 
     @Override
-    public boolean standsAlone(WriteSet writeSet) {
-        return new WriteSetReader(writeSet).next() == WriteSetReader.Kind.STATEMENT;
-    }
-
-    @Override
     public void apply(WriteSet writeSet) {
         WriteSetReader in = new WriteSetReader(writeSet);
         TableShape[] shapes = new TableShape[in.tables().size()];

@@ -191,8 +191,7 @@ final class Delivery implements Effects {
         Probes.Probe probe = Probes.begin(engine.running());
         WriteSet decoded = WriteSet.decode(writeSet, preceding);
         Probes.end(probe, Stage.DECODE);
-        boolean alone = applier().standsAlone(decoded);
-        if (chunks.length > 0 || alone) {
+        if (chunks.length > 0 || decoded.changesSchema()) {
             commitSegment();
             Probes.skip(probe);
         }
@@ -202,6 +201,7 @@ final class Delivery implements Effects {
                         "transaction " + id + " of this primary has lost its locks before it was committed, at "
                                 + position + ": others may have run on what it was to change");
             }
+            waiting.awaitUndone();
             replayed.add(waiting);
         }
         applied.increment();
@@ -209,7 +209,7 @@ final class Delivery implements Effects {
         segment().apply(new Segment.Change(decoded, position, winner, settled));
         Probes.end(probe, Stage.APPLY);
         Probes.count(probe, Stage.APPLY);
-        if (segment().isFull() || alone) {
+        if (segment().isFull() || decoded.changesSchema()) {
             commitSegment();
         }
     }
