@@ -119,7 +119,7 @@ final class ClientTransactions implements Transactions {
                 if (statement.setsGenerator() && sessions.database().leases().haveBegun()) {
                     throw new RefusedException(
                             Refusal.unsupported(
-                                    "setval cannot be replicated where every replica takes writes: use ALTER SEQUENCE ... RESTART WITH"));
+                                    "setval with parameters, or within a statement that does more, cannot be replicated where every replica takes writes: have it in a SELECT by itself, with constants"));
                 }
             }
             if (kind.mayChange()) {
@@ -219,7 +219,6 @@ final class ClientTransactions implements Transactions {
     /** Has the server tell of changes, of which nothing is left to be told then. */
     private void ask(OwnStatement last) throws SQLException {
         told(Objects.requireNonNull(session.query(last).get(0).get(0)));
-        capture.begin();
     }
 
     @Override
@@ -231,7 +230,6 @@ final class ClientTransactions implements Transactions {
     public void executed(SqlStatement statement) {
         returned.executed();
         if (savepoints.executed(statement)) {
-            capture.begin();
             if (changesSchema && !out.changesSchema()) {
                 changesSchema = false;
                 listener.schemaUnchanged(open());

@@ -10,6 +10,8 @@ import org.jspecify.annotations.Nullable;
 enum GeneratorChange {
     /** It may change those of the relations that it names. */
     ALTERS,
+    /** It sets where they go on. */
+    SETS,
     /** It may make some like others. */
     COPIES,
     NONE;
@@ -17,11 +19,14 @@ enum GeneratorChange {
     private static final Pattern COMMENT = Pattern.compile("(?s)/\\*.*?\\*/|--[^\\n]*");
     private static final Pattern ALTER = Pattern.compile(
             "(?is)ALTER\\s+(SEQUENCE\\b.*|TABLE\\b.*\\b(IDENTITY|RESTART|INCREMENT|MAXVALUE|MINVALUE|CYCLE|CACHE|START|TYPE)\\b.*)");
+    private static final Pattern SET = Pattern.compile("(?is)SELECT\\b.*");
     private static final Pattern LIKE = Pattern.compile("(?is)CREATE\\b.*\\bTABLE\\b.*[(,]\\s*LIKE\\b.*");
 
     static GeneratorChange of(SqlStatement statement) {
         String words = COMMENT.matcher(statement.text()).replaceAll(" ");
-        return ALTER.matcher(words).matches() ? ALTERS : LIKE.matcher(words).matches() ? COPIES : NONE;
+        return ALTER.matcher(words).matches()
+                ? ALTERS
+                : SET.matcher(words).matches() ? SETS : LIKE.matcher(words).matches() ? COPIES : NONE;
     }
 
     /** Has those generators show their own bounds; null if there is no need. */
@@ -38,6 +43,6 @@ enum GeneratorChange {
                         .map(name -> "pg_catalog.to_regclass(" + PostgresDatabase.literal(name) + ")")
                         .collect(Collectors.joining(", ", "ARRAY[", "]::pg_catalog.oid[]"));
         return OwnStatement.once("SELECT gorda.show_generators(" + PostgresDatabase.literal(token) + ", " + relations
-                + ", " + (this == ALTERS) + ")");
+                + ", '" + this + "')");
     }
 }

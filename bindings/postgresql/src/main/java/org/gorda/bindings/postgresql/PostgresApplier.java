@@ -266,13 +266,14 @@ final class PostgresApplier implements Applier {
         }
         SessionSettings.set(driver, change.currentSchema());
         boolean leased = database.leases().haveBegun();
+        SqlStatement known = SqlStatement.of(change.text());
         if (leased) {
-            execute(driver, database.showing(SqlStatement.of(change.text())));
+            execute(driver, database.showing(known));
         }
         statement.execute(change.text());
         SessionSettings.set(driver, ours);
         if (leased) {
-            execute(driver, database.hiding());
+            execute(driver, database.hiding(known));
         }
         statement.execute("SET LOCAL SESSION AUTHORIZATION DEFAULT");
     }

@@ -224,8 +224,11 @@ final class PostgresDatabase implements ReflectedDatabase {
     }
 
     /** After each such statement. */
-    OwnStatement hiding() {
-        return OwnStatement.kept("SELECT gorda.hide_generators($1)", token);
+    OwnStatement hiding(SqlStatement statement) {
+        return OwnStatement.kept(
+                "SELECT gorda.hide_generators($1, $2)",
+                token,
+                GeneratorChange.of(statement).name());
     }
 
     WriteSetWriter newWriter() {

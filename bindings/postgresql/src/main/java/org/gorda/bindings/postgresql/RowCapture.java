@@ -25,18 +25,12 @@ final class RowCapture {
     /** Behind all rows, if there are any, those of generators: identity, whether by the name of its table, schema, name, last value. */
     private static final char GENERATORS = 'G';
 
-    /** Behind a part's number. */
+    /** Behind how many parts were told before. */
     private static final char NUMBER_END = '|';
 
     private final PostgresDatabase database;
     private final KeyHasher hasher = new KeyHasher();
     private final Map<String, String> generated = new HashMap<>();
-
-    /** How many parts were told, of which the last one is still to come. */
-    private int parts;
-
-    private final RowImages images = new RowImages();
-    private final KeyHasher rowHasher = new KeyHasher();
 
     RowCapture(PostgresDatabase database) {
         this.database = database;
@@ -56,15 +50,7 @@ final class RowCapture {
      * @throws RefusedException if a change cannot be replicated
      */
     void part(WriteSetWriter writer, String part, boolean takesWrites, Begin begin) {
-        int start = part.indexOf(NUMBER_END) + 1;
-        if (Integer.parseInt(part, 0, start - 1, 10) != parts) {
-            throw new RefusedException(
-                    new Refusal(
-                            Refusal.Cause.UNSUPPORTED,
-                            "the transaction cannot be replicated: a deferred trigger has taken back, by EXCEPTION, changes that were told of already"));
-        }
-        parts++;
-        RowText text = new RowText(part, start);
+        RowText text = new RowText(part, part.indexOf(NUMBER_END) + 1);
         while (text.hasMore()) {
             if (!text.isNext(GENERATORS)) {
                 row(writer, text, begin.run());
@@ -81,26 +67,16 @@ final class RowCapture {
         String kind = rows.take(1);
         List<@Nullable String> first = table.values(rows.row());
         switch (kind.charAt(0)) {
-            case 'I' -> {
-                checkOrder(table, null, first);
-                insert(writer, table, first, keys);
-            }
-            case 'U' -> {
-                List<@Nullable String> after = table.values(rows.row());
-                checkOrder(table, first, after);
-                update(writer, table, first, after, keys);
-            }
-            case 'D' -> {
-                checkOrder(table, first, null);
-                delete(writer, table, first, keys);
-            }
+            case 'I' -> insert(writer, table, first, keys);
+            case 'U' -> update(writer, table, first, table.values(rows.row()), keys);
+            case 'D' -> delete(writer, table, first, keys);
             default -> throw new IllegalArgumentException("unknown kind of change " + kind);
         }
     }
 
     /**
      * Adds the change of a row that its statement has returned: all its values, or of an UPDATE its key and what is set. Of changes that are told of afterwards none was made
-     * before, and within a statement no row is changed twice: so there is no order to be checked.
+     * before.
      */
     void returned(
             WriteSetWriter out,
@@ -144,59 +120,6 @@ final class RowCapture {
         }
     }
 
-    /**
-     * A row must be as the change before has left it, or what was told second was made first, and others would do it the wrong way round: what a function or
-     * trigger changes within a statement is told before what the statement itself does. Of rows that are only inserted nothing need be noted for that.
-     */
-    private void checkOrder(
-            CapturedTable table, @Nullable List<@Nullable String> before, @Nullable List<@Nullable String> after) {
-        TableShape shape = table.shape();
-        if (shape.key().isEmpty()) {
-            return;
-        }
-        boolean asLeft = true;
-        boolean noted = true;
-        if (before != null) {
-            long row = row(shape, before);
-            int left = images.get(row);
-            asLeft = left == RowImages.UNKNOWN || left == RowImages.of(before);
-            noted = images.put(row, RowImages.GONE);
-        }
-        if (after != null) {
-            long row = row(shape, after);
-            int left = images.get(row);
-            asLeft &= left == RowImages.UNKNOWN || left == RowImages.GONE;
-            noted &= (left == RowImages.UNKNOWN && before == null) || images.put(row, RowImages.of(after));
-        }
-        if (!asLeft) {
-            throw new RefusedException(Refusal.unsupported("changes of " + shape
-                    + " cannot be replicated in the order in which they were made: a function or trigger has changed rows that the statement"
-                    + " that called it changes, too"));
-        }
-        if (!noted) {
-            throw new RefusedException(new Refusal(
-                    Refusal.Cause.TOO_LARGE,
-                    "the transaction updates or deletes more than " + RowImages.ROWS_MAX + " rows, the last of them of "
-                            + shape + ": change fewer in each"));
-        }
-    }
-
-    private long row(TableShape shape, List<@Nullable String> values) {
-        rowHasher.begin(shape.hash());
-        for (int position : shape.key()) {
-            String value = String.valueOf(values.get(position - 1));
-            rowHasher.addText(value); // blanks at its end do not count there
-            rowHasher.addInteger(value.length());
-        }
-        return rowHasher.value();
-    }
-
-    /** All changes made so far were told, or are taken back. */
-    void begin() {
-        images.clear();
-        parts = 0;
-    }
-
     /** Those that have not given anything since others were told of them. */
     private void generators(WriteSetWriter out, RowText rows, Begin begin) {
         rows.take(1);
@@ -218,7 +141,6 @@ final class RowCapture {
 
     /** The transaction whose changes were added last has ended. */
     void ended(boolean committed) {
-        begin();
         if (committed) {
             database.generated().putAll(generated);
         }

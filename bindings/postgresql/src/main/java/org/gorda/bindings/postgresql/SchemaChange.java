@@ -133,7 +133,7 @@ final class SchemaChange {
         if (statement.kind() == Kind.SCHEMA && !isTemporary) {
             out.statement(user, role, settings, statement.text(), List.of());
             if (showsGenerators()) {
-                session.query(database.hiding());
+                session.query(database.hiding(statement));
             }
             database.captureNewTables(session);
         }

@@ -53,10 +53,20 @@ begin
     end loop;
 end $$;
 
+-- Has a generator that has its own bounds go on with a value, if it is within them.
+create or replace function gorda.place(which oid, value numeric, g gorda.generator) returns void language plpgsql as $$
+begin
+    if value between g.low and g.high then
+        perform setval(which, value::bigint, false);
+    else
+        perform setval(which, case when g.increment > 0 then g.high else g.low end);
+    end if;
+end $$;
+
 -- Generators go on by themselves, where they are.
 create or replace function gorda.unbind_all() returns void language plpgsql as $$
 declare
-    g record;
+    g gorda.generator;
     further numeric;
 begin
     delete from gorda.generator b where not exists (select from pg_sequence where seqrelid = b.relid);
@@ -68,11 +78,7 @@ begin
         if g.first is null or (further - g.next) * sign(g.increment) < 0 then
             further := g.next;
         end if;
-        if further between g.low and g.high then
-            perform setval(g.relid, further::bigint, false);
-        else
-            perform setval(g.relid, case when g.increment > 0 then g.high else g.low end);
-        end if;
+        perform gorda.place(g.relid, further, g);
     end loop;
     delete from gorda.generator;
 end $$;
@@ -161,12 +167,12 @@ begin
     return true;
 end $$;
 
--- Before a statement that may look at generators' bounds: those have their own, all or those of some relations; they begin at their start for one that may
--- change them, which then fails on all replicas or on none.
-create or replace function gorda.show_generators(token text, relations oid[], changes boolean) returns void language plpgsql security definer
+-- Before a statement that may look at generators' bounds: those have their own, all or those of some relations. They begin at their start for one that ALTERS
+-- them, which then fails on all replicas or on none, and where they go on for one that SETS that.
+create or replace function gorda.show_generators(token text, relations oid[], change text) returns void language plpgsql security definer
     set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
 declare
-    g record;
+    g gorda.generator;
 begin
     perform gorda.require(token);
     for g in with recursive named as (
@@ -178,18 +184,21 @@ begin
         order by b.relid
     loop
         update gorda.generator b set shown = true where b.relid = g.relid;
-        if changes then
+        if change = 'ALTERS' then
             perform gorda.unbound(g.relid);
             execute format('alter sequence %s restart', g.relid::regclass);
             perform gorda.take(g.relid);
+        elsif change = 'SETS' then
+            perform gorda.unbound(g.relid);
+            perform gorda.place(g.relid, g.next, g);
         else
             update pg_sequence set seqmin = g.low, seqmax = g.high, seqcycle = g.cycles where seqrelid = g.relid;
         end if;
     end loop;
 end $$;
 
--- After a statement: what it has shown, restarted or changed is bound again, without a lease.
-create or replace function gorda.hide_generators(token text) returns void language plpgsql security definer
+-- After a statement: what it has shown, restarted, set or changed is bound again, without a lease.
+create or replace function gorda.hide_generators(token text, change text) returns void language plpgsql security definer
     set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
 declare
     g record;
@@ -214,6 +223,8 @@ begin
             if not called then
                 g.next := value;
                 perform setval(g.relid, value);
+            elsif change = 'SETS' then
+                g.next := value::numeric + g.increment;
             end if;
             g.next := case when g.increment > 0 then greatest(g.next, g.low) else least(g.next, g.high) end;
             update gorda.generator b set file = c.relfilenode, increment = g.increment, low = g.low, high = g.high, cycles = g.cycles,
@@ -235,4 +246,5 @@ begin
 end $$;
 
 revoke all on function gorda.bound(oid), gorda.unbound(oid), gorda.bind_new(), gorda.unbind_all(), gorda.lease_generators(boolean), gorda.take(oid),
+    gorda.place(oid, numeric, gorda.generator),
     gorda.settle(oid, bigint), gorda.end_leases(), gorda.begin_lease(oid, bigint, bigint, bigint, boolean) from public;

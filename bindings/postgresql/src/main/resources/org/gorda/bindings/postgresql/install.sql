@@ -23,9 +23,11 @@ create table if not exists gorda.serial (nothing int not null);
 grant insert on gorda.serial to public;
 grant select on gorda.flush to public;
 
--- The changes that triggers tell of are gathered in a setting, because what a subtransaction has told goes with it; they leave it in
--- parts that are numbered, so that it is noticed if one was taken back that has left already. Functions that triggers call, or that call
--- them, have all names with their schemas: a search_path of their own would cost, or be that of others' triggers.
+-- What changes a row is gathered in a setting, because what a subtransaction has told goes with it: the number of parts that were put aside, and what came behind them. Functions
+-- that are called for rows, or that call them, have all names with their schemas: a search_path of their own would cost, or be that of others' triggers.
+create unlogged table if not exists gorda.aside (session int not null, part int not null, changes text not null, primary key (session, part));
+alter table gorda.aside alter column changes set storage external;
+
 create or replace function gorda.refuse_token() returns text language plpgsql as $$
 begin
     raise exception using errcode = 'GW002', message = 'another replica process has opened the database since: connect again';
@@ -35,25 +37,57 @@ end $$;
 -- the statement that calls it: expressions of PL/pgSQL are made ready anew in each transaction.
 create or replace function gorda.know(token text) returns text language sql as $$
     select case when pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), 'hex') operator(pg_catalog.=) '${digest}'
-        then pg_catalog.set_config('gorda.told', '0|', true) else gorda.refuse_token() end
+        then pg_catalog.set_config('gorda.known', 't', true) else gorda.refuse_token() end
 $$;
-
--- The last part.
-create or replace function gorda.told() returns text language plpgsql as $$
-declare
-    told text := pg_catalog.current_setting('gorda.told', true);
-    nothing text := pg_catalog.set_config('gorda.told', '', true);
-begin
-    return told;
-end $$;
 
 -- Whether the session's statement is known to its replica.
 create or replace function gorda.is_known() returns boolean language plpgsql stable as $$
 begin
-    return coalesce(pg_catalog.current_setting('gorda.told', true), '') operator(pg_catalog.<>) '';
+    return coalesce(pg_catalog.current_setting('gorda.known', true), '') operator(pg_catalog.<>) '';
 end $$;
 
--- Rows as texts that do not depend on the settings of the client whose rows they are.
+-- Refuses to commit what was gathered if nobody hears of it, or of not all of it: RESET ALL forgets what came before, and makes what comes behind it another first one.
+create or replace function gorda.refuse_untold() returns trigger language plpgsql as $$
+begin
+    if not gorda.is_known() then
+        raise exception using errcode = 'GW002', message = pg_catalog.format(
+            'the database is replicated: %I.%I can only be changed by connections of its replica', tg_table_schema, tg_table_name);
+    elsif coalesce(pg_catalog.current_setting('gorda.told', true), '') operator(pg_catalog.=) ''
+            or pg_catalog.current_setting('gorda.looked', true) operator(pg_catalog.=) 't' then
+        raise exception using errcode = '0A000', message =
+            'RESET ALL behind changes of rows in one transaction cannot be replicated: have it outside of transactions';
+    end if;
+    perform pg_catalog.set_config('gorda.looked', 't', true);
+    return null;
+end $$;
+
+-- Called for each row in the conditions of triggers, which the server evaluates as soon as the row is changed: so changes are told in the order in which they are made, also by
+-- functions and triggers. The first one says yes, and so has the commit look whether its replica knows of it.
+create or replace function gorda.tell(what text, before record, after record) returns boolean language plpgsql as $$
+declare
+    gathered text := pg_catalog.current_setting('gorda.told', true);
+    is_first boolean := coalesce(gathered, '') operator(pg_catalog.=) '';
+begin
+    if pg_catalog.octet_length(pg_catalog.set_config('gorda.told', pg_catalog.concat(
+            case when is_first then '0|' else gathered end, what, before::text, after::text), true)) operator(pg_catalog.>) 8000 then
+        perform gorda.put_aside();
+    end if;
+    return is_first;
+end $$;
+
+-- The same with texts that do not depend on the settings of the client whose rows they are.
+create or replace function gorda.tell_dependent(what text, before record, after record) returns boolean language plpgsql as $$
+declare
+    gathered text := pg_catalog.current_setting('gorda.told', true);
+    is_first boolean := coalesce(gathered, '') operator(pg_catalog.=) '';
+begin
+    if pg_catalog.octet_length(pg_catalog.set_config('gorda.told', pg_catalog.concat(
+            case when is_first then '0|' else gathered end, what, gorda.texts(before, after)), true)) operator(pg_catalog.>) 8000 then
+        perform gorda.put_aside();
+    end if;
+    return is_first;
+end $$;
+
 create or replace function gorda.texts(before record, after record) returns text language plpgsql
     set search_path = pg_catalog, pg_temp set datestyle = 'ISO, YMD' set intervalstyle = 'postgres' set timezone = 'UTC'
     set bytea_output = 'hex' set extra_float_digits = 1 set lc_monetary = 'C' as $$
@@ -61,48 +95,53 @@ begin
     return concat(before::text, after::text);
 end $$;
 
--- Called for each row: what all of its expressions do is in one. The second has a part leave, and refuses who is not known, whose setting does not begin with
--- a number.
-create or replace function gorda.capture() returns trigger language plpgsql as $$
+-- Statements that begin with the session's mark return their rows.
+create or replace function gorda.is_not_returned() returns boolean language plpgsql stable as $$
+begin
+    return pg_catalog.left(pg_catalog.current_query(), 40) is distinct from pg_catalog.current_setting('gorda.session', true);
+end $$;
+
+create or replace function gorda.put_aside() returns void language plpgsql security definer as $$
 declare
-    told text := pg_catalog.set_config('gorda.told', pg_catalog.concat(pg_catalog.current_setting('gorda.told', true), tg_argv[0],
-        pg_catalog.left(tg_op, 1), old::text, new::text), true);
+    gathered text := pg_catalog.current_setting('gorda.told');
+    part int := pg_catalog.split_part(gathered, '|', 1)::pg_catalog.int4;
 begin
-    if pg_catalog.octet_length(told) operator(pg_catalog.>) 8000 or pg_catalog.strpos(pg_catalog.left(told, 11), '|') operator(pg_catalog.=) 0 then
-        perform gorda.part(told, tg_table_schema, tg_table_name);
-    end if;
-    return null;
+    insert into gorda.aside values (pg_catalog.pg_backend_pid(), part, gathered);
+    perform pg_catalog.set_config('gorda.told', pg_catalog.concat(part operator(pg_catalog.+) 1, '|'), true);
 end $$;
 
--- The same for tables of whose rows texts may depend on settings.
-create or replace function gorda.capture_dependent() returns trigger language plpgsql as $$
+create or replace function gorda.tell_aside() returns text language plpgsql security definer as $$
 declare
-    told text := pg_catalog.set_config('gorda.told', pg_catalog.concat(pg_catalog.current_setting('gorda.told', true), tg_argv[0],
-        pg_catalog.left(tg_op, 1), gorda.texts(old, new)), true);
+    put_aside text;
 begin
-    if pg_catalog.octet_length(told) operator(pg_catalog.>) 8000 or pg_catalog.strpos(pg_catalog.left(told, 11), '|') operator(pg_catalog.=) 0 then
-        perform gorda.part(told, tg_table_schema, tg_table_name);
-    end if;
-    return null;
+    for put_aside in select t.changes from gorda.aside t
+        where t.session operator(pg_catalog.=) pg_catalog.pg_backend_pid() order by t.part
+    loop
+        raise info using errcode = 'GW001', message = put_aside;
+    end loop;
+    delete from gorda.aside t where t.session operator(pg_catalog.=) pg_catalog.pg_backend_pid();
+    return '';
 end $$;
 
-create or replace function gorda.part(told text, in_schema name, of_table name) returns void language plpgsql as $$
+-- The last part, behind those put aside.
+create or replace function gorda.told() returns text language plpgsql as $$
+declare
+    gathered text := pg_catalog.current_setting('gorda.told', true);
 begin
-    if pg_catalog.strpos(pg_catalog.left(told, 11), '|') operator(pg_catalog.=) 0 then
-        raise exception using errcode = 'GW002', message = pg_catalog.format(
-            'the database is replicated: %I.%I can only be changed by connections of its replica', in_schema, of_table);
+    if pg_catalog.left(gathered, 2) operator(pg_catalog.<>) '0|' and gathered operator(pg_catalog.<>) '' then
+        perform gorda.tell_aside();
     end if;
-    raise info using errcode = 'GW001', message = told;
-    told := pg_catalog.set_config('gorda.told',
-        pg_catalog.concat(pg_catalog.split_part(told, '|', 1)::pg_catalog.int4 operator(pg_catalog.+) 1, '|'), true);
+    perform pg_catalog.set_config('gorda.told', case when gathered operator(pg_catalog.<>) '' then '0|' else '' end, true),
+        pg_catalog.set_config('gorda.known', '', true);
+    return coalesce(nullif(gathered, ''), '0|');
 end $$;
 
--- Within a transaction: tells of what has changed so far, and of what follows when it is asked again.
+-- Within a transaction: tells of what has changed so far. The server changes no schema of a table of which a trigger waits.
 create or replace function gorda.tell_so_far(token text) returns text language plpgsql as $$
 declare
-    names text := (select pg_catalog.string_agg(distinct pg_catalog.format('%I.gorda_capture', n.nspname), ', ')
+    names text := (select pg_catalog.string_agg(distinct pg_catalog.format('%I.%I', n.nspname, c.conname), ', ')
         from pg_catalog.pg_constraint c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.connamespace
-        where c.conname operator(pg_catalog.=) 'gorda_capture');
+        where c.conname operator(pg_catalog.=) any ('{gorda_insert,gorda_update,gorda_delete}') and c.contype operator(pg_catalog.=) 't');
 begin
     perform gorda.know(token);
     if names is not null then
@@ -225,7 +264,7 @@ end $$;
 
 create or replace function gorda.told_read_only() returns text language plpgsql as $$
 begin
-    if pg_catalog.current_setting('gorda.told') operator(pg_catalog.<>) '0|' then
+    if pg_catalog.current_setting('gorda.told', true) operator(pg_catalog.<>) '' then
         raise exception using errcode = '25006', message = 'the transaction has changed rows and is read-only now';
     end if;
     return gorda.told();
@@ -261,8 +300,11 @@ create or replace function gorda.told_at_last(has_generators boolean) returns te
             else pg_catalog.concat(
                 case when pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.=) 'serializable'
                     then pg_catalog.concat('S', gorda.has_read()) end,
-                pg_catalog.current_setting('gorda.told'),
-                pg_catalog.left(pg_catalog.set_config('gorda.told', '', true), 0),
+                case coalesce(pg_catalog.left(pg_catalog.current_setting('gorda.told', true), 2), '')
+                    when '' then '0|'
+                    when '0|' then pg_catalog.current_setting('gorda.told')
+                    else pg_catalog.concat(gorda.tell_aside(), pg_catalog.current_setting('gorda.told')) end,
+                pg_catalog.left(pg_catalog.concat(pg_catalog.set_config('gorda.told', '', true), pg_catalog.set_config('gorda.known', '', true)), 0),
                 case when $1 then gorda.generated() end) end)
 $$;
 
@@ -283,7 +325,7 @@ from gorda.described d join pg_catalog.pg_class c on c.oid = d.relid
 where not (c.relhasrules or c.relrowsecurity or c.relhassubclass or c.relispartition)
     and not exists (select from pg_catalog.pg_inherits i where c.oid in (i.inhrelid, i.inhparent))
     and not exists (select from pg_catalog.pg_trigger g
-        where g.tgrelid = c.oid and not g.tgisinternal and g.tgname not in ('gorda_capture', 'gorda_truncate'))
+        where g.tgrelid = c.oid and not g.tgisinternal and g.tgname not like 'gorda\_%')
     and not exists (select from pg_catalog.pg_constraint k where c.oid in (k.conrelid, k.confrelid)
         and (k.condeferrable and k.contype <> 't' or k.contype = 'x' or k.contype = 'c' and k.conbin::text ~ 'FUNCEXPR|DOMAIN'
             or k.confrelid = c.oid and (k.confupdtype not in ('a', 'r') or k.confdeltype not in ('a', 'r'))))
@@ -328,35 +370,36 @@ begin
     raise exception using errcode = 'GW002', message = 'the transaction cannot be committed in this way: its replica does not see it';
 end $$;
 
--- Gives each table the triggers that it needs as it is now. The argument of its capture is the digest of its description; which function it is depends on whether
--- a column may be of a type whose texts depend on settings. It is not called for statements that begin with the session's mark: they return their rows.
+-- Gives each table the triggers that it needs as it is now. Their argument has the digest of its description, and how it is told of: with texts that depend on settings,
+-- and only if its statement does not return its rows.
 create or replace function gorda.adopt() returns void language plpgsql security definer
     set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
 declare
     t record;
-    capture text;
+    op text;
 begin
     for t in select d.relid, md5(description) as digest, not exists (select from pg_index i where i.indrelid = d.relid and i.indisprimary and i.indimmediate) as keyless,
             (select x.relname from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = d.relid and i.indisprimary) as key,
-            exists (select from pg_attribute a left join pg_type y on y.oid = a.atttypid where a.attrelid = d.relid and a.attnum > 0
+            case when p.relid is not null and ${returning} then 'gorda.is_not_returned() and ' else '' end
+            || case when exists (select from pg_attribute a left join pg_type y on y.oid = a.atttypid where a.attrelid = d.relid and a.attnum > 0
                 and not (a.attisdropped or y.typtype = 'e' or y.typnamespace = 'pg_catalog'::regnamespace and y.typname in ('bool',
-                'int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'uuid', 'json', 'jsonb'))) as dependent,
-            ${returning} and p.relid is not null as returning,
-            (select encode(g.tgargs, 'escape') || f.proname || (coalesce(pg_get_expr(g.tgqual, 0), '') ~ 'DISTINCT') from pg_trigger g join pg_proc f on f.oid = g.tgfoid
-                where g.tgrelid = d.relid and g.tgname = 'gorda_capture') as captured,
+                'int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'uuid', 'json', 'jsonb'))) then 'gorda.tell_dependent' else 'gorda.tell' end as tells,
+            (select encode(g.tgargs, 'escape') from pg_trigger g where g.tgrelid = d.relid and g.tgname = 'gorda_delete') as captured,
             exists (select from pg_trigger g where g.tgrelid = d.relid and g.tgname = 'gorda_keyless') as refused
         from gorda.described d left join gorda.provable p on p.relid = d.relid
     loop
-        capture := case when t.dependent then 'capture_dependent' else 'capture' end;
-        if t.captured is distinct from t.digest || '\000' || capture || t.returning then
+        if t.captured is distinct from t.digest || ' ' || t.tells || '\000' then
             if t.captured is null then
                 execute format('create trigger gorda_truncate before truncate on %s execute function gorda.truncates()', t.relid::regclass);
-            else
-                execute format('drop trigger gorda_capture on %s', t.relid::regclass);
             end if;
-            execute format('create constraint trigger gorda_capture after insert or update or delete on %s '
-                'deferrable initially deferred for each row %s execute function gorda.%I(%L)', t.relid::regclass,
-                case when t.returning then 'when (left(current_query(), 40) is distinct from current_setting(''gorda.session'', true))' else '' end, capture, t.digest);
+            foreach op in array array['insert', 'update', 'delete'] loop
+                if t.captured is not null then
+                    execute format('drop trigger gorda_%s on %s', op, t.relid::regclass);
+                end if;
+                execute format('create constraint trigger gorda_%s after %1$s on %s deferrable initially deferred for each row '
+                    'when (%s(%L, %s, %s)) execute function gorda.refuse_untold(%L)', op, t.relid::regclass, t.tells, t.digest || upper(left(op, 1)),
+                    case op when 'insert' then 'null::record' else 'old' end, case op when 'delete' then 'null::record' else 'new' end, t.digest || ' ' || t.tells);
+            end loop;
         end if;
         if t.keyless and not t.refused then
             execute format('create trigger gorda_keyless before update or delete on %s execute function gorda.refuse(%L)',
@@ -367,7 +410,7 @@ begin
         end if;
     end loop;
     for t in select c.oid as relid from pg_class c
-        where (c.relkind = 'f' or c.relkind = 'r' and c.relpersistence = 'u')
+        where (c.relkind = 'f' or c.relkind = 'r' and c.relpersistence = 'u') and c.relnamespace <> 'gorda'::regnamespace
             and not exists (select from pg_trigger g where g.tgrelid = c.oid and g.tgname = 'gorda_refuse')
     loop
         execute format('create trigger gorda_refuse before insert or update or delete on %s execute function gorda.refuse(%L)',

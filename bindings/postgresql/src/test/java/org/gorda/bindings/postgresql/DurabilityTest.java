@@ -101,7 +101,7 @@ class DurabilityTest {
     @Timeout(120)
     void whatWasForcedOrCommittedDurablyOutlivesTheServer() throws Exception {
         start();
-        try (Connection connection = database.server().connect(" -c gorda.told=0|")) {
+        try (Connection connection = database.server().connect(" -c gorda.known=t")) {
             SqlSession session = SqlSession.of(connection);
             session.query("CREATE TABLE public.t (id integer PRIMARY KEY)");
             database.captureNewTables(session);

@@ -323,7 +323,11 @@ class LeasedSequencesTest {
             int at = i;
             assertRefused("2200H", () -> number(at, "SELECT nextval('brief')"));
             assertRefused("0A000", () -> number(at, "SELECT nextval('round')"));
-            assertRefused("0A000", () -> number(at, "SELECT setval('brief', 1)"));
+            assertRefused(
+                    "0A000",
+                    () -> number(
+                            at,
+                            "WITH made AS (INSERT INTO t VALUES (1) RETURNING id) SELECT setval('brief', id) FROM made"));
             assertRefused("22003", () -> number(at, "SELECT back()"));
         }
         assertRefused(
@@ -429,6 +433,46 @@ class LeasedSequencesTest {
                 connection.commit();
             }
         }
+    }
+
+    /** As dumps and frameworks do once they have brought rows with keys of their own. */
+    @Test
+    void sequencesGoOnWhereTheyAreSet() throws Exception {
+        execute(0, TABLES);
+        onAll(i -> {
+            try (Connection connection = connect(i);
+                    Statement statement = connection.createStatement()) {
+                return number(statement, INSERTS.get(0));
+            }
+        });
+        assertThat(number(1, "SELECT setval('a_id_seq', 5000)")).isEqualTo(5000);
+        awaitEverywhere();
+        assertThat(onAll(i -> {
+                    try (Connection connection = connect(i);
+                            Statement statement = connection.createStatement()) {
+                        return number(statement, INSERTS.get(0));
+                    }
+                }))
+                .allMatch(value -> value > 5000)
+                .doesNotHaveDuplicates();
+        execute(2, "INSERT INTO a VALUES (90000, 1)");
+        String toNext =
+                "SELECT setval(pg_get_serial_sequence('\"a\"','id'), coalesce(max(\"id\"), 1), max(\"id\") IS NOT null) FROM \"a\"";
+        assertThat(number(2, toNext)).isEqualTo(90000);
+        assertThat(number(0, INSERTS.get(0))).isBetween(90001L, 99999L);
+        try (Connection connection = connect(1);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            number(statement, "SELECT pg_catalog.setval('public.a_id_seq', 1, false)");
+            connection.rollback();
+        }
+        awaitEverywhere();
+        assertThat(number(1, INSERTS.get(0))).isGreaterThan(90001);
+        execute(0, "DELETE FROM a", "SELECT pg_catalog.setval('public.a_id_seq', 1, false)");
+        assertThat(number(2, INSERTS.get(0))).isBetween(1L, 9999L);
+        assertThat(number(2, "SELECT setval('down', -7)")).isEqualTo(-7);
+        assertThat(number(0, "SELECT nextval('down')")).isBetween(-29999L, -10L);
+        assertIdentical();
     }
 
     /** Also where it is made again, because values were leased. */

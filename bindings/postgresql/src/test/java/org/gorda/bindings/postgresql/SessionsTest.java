@@ -847,10 +847,36 @@ class SessionsTest {
             meta.takeWriteSets();
             execute(connection, "INSERT INTO t VALUES (91, 7)");
             assertThat(changes(meta.takeWriteSets())).containsExactly("INSERT");
-            assertState("0A000", () -> execute(connection, "INSERT INTO t VALUES (92, 9000)"));
-            execute(connection, "DROP TRIGGER early ON t", "INSERT INTO t VALUES (93, 9000)");
+            execute(connection, "INSERT INTO t VALUES (92, 30000)");
+            assertThat(changes(meta.takeWriteSets())).containsExactly("INSERT");
         }
-        assertThat(rows("SELECT id FROM t WHERE id > 90")).containsExactly("91", "93");
+        assertThat(rows("SELECT id FROM tried")).isEmpty();
+    }
+
+    @Test
+    void whatIsForgottenByResetIsNotCommitted() throws SQLException {
+        try (Connection connection = begin()) {
+            for (String reset : List.of("RESET ALL", "RESET gorda.told")) {
+                execute(connection, "INSERT INTO t VALUES (1, 1)", reset);
+                assertState("0A000", connection::commit);
+                execute(connection, "INSERT INTO t VALUES (1, 1)", reset, "INSERT INTO t VALUES (2, 2)");
+                assertState("0A000", connection::commit);
+                execute(connection, "INSERT INTO t VALUES (1, 1)", reset);
+                assertState("0A000", () -> execute(connection, "CREATE TABLE late (id int PRIMARY KEY)"));
+                connection.rollback();
+            }
+            assertThat(meta.takeWriteSets()).isEmpty();
+            execute(
+                    connection,
+                    "RESET ALL",
+                    "INSERT INTO t VALUES (1, 1)",
+                    "SAVEPOINT s",
+                    "INSERT INTO t VALUES (2, 2)");
+            execute(connection, "RESET ALL", "ROLLBACK TO s", "INSERT INTO t VALUES (3, 3)");
+            connection.commit();
+            assertThat(changes(meta.takeWriteSets())).containsExactly("INSERT", "INSERT");
+        }
+        assertThat(rows("SELECT id FROM t")).containsExactly("1", "3");
     }
 
     @Test
@@ -859,7 +885,7 @@ class SessionsTest {
             for (String sql : List.of(
                     "DROP SCHEMA gorda CASCADE",
                     "DROP TABLE \"gorda\".position",
-                    "DROP TRIGGER gorda_capture ON t",
+                    "DROP TRIGGER gorda_update ON t",
                     "TRUNCATE gorda.position")) {
                 assertState("0A000", () -> execute(connection, sql));
             }

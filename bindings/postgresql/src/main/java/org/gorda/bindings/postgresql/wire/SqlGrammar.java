@@ -23,7 +23,7 @@ final class SqlGrammar {
             INTERSECT WITH MATERIALIZED DISTINCT CASE WHEN THEN ELSE LATERAL HAVING LIMIT OFFSET FILTER EXPLAIN
             COPY CAST COALESCE NULLIF GREATEST LEAST COUNT SUM MIN MAX AVG ROW ARRAY EXTRACT SUBSTRING LENGTH
             LOWER UPPER TRIM ABS ROUND NOW VARCHAR CHAR NUMERIC DECIMAL ROWS BETWEEN LIKE INTERVAL TIMESTAMP
-            TIME RANGE PARTITION""");
+            TIME RANGE PARTITION SETVAL PG_GET_SERIAL_SEQUENCE""");
 
     private static final Set<String> LARGE_OBJECTS = words("""
             LO_CREATE LO_CREAT LO_IMPORT LO_UNLINK LO_PUT LOWRITE LO_FROM_BYTEA LO_TRUNCATE LO_TRUNCATE64
@@ -33,6 +33,10 @@ final class SqlGrammar {
     private static final Set<String> GENERATING = Set.of("NEXTVAL", "SETVAL");
 
     private static final Set<String> SETTING = Set.of(SqlStatement.SETVAL);
+
+    /** As dumps have it. */
+    private static final Pattern SETVAL = Pattern.compile(
+            "(?is)SELECT\\s+(pg_catalog\\s*\\.\\s*)?setval\\s*\\(\\s*'(?<name>([^'\\\\]|'')+)'\\s*,\\s*-?\\d+\\s*(,\\s*(true|false)\\s*)?\\)");
 
     private static final Set<String> RELATIONS = Set.of("TABLE", "VIEW", "SEQUENCE", "INDEX");
 
@@ -273,9 +277,23 @@ final class SqlGrammar {
 
     private SqlStatement rows(boolean changes) {
         if (calls(SETTING)) {
-            return new SqlStatement(Kind.WRITE, text, SqlStatement.SETVAL);
+            return setval(changes);
         }
         return of(changes || calls(GENERATING) ? Kind.WRITE : callsUnknown(0) ? Kind.CALL : Kind.READ);
+    }
+
+    /** Executed on all replicas as a change of the schema is, where it does nothing else. */
+    private SqlStatement setval(boolean changes) {
+        boolean isAlone = is(0, "SELECT")
+                && !changes
+                && !callsUnknown(0)
+                && !computesForItself(0, tokens.size())
+                && tokens.stream().noneMatch(token -> token.is("$"));
+        Matcher ofOne = SETVAL.matcher(text);
+        return isAlone
+                ? new SqlStatement(
+                        Kind.SCHEMA, text, ofOne.matches() ? ofOne.group("name").replace("''", "'") : "")
+                : new SqlStatement(Kind.WRITE, text, SqlStatement.SETVAL);
     }
 
     private SqlStatement end(String first) {
