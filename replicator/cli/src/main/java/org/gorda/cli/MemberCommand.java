@@ -25,7 +25,7 @@ final class MemberCommand {
     @Command(
             name = "remove",
             mixinStandardHelpOptions = true,
-            description = "Takes a replica out, alive or dead. Its process stops once it learns of it.")
+            description = "Takes a replica out, alive or dead. One that is alive takes part no more; stop its process.")
     int remove(
             @Parameters(paramLabel = "HOST:PORT", description = "Its address for the others.") String member,
             @Mixin Change change) {

@@ -31,6 +31,7 @@ public final class SimulatedDisk {
     private Checkpoint checkpoint = Checkpoint.NONE;
     private List<Entry> written = new ArrayList<>();
     private List<Entry> forced = new ArrayList<>();
+    private @Nullable Entry configured;
     private long acknowledged;
     private boolean uncertain;
     private boolean machineStopped;
@@ -88,6 +89,7 @@ public final class SimulatedDisk {
         checkpoint = Checkpoint.NONE;
         written = new ArrayList<>();
         forced = new ArrayList<>();
+        configured = null;
         acknowledged = 0;
         uncertain = false;
         machineStopped = false;
@@ -111,6 +113,7 @@ public final class SimulatedDisk {
         checkpoint = Checkpoint.NONE;
         written = new ArrayList<>();
         forced = new ArrayList<>();
+        configured = null;
         acknowledged = 0;
     }
 
@@ -150,12 +153,16 @@ public final class SimulatedDisk {
                 force();
             }
             boolean survived = !machineStopped || synced;
-            boolean certain = !uncertain && survived && lastIndex() >= acknowledged;
+            Entry last = written.isEmpty() ? null : written.get(written.size() - 1);
+            boolean isLost = configured != null
+                    && !configured.isWithin(last == null ? checkpoint.term() : last.term(), lastIndex());
+            boolean certain = !uncertain && survived && lastIndex() >= acknowledged && !isLost;
             uncertain = admitted && !certain;
             synced = withForce;
             machineStopped = false;
             acknowledged = lastIndex();
-            return new Boot(!admitted ? Standing.FRESH : certain ? Standing.CERTAIN : Standing.UNCERTAIN, term, vote);
+            Standing standing = !admitted ? Standing.FRESH : certain ? Standing.CERTAIN : Standing.UNCERTAIN;
+            return new Boot(standing, term, vote, isLost ? configured : null);
         }
 
         private long lastIndex() {
@@ -211,6 +218,10 @@ public final class SimulatedDisk {
                     throw new UncheckedIOException(new IOException("simulated disk is full"));
                 }
                 written.add(entry);
+                if (entry.kind() == Entry.Kind.CONFIGURATION) {
+                    forced = new ArrayList<>(written);
+                    configured = entry;
+                }
             }
         }
 
@@ -219,6 +230,12 @@ public final class SimulatedDisk {
             check();
             acknowledged = Math.min(acknowledged, fromIndex - 1);
             int kept = (int) (fromIndex - 1 - checkpoint.index());
+            if (configured != null && configured.index() >= fromIndex && configured.index() <= lastIndex()) {
+                configured = null;
+                for (Entry entry : written.subList(0, kept)) {
+                    configured = entry.kind() == Entry.Kind.CONFIGURATION ? entry : configured;
+                }
+            }
             written = new ArrayList<>(written.subList(0, kept));
             if (withForce) {
                 forced = new ArrayList<>(written);

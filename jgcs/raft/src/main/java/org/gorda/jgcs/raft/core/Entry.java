@@ -116,6 +116,11 @@ public final class Entry {
         return index;
     }
 
+    /** Whether a log that ends with an entry of that term and index has it, or has another in its place. */
+    public boolean isWithin(long lastTerm, long lastIndex) {
+        return term < lastTerm || (term == lastTerm && index <= lastIndex);
+    }
+
     public Kind kind() {
         return kind;
     }

@@ -31,6 +31,9 @@ public final class RaftCore {
     /** How many bytes of entries may be on their way to one follower. */
     public static final int WINDOW_BYTES = 4 << 20;
 
+    /** Terms go on by less than this at once: the terms of a timeline are enough for millions of elections. */
+    private static final long TERM_STEP_MAX = 1 << 16;
+
     private record Read(long request, long round, long index) {}
 
     private final MemberId self;
@@ -52,6 +55,9 @@ public final class RaftCore {
 
     /** Configurations by the index of their entry; the last is in force (section 4.1), the first is that of the checkpoint. */
     private final TreeMap<Long, Configuration> configurations = new TreeMap<>();
+
+    /** The newest configuration that this member had stored, where it has lost the end of its log with it: in force until the log is as long again. */
+    private @Nullable Entry lostConfiguration;
 
     private long commitIndex;
     private long toldCommit;
@@ -132,6 +138,11 @@ public final class RaftCore {
         adopt(entry);
     }
 
+    /** Takes up what the disk has beside the log, before {@link #start}: the newest configuration, if the log has lost it. */
+    public void lost(@Nullable Entry newestConfiguration) {
+        lostConfiguration = newestConfiguration;
+    }
+
     /**
      * Starts with what was recovered, all of which counts as stored.
      *
@@ -202,7 +213,10 @@ public final class RaftCore {
 
     /** The configuration in force, committed or not. */
     public Configuration configuration() {
-        return configurations.lastEntry().getValue();
+        Entry lost = lostConfiguration;
+        return lost != null && !lost.isWithin(terms.lastTerm(), terms.lastIndex())
+                ? Configuration.decode(lost.payload())
+                : configurations.lastEntry().getValue();
     }
 
     /** The configuration that was in force at {@code index}, which must not lie before the checkpoint. */
@@ -252,7 +266,10 @@ public final class RaftCore {
                     + String.join(", ", missing);
         }
         if (!isMember()) {
-            return "this member's directory is new to the group: waiting for the leader to take it in";
+            return terms.lastIndex() > 0 && leader == null
+                    ? "this member was removed from the group: stop it, or add it again"
+                    : "this member's directory is new to the group: waiting for the leader to take it in;"
+                            + " if most members' directories are new, there is none, and 'gorda recover' helps where one is not";
         }
         if (role == Role.LEADER) {
             return "leads term " + term;
@@ -260,7 +277,8 @@ public final class RaftCore {
         String uncertain = standing == Standing.UNCERTAIN ? "; the end of this member's log may be lost" : "";
         return leader == null
                 ? "no leader in term " + term + ": " + configuration().majority() + " of "
-                        + configuration().voters() + " members must be reachable" + uncertain
+                        + configuration().voters()
+                        + " members must be reachable, with the directories that they have taken part with" + uncertain
                 : "follows " + leader + " in term " + term + uncertain;
     }
 
@@ -387,9 +405,13 @@ public final class RaftCore {
             return;
         }
         peer.fetching = false;
-        if (!entries.isEmpty()
+        // Read at another time: the log may have been cut and replaced, or compacted, since. Where the last is still
+        // there, so is what precedes it.
+        Entry last = entries.isEmpty() ? null : entries.get(entries.size() - 1);
+        if (last != null
                 && entries.get(0).index() == peer.next
-                && terms.at(peer.next) == entries.get(0).term()) {
+                && peer.next > terms.baseIndex()
+                && terms.at(last.index()) == last.term()) {
             sendEntries(nowNanos, peer, entries);
         }
         replicate(nowNanos, peer);
@@ -543,11 +565,19 @@ public final class RaftCore {
         role = Role.CANDIDATE;
         leader = null;
         campaignByTransfer = byTransfer;
-        enterTerm(term + 1, self);
+        enterTerm(nextTerm(), self);
         votes.clear();
         awaitElection(nowNanos);
         effects.changed();
         requestVotes(nowNanos, term, false);
+    }
+
+    /**
+     * Members that were restored from an old copy have forgotten terms, and might lead one again that another has led: its entries would be taken for those
+     * of the other. So terms are drawn, all but the first.
+     */
+    private long nextTerm() {
+        return term == 0 ? 1 : term + 1 + random(TERM_STEP_MAX);
     }
 
     private void requestVotes(long nowNanos, long forTerm, boolean pre) {
@@ -568,8 +598,11 @@ public final class RaftCore {
                         && !leader.equals(from)
                         && !leaderSuspected
                         && nowNanos - contactNanos < electionNanos);
-        boolean upToDate = request.lastTerm() > terms.lastTerm()
-                || (request.lastTerm() == terms.lastTerm() && request.lastIndex() >= terms.lastIndex());
+        // ADR 2: who has lost a configuration elects nobody who may not know of it, and would count those of an older
+        // one.
+        boolean upToDate = (request.lastTerm() > terms.lastTerm()
+                        || (request.lastTerm() == terms.lastTerm() && request.lastIndex() >= terms.lastIndex()))
+                && (lostConfiguration == null || lostConfiguration.isWithin(request.lastTerm(), request.lastIndex()));
         boolean uncertain = standing == Standing.UNCERTAIN;
         if (request.pre()) {
             boolean granted = request.term() > term && upToDate && !leaderAlive;
@@ -624,6 +657,7 @@ public final class RaftCore {
         role = Role.LEADER;
         leader = self;
         leaderSuspected = false;
+        lostConfiguration = null;
         becomeCertain();
         peers.clear();
         reads.clear();
@@ -650,6 +684,7 @@ public final class RaftCore {
         votedFor = vote;
         verifiedIndex = 0;
         leaderStoredIndex = 0;
+        leaderRound = 0;
         countedIndex = 0;
         effects.persist(term, vote);
     }
@@ -717,7 +752,8 @@ public final class RaftCore {
         leaderRound = append.round();
         long prevIndex = append.prevIndex();
         // What a checkpoint covers was committed, so it equals the leader's log there.
-        if (prevIndex >= terms.baseIndex() && terms.at(prevIndex) != append.prevTerm()) {
+        if (prevIndex > terms.lastIndex()
+                || (prevIndex >= terms.baseIndex() && terms.at(prevIndex) != append.prevTerm())) {
             long held = Math.max(terms.at(prevIndex), 0);
             long suggestion = held == 0 ? terms.lastIndex() + 1 : terms.firstIndexOfTermAt(prevIndex);
             effects.send(from, new RaftMessage.AppendReply(term, false, suggestion, prevIndex, held, append.round()));
@@ -795,7 +831,9 @@ public final class RaftCore {
         if (from <= terms.lastIndex()) {
             if (from <= commitIndex) {
                 throw new IllegalStateException("entry " + entries.get(0) + " of the leader conflicts with "
-                        + terms.at(from) + "." + from + ", which is committed here (commit index " + commitIndex + ")");
+                        + terms.at(from) + "." + from + ", which is committed here (commit index " + commitIndex
+                        + "): members that have lost what they had stored, or were restored from an older copy, lead the group"
+                        + " now. Keep this member's directory and database, they may be all that is left of it");
             }
             generation++;
             terms.truncate(from);
@@ -827,6 +865,7 @@ public final class RaftCore {
             refuse(from, 0);
             return;
         }
+        leaderRound = install.round();
         Checkpoint checkpoint = install.checkpoint();
         if (checkpoint.index() > commitIndex && terms.at(checkpoint.index()) == checkpoint.term()) {
             // Section 5.1: what follows an entry that is held is kept; the leader may count it when a late answer

@@ -59,6 +59,13 @@ public final class FileStorage implements Storage {
     private final EntryCache cache;
     private final ConcurrentNavigableMap<Long, Segment> segments = new ConcurrentSkipListMap<>();
     private final Object checkpointFile = new Object();
+
+    /** Of the log, by their indexes. */
+    private final NavigableMap<Long, Entry> configurations = new TreeMap<>();
+
+    /** Of the last entry that was read or written. */
+    private long lastTerm;
+
     private Identity identity;
     private volatile Checkpoint checkpoint;
 
@@ -98,10 +105,12 @@ public final class FileStorage implements Storage {
                         randomAdmission.getAsLong(),
                         false,
                         Configuration.EMPTY,
-                        History.UNKNOWN);
+                        History.UNKNOWN,
+                        "");
                 identity.save(identityPath);
             }
             checkpoint = loadCheckpoint();
+            lastTerm = checkpoint.term();
             state = new StateFile(directory.resolve("state"), identity.admitted());
             mark = new Mark(directory.resolve("mark"));
             DurableFiles.forceDirectory(directory);
@@ -157,9 +166,7 @@ public final class FileStorage implements Storage {
     private void refuseForeign() throws IOException {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "{state,mark,checkpoint,*.log}")) {
             for (Path file : files) {
-                throw new IOException("it holds '" + file.getFileName()
-                        + "' but no 'identity'; delete the member's whole group directory, "
-                        + "and it will rejoin as a learner");
+                throw new IOException("it holds '" + file.getFileName() + "' but no 'identity'; " + Identity.REJOIN);
             }
         }
     }
@@ -188,7 +195,8 @@ public final class FileStorage implements Storage {
                 }
             }
             UUID bootId = Mark.bootId();
-            boolean certain = whole && mark.vouchesFor(lastIndex(), bootId);
+            Entry lost = lostConfiguration();
+            boolean certain = whole && lost == null && mark.vouchesFor(lastIndex(), bootId);
             Standing standing = !identity.admitted() ? Standing.FRESH : certain ? Standing.CERTAIN : Standing.UNCERTAIN;
             if (standing == Standing.UNCERTAIN) {
                 LOG.warn(
@@ -199,10 +207,16 @@ public final class FileStorage implements Storage {
                         mark.acknowledged());
             }
             mark.begin(bootId, synced, standing == Standing.UNCERTAIN, lastIndex());
-            return new Boot(standing, state.term(), state.vote());
+            return new Boot(standing, state.term(), state.vote(), lost);
         } catch (IOException e) {
             throw unusable(e);
         }
+    }
+
+    /** The newest configuration that the log had, if it ends before it. */
+    private @Nullable Entry lostConfiguration() {
+        Entry newest = identity.newestConfiguration();
+        return newest == null || newest.isWithin(lastTerm, lastIndex()) ? null : newest;
     }
 
     /** Opens the segments and drops what cannot be read; false if whole files were dropped. */
@@ -229,6 +243,7 @@ public final class FileStorage implements Storage {
             Segment segment = Segment.open(file.getValue(), firstIndex);
             boolean clean = segment.scan(entry -> {
                 if (entry.index() > checkpoint.index()) {
+                    note(entry);
                     cache.add(entry);
                     visitor.accept(entry);
                 }
@@ -258,6 +273,13 @@ public final class FileStorage implements Storage {
             addSegment(checkpoint.index() + 1);
         }
         return whole;
+    }
+
+    private void note(Entry entry) {
+        lastTerm = entry.term();
+        if (entry.kind() == Entry.Kind.CONFIGURATION) {
+            configurations.put(entry.index(), entry);
+        }
     }
 
     private boolean isCovered(NavigableMap<Long, Path> found, long firstIndex) {
@@ -294,8 +316,7 @@ public final class FileStorage implements Storage {
             crc.update(bytes.duplicate().position(Integer.BYTES));
         }
         if (bytes.remaining() < Integer.BYTES || bytes.getInt() != (int) crc.getValue()) {
-            throw new IOException(path
-                    + " is damaged; delete the member's whole group directory, and it will rejoin as a " + "learner");
+            throw new IOException(path + " is damaged; " + Identity.REJOIN);
         }
         return Checkpoint.decode(bytes);
     }
@@ -371,7 +392,28 @@ public final class FileStorage implements Storage {
             }
             last.append(entries);
             entries.forEach(cache::add);
+            long known = configurations.isEmpty() ? 0 : configurations.lastKey();
+            entries.forEach(this::note);
+            if (!configurations.isEmpty() && configurations.lastKey() > known) {
+                last.force(); // a minority that loses power must not take itself for all
+                remember(configurations.lastEntry().getValue());
+            }
         });
+    }
+
+    private void remember(@Nullable Entry newestConfiguration) throws IOException {
+        identity = identity.configuredBy(newestConfiguration);
+        identity.save(directory.resolve("identity"));
+    }
+
+    /** Before the log is cut there: what it loses is not its newest configuration any more. One that it had lost before stays so. */
+    private void forgetConfigurations(long fromIndex) throws IOException {
+        configurations.tailMap(fromIndex, true).clear();
+        Entry newest = identity.newestConfiguration();
+        if (newest != null && newest.index() >= fromIndex && newest.index() <= lastIndex()) {
+            Map.Entry<Long, Entry> before = configurations.lastEntry();
+            remember(before == null ? null : before.getValue());
+        }
     }
 
     private Segment addSegment(long firstIndex) throws IOException {
@@ -405,6 +447,7 @@ public final class FileStorage implements Storage {
     @Override
     public void truncate(long fromIndex) {
         guard(() -> {
+            forgetConfigurations(fromIndex);
             mark.acknowledge(Math.min(mark.acknowledged(), fromIndex - 1));
             cache.truncate(fromIndex);
             while (segments.size() > 1 && segments.lastKey() >= fromIndex) {
@@ -443,6 +486,8 @@ public final class FileStorage implements Storage {
                 checkpoint = next;
             }
             cache.truncate(0);
+            configurations.clear();
+            lastTerm = next.term();
             removeSegments();
             addSegment(next.index() + 1);
             mark.acknowledge(next.index());

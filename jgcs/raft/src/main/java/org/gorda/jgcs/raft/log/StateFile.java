@@ -40,9 +40,9 @@ final class StateFile implements Closeable {
                 found |= take(slot, ByteBuffer.wrap(bytes));
             }
             if (!found && mayHaveVoted) {
-                throw new IOException(path
-                        + " is missing or damaged, so that this member may have forgotten how it voted: delete the "
-                        + "member's whole group directory, and it will rejoin as a learner");
+                throw new IOException(
+                        path + " is missing or damaged, so that this member may have forgotten how it voted: "
+                                + Identity.REJOIN);
             }
             save(term, vote);
             file.getFD().sync();

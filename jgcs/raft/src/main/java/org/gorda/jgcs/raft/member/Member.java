@@ -174,6 +174,7 @@ public final class Member implements Effects {
         if (newest.timeline() > storage.history().timeline()) {
             learn(History.of(newest)); // it was told to go on alone, and killed before it wrote that down
         }
+        core.lost(boot.lostConfiguration());
         core.start(now, incarnation, boot.standing(), boot.term(), boot.vote());
         started = true;
         learnGroup();

@@ -17,8 +17,16 @@ import org.jspecify.annotations.Nullable;
  */
 public interface Storage extends Effects.Log, AutoCloseable {
 
-    /** What the directory held when it was opened. */
-    record Boot(Standing standing, long term, @Nullable MemberId vote) {}
+    /**
+     * What the directory held when it was opened.
+     *
+     * @param lostConfiguration the newest configuration that the log had, if it does not reach that any more
+     */
+    record Boot(
+            Standing standing,
+            long term,
+            @Nullable MemberId vote,
+            @Nullable Entry lostConfiguration) {}
 
     /** This directory's number, drawn at random when it was created. */
     long admission();
@@ -51,7 +59,7 @@ public interface Storage extends Effects.Log, AutoCloseable {
     /** The number of this run, higher than that of any run before it. */
     long nextIncarnation(long atLeast);
 
-    /** Writes entries to the log file. */
+    /** Writes entries to the log file. A configuration is forced to disk on return, and remembered beside the log. */
     void append(List<Entry> entries);
 
     /** Drops the entries from {@code fromIndex} on. */

@@ -348,7 +348,8 @@ class FileStorageTest {
                                     Directory.ADMISSION,
                                     true,
                                     Directory.FORMED,
-                                    History.UNKNOWN));
+                                    History.UNKNOWN,
+                                    ""));
                 } catch (GroupException e) {
                     assertThat(e).as(how).hasMessageContaining(copy.toString());
                 }
