@@ -164,9 +164,7 @@ public final class RaftCore {
         awaitElection(nowNanos);
         if (standing == Standing.FRESH) {
             hello(nowNanos);
-        } else if (isMember()
-                && configuration().voters() == 1
-                && configuration().isVoter(self)) {
+        } else if (isVoter() && configuration().voters() == 1) {
             campaign(nowNanos, false);
         }
         effects.changed();
@@ -249,8 +247,25 @@ public final class RaftCore {
 
     /** Whether this member, under its admission, belongs to the group. */
     public boolean isMember() {
-        Configuration.Member me = configuration().member(self);
-        return standing != Standing.FRESH && me != null && me.admission() == admission;
+        return standing != Standing.FRESH && isIn(configuration());
+    }
+
+    private boolean isIn(Configuration some) {
+        Configuration.Member me = some.member(self);
+        return me != null && me.admission() == admission;
+    }
+
+    private boolean isVoter() {
+        return isMember() && configuration().isVoter(self);
+    }
+
+    /** Section 4.2.2: who is left out by a configuration that may not be decided yet may be needed to decide it. */
+    private boolean mayLead() {
+        if (isVoter() || standing == Standing.FRESH || configurations.lastKey() <= commitIndex) {
+            return isVoter();
+        }
+        Configuration decided = configurationAt(commitIndex);
+        return isIn(decided) && decided.isVoter(self);
     }
 
     /** What a person should know while there is no leader. */
@@ -267,7 +282,7 @@ public final class RaftCore {
         }
         if (!isMember()) {
             return terms.lastIndex() > 0 && leader == null
-                    ? "this member was removed from the group: stop it, or add it again"
+                    ? "this member was removed from the group, or will be: stop it if the others have a leader, or add it again"
                     : "this member's directory is new to the group: waiting for the leader to take it in;"
                             + " if most members' directories are new, there is none, and 'gorda recover' helps where one is not";
         }
@@ -291,11 +306,12 @@ public final class RaftCore {
     public void tick(long nowNanos) {
         if (role == Role.LEADER) {
             tickLeader(nowNanos);
-        } else if (!isMember()) {
-            if (nowNanos >= helloDueNanos) {
-                hello(nowNanos);
-            }
-        } else if (configuration().isVoter(self) && nowNanos >= electionDeadlineNanos) {
+            return;
+        }
+        if (!isMember() && nowNanos >= helloDueNanos) {
+            hello(nowNanos);
+        }
+        if (mayLead() && nowNanos >= electionDeadlineNanos) {
             preCampaign(nowNanos);
         }
     }
@@ -358,10 +374,13 @@ public final class RaftCore {
      * Proposes to change one member (section 4.1).
      *
      * @return the index of the change, or -1 if this member cannot make one now: it does not lead, has committed nothing in its
-     *     term yet, or another change is under way
+     *     term yet, another change is under way, or too few of those that would have to decide it answer
      */
     public long change(long nowNanos, Configuration next) {
-        if (!acceptsProposals() || commitIndex < termStartIndex || configurations.lastKey() > commitIndex) {
+        if (!acceptsProposals()
+                || commitIndex < termStartIndex
+                || configurations.lastKey() > commitIndex
+                || !isAnsweredByMajority(nowNanos, next, true)) {
             return -1;
         }
         long index = terms.lastIndex() + 1;
@@ -469,8 +488,7 @@ public final class RaftCore {
         } else if (message instanceof RaftMessage.TimeoutNow timeout
                 && timeout.term() == term
                 && role == Role.FOLLOWER
-                && isMember()
-                && configuration().isVoter(self)) {
+                && isVoter()) {
             // Under this admission: a member that has forgotten everything must not count its own vote.
             campaign(nowNanos, true);
         }
@@ -588,7 +606,9 @@ public final class RaftCore {
                 effects.send(member.id(), request);
             }
         }
-        countVote(nowNanos, self, standing == Standing.UNCERTAIN);
+        if (isVoter()) {
+            countVote(nowNanos, self, standing == Standing.UNCERTAIN);
+        }
     }
 
     private void onVoteRequest(long nowNanos, MemberId from, RaftMessage.VoteRequest request) {
@@ -1023,7 +1043,7 @@ public final class RaftCore {
         }
         if (nowNanos >= quorumDueNanos) {
             quorumDueNanos = nowNanos + electionNanos / 2;
-            if (!isAnsweredByMajority(nowNanos)) {
+            if (!isAnsweredByMajority(nowNanos, configuration(), false)) {
                 leaderSuspected = false;
                 follow(nowNanos, term, null);
                 return;
@@ -1046,18 +1066,19 @@ public final class RaftCore {
         repairMembership(nowNanos);
     }
 
-    private boolean isAnsweredByMajority(long nowNanos) {
+    /** @param asNamed whether only those count that speak for the directories that the configuration names */
+    private boolean isAnsweredByMajority(long nowNanos, Configuration some, boolean asNamed) {
         int heard = 0;
-        for (Configuration.Member member : configuration().members()) {
-            if (!member.voter()) {
-                continue;
-            }
+        for (Configuration.Member member : some.members()) {
             Peer peer = peers.get(member.id());
-            if (member.id().equals(self) || (peer != null && nowNanos - peer.answeredNanos < electionNanos)) {
+            boolean answers = peer != null
+                    && nowNanos - peer.answeredNanos < electionNanos
+                    && (!asNamed || (peer.answers && peer.admission == member.admission()));
+            if (member.voter() && (member.id().equals(self) || answers)) {
                 heard++;
             }
         }
-        return heard >= configuration().majority();
+        return heard >= some.majority();
     }
 
     /** Takes back members that have forgotten everything, as learners, and promotes learners that have caught up. */

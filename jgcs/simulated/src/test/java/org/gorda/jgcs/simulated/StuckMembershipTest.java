@@ -1,0 +1,116 @@
+package org.gorda.jgcs.simulated;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeMap;
+import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.tck.Recorder;
+import org.junit.jupiter.api.Test;
+
+/** Changes of the membership after which a group never has a leader again, although nobody has lost anything that it needs. */
+class StuckMembershipTest {
+
+    private final Simulation simulation = new Simulation(1);
+    private final SimulatedProtocol protocol = new SimulatedProtocol(simulation);
+    private final TreeMap<Integer, SimulatedGroup> groups = new TreeMap<>();
+    private final TreeMap<Integer, Recorder> recorders = new TreeMap<>();
+    private final List<MemberId> formed = new ArrayList<>();
+
+    private static MemberId id(int member) {
+        return new MemberId("m" + member + ":7800");
+    }
+
+    private void start(int member) {
+        GroupConfiguration configuration = GroupConfiguration.builder("test", id(member), Path.of("unused"))
+                .members(formed)
+                .build();
+        Recorder recorder = recorders.computeIfAbsent(member, any -> new Recorder());
+        recorder.restarted();
+        SimulatedGroup group = protocol.open(configuration, protocol.offers(configuration), recorder);
+        groups.put(member, group);
+        group.join(recorder.last());
+    }
+
+    private void form(int members) {
+        for (int i = 0; i < members; i++) {
+            formed.add(id(i));
+        }
+        for (int i = 0; i < members; i++) {
+            start(i);
+        }
+        simulation.run(Duration.ofSeconds(5));
+        if (!groups.get(0).view().isLeader(id(0))) {
+            groups.get(0).transferLeadership(id(0));
+            simulation.run(Duration.ofSeconds(5));
+        }
+        assertThat(groups.get(0).view().isLeader(id(0))).isTrue();
+        groups.get(0).multicast(ByteBuffer.wrap("x".getBytes(StandardCharsets.UTF_8)), Duration.ofSeconds(1));
+        simulation.run(Duration.ofSeconds(1));
+    }
+
+    private boolean isLed() {
+        return groups.values().stream()
+                .anyMatch(group -> group.core().view(simulation.now()).working());
+    }
+
+    /** Dissertation, section 4.2.2: who is not in its newest configuration must still campaign until that is decided, it may be needed. */
+    @Test
+    void aLeaderOfTwoIsToRemoveItselfAndIsRestarted() {
+        form(2);
+        protocol.network().cut(id(0), id(1));
+        groups.get(0).remove(id(0));
+        simulation.run(Duration.ofMillis(1));
+        groups.get(0).kill();
+        protocol.network().heal();
+        start(0);
+        simulation.run(Duration.ofMinutes(5));
+        assertThat(isLed())
+                .as("m0 %s, m1 %s", groups.get(0).explanation(), groups.get(1).explanation())
+                .isTrue();
+    }
+
+    /** The same without a crash: the link is slow for longer than the leader waits. */
+    @Test
+    void aLeaderOfTwoIsToRemoveItselfWhileTheLinkIsCutForAWhile() {
+        form(2);
+        protocol.network().cut(id(0), id(1));
+        groups.get(0).remove(id(0));
+        simulation.run(Duration.ofSeconds(10));
+        protocol.network().heal();
+        simulation.run(Duration.ofMinutes(5));
+        assertThat(isLed())
+                .as("m0 %s, m1 %s", groups.get(0).explanation(), groups.get(1).explanation())
+                .isTrue();
+    }
+
+    /** Two of three are well; the wrong one is to be removed, which nobody could decide then. */
+    @Test
+    void aMemberIsRemovedWhileAnotherComesBackWithANewDirectory() {
+        form(3);
+        groups.get(2).kill();
+        protocol.disk(id(2)).wipe();
+        recorders.put(2, new Recorder());
+        simulation.run(Duration.ofSeconds(5));
+        groups.get(0).remove(id(1));
+        simulation.run(Duration.ofMillis(20));
+        start(2);
+        simulation.run(Duration.ofMinutes(5));
+        boolean decides =
+                groups.get(0).core().commitIndex() == groups.get(0).core().lastIndex();
+        assertThat(decides && isLed())
+                .as(
+                        "m0 %s %s, m1 %s, m2 %s",
+                        groups.get(0).explanation(),
+                        groups.get(0).core().configuration(),
+                        groups.get(1).explanation(),
+                        groups.get(2).explanation())
+                .isTrue();
+    }
+}
