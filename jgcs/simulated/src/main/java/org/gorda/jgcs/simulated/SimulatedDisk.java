@@ -78,6 +78,32 @@ public final class SimulatedDisk {
         forced = new ArrayList<>(written);
     }
 
+    /** What is in the log. */
+    List<Entry> written() {
+        return List.copyOf(written);
+    }
+
+    /** Somebody copies the directory while no process uses it; to be run when it is restored from there. */
+    public Runnable copy() {
+        long oldTerm = term;
+        MemberId oldVote = vote;
+        Checkpoint oldCheckpoint = checkpoint;
+        List<Entry> oldLog = List.copyOf(written);
+        Entry oldConfigured = configured;
+        long oldAcknowledged = acknowledged;
+        long oldIncarnation = incarnation;
+        return () -> {
+            term = oldTerm;
+            vote = oldVote;
+            checkpoint = oldCheckpoint;
+            written = new ArrayList<>(oldLog);
+            forced = new ArrayList<>(oldLog);
+            configured = oldConfigured;
+            acknowledged = oldAcknowledged;
+            incarnation = oldIncarnation;
+        };
+    }
+
     /** Somebody deletes the directory. */
     public void wipe() {
         admission = random.nextLong();
