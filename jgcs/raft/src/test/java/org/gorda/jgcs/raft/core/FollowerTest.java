@@ -193,6 +193,30 @@ class FollowerTest {
         assertThat(core.commitIndex()).isZero();
     }
 
+    @Test
+    void takesNothingForStoredAtALeaderBecauseTheOneBeforeHadIt() {
+        RaftCore core = started(members(3), Standing.CERTAIN, 3);
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, List.of()));
+
+        core.receive(2, new MemberId("db3:7800"), 3, 1, new RaftMessage.Append(4, 0, 0, 0, 0, 1, 1, entries(4, 3)));
+        core.stored(3, core.generation(), 3);
+
+        assertThat(core.commitIndex()).isZero();
+    }
+
+    /** Its own directory is new, and the one that the group counts has acknowledged other things. */
+    @Test
+    void decidesNothingUnderAnotherAdmission() {
+        List<Configuration.Member> members = new ArrayList<>(members(3).members());
+        members.replaceAll(member -> member.id().equals(SELF) ? new Configuration.Member(SELF, 99, true) : member);
+        RaftCore core = started(new Configuration(MEMBERS.group(), 0, members), Standing.CERTAIN, 3);
+
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, entries(3, 5)));
+        core.stored(2, core.generation(), 5);
+
+        assertThat(core.commitIndex()).isZero();
+    }
+
     /** Before it lost the end of its log, it may have decided by itself what its leader does not know of. */
     @Test
     void isCertainAgainOnlyWithAllThatItMayHaveDecidedByItself() {
