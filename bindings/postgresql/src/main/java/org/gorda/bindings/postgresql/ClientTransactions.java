@@ -229,11 +229,9 @@ final class ClientTransactions implements Transactions {
     @Override
     public void executed(SqlStatement statement) {
         returned.executed();
-        if (savepoints.executed(statement)) {
-            if (changesSchema && !out.changesSchema()) {
-                changesSchema = false;
-                listener.schemaUnchanged(open());
-            }
+        if (savepoints.executed(statement) && changesSchema && !out.changesSchema()) {
+            changesSchema = false;
+            listener.schemaUnchanged(open());
         }
     }
 
