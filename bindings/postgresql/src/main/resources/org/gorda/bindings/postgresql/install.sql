@@ -142,13 +142,16 @@ declare
     names text := (select pg_catalog.string_agg(distinct pg_catalog.format('%I.%I', n.nspname, c.conname), ', ')
         from pg_catalog.pg_constraint c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.connamespace
         where c.conname operator(pg_catalog.=) any ('{gorda_insert,gorda_update,gorda_delete}') and c.contype operator(pg_catalog.=) 't');
+    gathered text;
 begin
     perform gorda.know(token);
     if names is not null then
         execute pg_catalog.format('set constraints %s immediate', names);
         execute pg_catalog.format('set constraints %s deferred', names);
     end if;
-    return gorda.told();
+    gathered := gorda.told();
+    perform pg_catalog.set_config('gorda.told', '', true), pg_catalog.set_config('gorda.looked', '', true); -- the next row is another first one
+    return gathered;
 end $$;
 
 create or replace function gorda.refuse() returns trigger language plpgsql as $$

@@ -864,6 +864,13 @@ class SessionsTest {
                 execute(connection, "INSERT INTO t VALUES (1, 1)", reset);
                 assertState("0A000", () -> execute(connection, "CREATE TABLE late (id int PRIMARY KEY)"));
                 connection.rollback();
+                execute(
+                        connection,
+                        "INSERT INTO t VALUES (1, 1)",
+                        "CREATE TABLE late (id int PRIMARY KEY)",
+                        "INSERT INTO t VALUES (2, 2)",
+                        reset);
+                assertState("0A000", connection::commit);
             }
             assertThat(meta.takeWriteSets()).isEmpty();
             execute(
