@@ -19,7 +19,7 @@ public final class Recorder implements GroupListener {
     private final List<String> texts = new ArrayList<>();
     private final List<String> direct = new ArrayList<>();
     private final List<String> gaps = new ArrayList<>();
-    private View view = new View(List.of(), List.of(), java.util.Optional.empty(), false);
+    private View view = View.NOTHING;
     private Position caughtUp = Position.START;
     private GroupException stopped;
     private Consumer<Message> before = message -> {};

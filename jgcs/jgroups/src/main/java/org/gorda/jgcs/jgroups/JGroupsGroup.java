@@ -68,8 +68,6 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
 
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).asReadOnlyBuffer();
 
-    private static final View NOBODY = new View(List.of(), List.of(), Optional.empty(), false);
-
     private static final long POLL_MILLIS = 100;
 
     /** What arrives, in its order: a message, or a view if {@code payload} is null. */
@@ -100,7 +98,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
     private volatile long lastReturned;
     private volatile boolean connected;
     private boolean started;
-    private volatile View view = NOBODY;
+    private volatile View view = View.NOTHING;
     private volatile long viewNumber;
     private volatile boolean everWorked;
     private volatile @Nullable GroupException stopped;
@@ -388,7 +386,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
                 configuration.members().stream().filter(members::contains).count();
         boolean working = 2 * reached > configuration.members().size();
         Optional<MemberId> coordinator = Optional.ofNullable(Channels.memberAt(accepted.getCoord()));
-        View next = new View(members, List.of(), coordinator, working);
+        View next = new View(members, List.of(), coordinator, working, 0);
         senders.keySet().retainAll(accepted.getMembers());
         settledAt = lastSequence + SETTLED_AFTER;
         viewNumber = accepted.getViewId().getId();
@@ -491,7 +489,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        view = NOBODY;
+        view = View.NOTHING;
         if (reason.disposition() == GroupException.Disposition.STOP) {
             listener.onStop(reason);
         }

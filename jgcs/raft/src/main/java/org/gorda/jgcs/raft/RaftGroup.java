@@ -97,7 +97,7 @@ final class RaftGroup
     private final LongAdder forces = new LongAdder();
     private final Map<Long, CompletableFuture<Long>> asked = new ConcurrentHashMap<>();
 
-    private volatile View view = new View(List.of(), List.of(), Optional.empty(), false);
+    private volatile View view = View.NOTHING;
     private volatile boolean viewTold = true;
     private volatile long releasedIndex;
     private volatile boolean delivererWaits;
@@ -336,7 +336,7 @@ final class RaftGroup
         }
         boolean interrupted = Stream.of(await(forcer), await(disk), await(ticker), await(deliverer))
                 .anyMatch(Boolean::booleanValue);
-        view = new View(view.members(), view.learners(), Optional.empty(), false);
+        view = view.withoutLeader();
         storage.close(clean);
         if (reason.disposition() == GroupException.Disposition.STOP) {
             listener.onStop(reason);

@@ -265,7 +265,7 @@ final class Ratis implements AutoCloseable {
     View view(Set<MemberId> wanted) {
         RaftServer.Division now = division;
         if (now == null) {
-            return new View(List.of(), List.of(), Optional.empty(), false);
+            return View.NOTHING;
         }
         DivisionInfo info = now.getInfo();
         MemberId self = configuration.self();
@@ -285,7 +285,7 @@ final class Ratis implements AutoCloseable {
             caughtUp = true;
         }
         boolean working = caughtUp && (counts || wanted.contains(self));
-        return new View(members, learners, Optional.ofNullable(leader).map(Peers::member), working);
+        return new View(members, learners, Optional.ofNullable(leader).map(Peers::member), working, 0);
     }
 
     private boolean isInTouch(DivisionInfo info, @Nullable RaftPeerId leader) {

@@ -83,7 +83,7 @@ final class RatisGroup
     private final AtomicBoolean admits = new AtomicBoolean();
 
     private volatile Identity identity;
-    private volatile View view = new View(List.of(), List.of(), Optional.empty(), false);
+    private volatile View view = View.NOTHING;
     private volatile boolean viewTold = true;
     private volatile boolean sendsAgain;
     private volatile boolean broken;
@@ -346,7 +346,7 @@ final class RatisGroup
         LockSupport.unpark(deliverer);
         boolean tickerInterrupted = await(ticker);
         boolean interrupted = await(deliverer) || tickerInterrupted;
-        view = new View(view.members(), view.learners(), Optional.empty(), false);
+        view = view.withoutLeader();
         if (reason.disposition() == GroupException.Disposition.STOP) {
             listener.onStop(reason);
         }

@@ -62,7 +62,7 @@ public final class SimulatedGroup
     private final long tickNanos;
     private final Map<Long, CompletableFuture<Long>> asked = new HashMap<>();
 
-    private View view = new View(List.of(), List.of(), Optional.empty(), false);
+    private View view = View.NOTHING;
     private @Nullable GroupException stopped;
     private boolean started;
     private boolean inside;
@@ -150,7 +150,7 @@ public final class SimulatedGroup
             outbox.close(reason);
             network.detach(self());
             asked.values().forEach(waiting -> waiting.completeExceptionally(reason));
-            view = new View(view.members(), view.learners(), Optional.empty(), false);
+            view = view.withoutLeader();
         }
     }
 

@@ -30,7 +30,7 @@ class ChangeProtocolTest {
     private static final MemberId SELF = new MemberId("db1:7800");
     private static final MemberId OTHER = new MemberId("db2:7800");
     private static final Generator SEQUENCE = new Generator(false, "APP", "S");
-    private static final View LED_HERE = new View(List.of(SELF, OTHER), List.of(), Optional.of(SELF), true);
+    private static final View LED_HERE = new View(List.of(SELF, OTHER), List.of(), Optional.of(SELF), true, 0);
 
     private final List<String> done = new ArrayList<>();
     private ReplicaCore core = newCore();

@@ -361,8 +361,7 @@ final class ReplicaEngine implements GroupListener {
                 return false;
             }
             standing.visible(upTo.index());
-            if (isOfTheGroup()
-                    && standing.view().working()
+            if (isUpToDate(standing.view())
                     && !standing.is(ReplicaState.ONLINE)
                     && !standing.is(ReplicaState.STOPPED)) {
                 standing.explain(ReplicaState.ONLINE, "has everything up to " + upTo);
@@ -378,8 +377,8 @@ final class ReplicaEngine implements GroupListener {
     }
 
     /** Before the group's first epoch nobody has compared with the others' what the database holds. */
-    private boolean isOfTheGroup() {
-        return history.isFound() && standing.epoch() > 0;
+    private boolean isUpToDate(View now) {
+        return history.isFound() && standing.epoch() > 0 && now.working() && standing.visible() >= now.decided();
     }
 
     /** Where no new epoch tells so, others learn by any message that this run has begun and that of earlier ones nothing will come. */
@@ -400,12 +399,12 @@ final class ReplicaEngine implements GroupListener {
                 yieldLater();
                 return;
             }
-            if (standing.is(ReplicaState.JOINING) && next.working()) {
+            if (next.working() && (standing.is(ReplicaState.JOINING) || standing.visible() < next.decided())) {
                 standing.explain(ReplicaState.CATCHING_UP, "works off what is ordered and not shown here yet");
             } else if (!next.working() && !standing.is(ReplicaState.STOPPED) && !standing.is(ReplicaState.JOINING)) {
                 standing.explain(ReplicaState.ISOLATED, group().explanation());
             }
-            if (began && standing.visible() >= log().lastCommitted().index() && isOfTheGroup()) {
+            if (began && standing.visible() >= log().lastCommitted().index() && isUpToDate(next)) {
                 standing.explain(ReplicaState.ONLINE, "has everything up to " + standing.visible());
                 announceRun();
             }

@@ -1,7 +1,5 @@
 package org.gorda.replicator.engine;
 
-import java.util.List;
-import java.util.Optional;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.View;
 import org.gorda.replicator.core.ReplicationProtocol;
@@ -24,7 +22,7 @@ final class Standing {
     private volatile String explanation = "starting";
     private volatile @Nullable Throwable failure;
 
-    private volatile View view = new View(List.of(), List.of(), Optional.empty(), false);
+    private volatile View view = View.NOTHING;
     private volatile @Nullable ReplicationProtocol followed;
     private volatile boolean executesHere;
     private volatile boolean everywhere;

@@ -973,6 +973,27 @@ class CertificationTest {
         cluster.assertIdentical();
     }
 
+    /** Otherwise it would take writes, and lose most of them against what it does not show yet. */
+    @Test
+    void whoWasAwayIsUpToDateOnlyOnceItShowsWhatWasDecidedMeanwhile() throws Exception {
+        execute(0, "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        cluster.replica(2).close();
+        try (Connection connection = cluster.connect(0);
+                Statement statement = connection.createStatement()) {
+            for (int id = 0; id < 3000; id++) {
+                statement.executeUpdate("INSERT INTO T VALUES (" + id + ")");
+            }
+        }
+        long decided = cluster.replica(0).status().orderedIndex();
+        cluster.start(2);
+        ReplicaStatus[] first = new ReplicaStatus[1];
+        Awaitility.await("it is up to date").pollInterval(Duration.ofMillis(1)).until(() -> {
+            first[0] = cluster.replica(2).status();
+            return first[0].state() == ReplicaState.ONLINE;
+        });
+        assertThat(first[0].appliedIndex()).isGreaterThanOrEqualTo(decided);
+    }
+
     /** What applies others' changes keeps open what it knows of a table: its columns, and the indexes that it must keep. */
     @Test
     void whatIsAppliedKnowsWhatThisReplicaDidToItsSchemaBefore() throws SQLException {

@@ -57,7 +57,7 @@ class TransferJoinerTest {
                 new ReceivedDatabase(directory),
                 1L << 40,
                 "derby",
-                () -> new View(List.of(SELF, DONOR), List.of(), Optional.of(DONOR), true),
+                () -> new View(List.of(SELF, DONOR), List.of(), Optional.of(DONOR), true, 0),
                 () -> 0,
                 (to, message) -> {
                     if (message instanceof DirectMessage.Want) {

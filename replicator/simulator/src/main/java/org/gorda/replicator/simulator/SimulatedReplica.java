@@ -8,7 +8,6 @@ import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
@@ -71,7 +70,7 @@ final class SimulatedReplica implements GroupListener, Effects {
     private final Map<Long, Consumer<Outcome>> closing = new LinkedHashMap<>();
 
     private final SimulatedTurns turns;
-    private View view = new View(List.of(), List.of(), Optional.empty(), false);
+    private View view = View.NOTHING;
     private Position last = Position.START;
     private boolean storedFound;
     private boolean primaryHere;
@@ -443,8 +442,12 @@ final class SimulatedReplica implements GroupListener, Effects {
         }
         tellDecided();
         visibleIndex = Math.max(visibleIndex, upTo.index());
-        online |= storedFound && view.working();
+        online |= isUpToDate(view);
         announceRun();
+    }
+
+    private boolean isUpToDate(View now) {
+        return storedFound && now.working() && visibleIndex >= now.decided();
     }
 
     private void releaseDurably() {
@@ -473,8 +476,8 @@ final class SimulatedReplica implements GroupListener, Effects {
         }
         boolean began = next.working() && !view.working();
         view = next;
-        online &= next.working();
-        online |= began && visibleIndex >= group.lastCommitted().index() && storedFound;
+        online &= next.working() && visibleIndex >= next.decided();
+        online |= began && visibleIndex >= group.lastCommitted().index() && isUpToDate(next);
         announceRun();
         core.viewChanged(next);
     }

@@ -70,6 +70,7 @@ public final class RaftCore {
     private long countedIndex;
     private long leaderRound;
     private long contactNanos;
+    private long decidedAtContact;
     private long electionDeadlineNanos;
     private boolean leaderSuspected;
 
@@ -242,7 +243,11 @@ public final class RaftCore {
                 ? commitIndex >= termStartIndex
                 : leader != null && !leaderSuspected && nowNanos - contactNanos < electionNanos;
         return new View(
-                current.ids(true), current.ids(false), java.util.Optional.ofNullable(leader), working && isMember());
+                current.ids(true),
+                current.ids(false),
+                java.util.Optional.ofNullable(leader),
+                working && isMember(),
+                role == Role.LEADER ? termStartIndex : decidedAtContact);
     }
 
     /** Whether this member, under its admission, belongs to the group. */
@@ -741,19 +746,22 @@ public final class RaftCore {
     // ---------------------------------------------------------------------------------------------------- follower
 
     /** False if the message is of an older term. */
-    private boolean heardFromLeader(long nowNanos, MemberId from, long leaderTerm) {
+    private boolean heardFromLeader(long nowNanos, MemberId from, long leaderTerm, long decided) {
         if (leaderTerm < term) {
             return false;
         }
         if (leaderTerm == term && role == Role.LEADER) {
             throw new IllegalStateException("two leaders in term " + term + ": " + self + " and " + from);
         }
-        boolean wasSuspected = leaderSuspected;
+        boolean wasOutOfTouch = leaderSuspected || nowNanos - contactNanos >= electionNanos;
+        if (wasOutOfTouch || !from.equals(leader)) {
+            decidedAtContact = decided;
+        }
         leaderSuspected = false;
         contactNanos = nowNanos;
         follow(nowNanos, leaderTerm, from);
         awaitElection(nowNanos);
-        if (wasSuspected) {
+        if (wasOutOfTouch) {
             effects.changed();
         }
         return true;
@@ -765,7 +773,7 @@ public final class RaftCore {
     }
 
     private void onAppend(long nowNanos, MemberId from, RaftMessage.Append append) {
-        if (!heardFromLeader(nowNanos, from, append.term())) {
+        if (!heardFromLeader(nowNanos, from, append.term(), append.commitIndex())) {
             refuse(from, append.prevIndex());
             return;
         }
@@ -881,7 +889,8 @@ public final class RaftCore {
     }
 
     private void onInstall(long nowNanos, MemberId from, RaftMessage.Install install) {
-        if (!heardFromLeader(nowNanos, from, install.term())) {
+        if (!heardFromLeader(
+                nowNanos, from, install.term(), install.checkpoint().index())) {
             refuse(from, 0);
             return;
         }
