@@ -9,8 +9,10 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
@@ -26,9 +28,10 @@ import org.gorda.jgcs.raft.core.Standing;
 
 /**
  * One seeded run of a group under random faults, with a user that keeps what it is given. What must hold: members deliver the same
- * message at the same position; in order; each once and in the order of its sender; what a sender saw delivered survives; and once
- * the faults end, everybody has everything. In every third run members deliver ahead of a majority while they lead: what they are given so
- * may be lost if they are told so, and counts once it is decided.
+ * message at the same position; in order; each once and in the order of its sender; what a sender saw delivered survives; who asks
+ * what was decided before is told of all that anybody was given as decided; and once the faults end, everybody has everything. In every third run
+ * members deliver ahead of a majority while they lead: what they are given so may be lost if they are told so, and counts once it is decided.
+ * In every second run members are added and removed meanwhile.
  */
 final class RandomFaults {
 
@@ -39,7 +42,8 @@ final class RandomFaults {
     private final SimulatedProtocol protocol;
     private final List<MemberId> names = new ArrayList<>();
     private final TreeMap<MemberId, User> users = new TreeMap<>();
-    private final Service.Durability durability;
+    private final int formed;
+    private final boolean moves;
 
     /** What was delivered at each index, by whoever was first. */
     private final TreeMap<Long, Message> history = new TreeMap<>();
@@ -49,15 +53,18 @@ final class RandomFaults {
     private int sent;
     private int deliveredAhead;
     private int lostAhead;
+    private int changes;
+    private int reads;
 
     RandomFaults(long seed) {
         simulation = new Simulation(seed);
         ahead = seed % 3 == 0;
         random = simulation.random("faults");
         protocol = new SimulatedProtocol(simulation);
-        durability = random.nextInt(3) == 0 ? Service.Durability.SYNCED : Service.Durability.WRITTEN;
-        int members = List.of(1, 2, 3, 3, 3, 3, 4, 5, 5).get(random.nextInt(9));
-        for (int i = 0; i < members; i++) {
+        moves = seed % 2 == 0;
+        formed = List.of(1, 2, 3, 3, 3, 3, 4, 5, 5).get(random.nextInt(9));
+        int others = moves ? random.nextInt(3) : 0;
+        for (int i = 0; i < formed + others; i++) {
             names.add(new MemberId("m" + i + ":7800"));
         }
         names.forEach(name -> users.put(name, new User(name)));
@@ -79,6 +86,7 @@ final class RandomFaults {
             chaos = false;
             protocol.network().heal();
             users.values().forEach(User::calm);
+            takeBack();
         });
         nextFault();
         users.values().forEach(User::nextSend);
@@ -109,6 +117,26 @@ final class RandomFaults {
         return lostAhead;
     }
 
+    /** How often somebody was added or removed. */
+    int changes() {
+        return changes;
+    }
+
+    /** How many were answered what was decided before they asked. */
+    int reads() {
+        return reads;
+    }
+
+    /** After the faults: whoever is no member, is added. */
+    private void takeBack() {
+        anyLeader()
+                .ifPresent(leading -> names.stream()
+                        .filter(name -> leading.group.core().configuration().member(name) == null)
+                        .findFirst()
+                        .ifPresent(leading.group::add));
+        simulation.schedule(1_000_000_000L, "take back", this::takeBack);
+    }
+
     private void nextFault() {
         simulation.schedule(random.nextLong(2_000_000_000L), "fault", () -> {
             if (chaos) {
@@ -128,7 +156,7 @@ final class RandomFaults {
 
     private void fault() {
         User user = anyUser();
-        int kind = random.nextInt(13);
+        int kind = random.nextInt(moves ? 20 : 13);
         simulation.note("fault " + kind + " " + user.name);
         switch (kind) {
             case 0, 1 -> user.restart(() -> {});
@@ -158,7 +186,7 @@ final class RandomFaults {
                 simulation.schedule(random.nextLong(4_000_000_000L), "go on", () -> paused.pause(false));
             }
             case 9 -> {
-                if (durability == Service.Durability.SYNCED || othersAreWell(user)) {
+                if (user.hasForcedAll() || othersAreWell(user)) {
                     user.restart(() -> protocol.disk(user.name).losePower());
                 }
             }
@@ -181,41 +209,64 @@ final class RandomFaults {
                         "mended disk",
                         () -> user.restart(() -> protocol.disk(user.name).fail(false)));
             }
-            default -> {
+            case 12 -> {
                 if (user.group.view().members().size() > 1) {
                     user.group.transferLeadership(anyName());
                 }
             }
+            case 13, 14, 15 -> changed(anyLeader().orElse(user).group.add(anyName()));
+            case 16 -> changed(user.group.add(anyName()));
+            default -> {
+                MemberId removed = anyName();
+                anyLeader()
+                        .filter(leader -> canDoWithout(leader, removed))
+                        .ifPresent(leader -> changed(leader.group.remove(removed)));
+            }
         }
+    }
+
+    /** Whether the others are more than one without this member, and one that has just forgotten everything is not counted for one of them. */
+    private boolean canDoWithout(User leader, MemberId removed) {
+        Configuration current = leader.group.core().configuration();
+        return current.voters() > 1
+                && current.members().stream()
+                        .allMatch(member -> member.id().equals(removed) || remembers(member, current));
+    }
+
+    private void changed(CompletableFuture<View> change) {
+        change.whenComplete((view, failure) -> changes += failure == null ? 1 : 0);
+    }
+
+    private Optional<User> anyLeader() {
+        return users.values().stream()
+                .filter(user ->
+                        user.group.stopped().isEmpty() && user.group.view().isLeader(user.name))
+                .findFirst();
     }
 
     /** Whether a majority remembers everything even if this member forgets something, and no other is about to. */
     private boolean othersAreWell(User forgetful) {
-        if (names.size() < 3) {
+        Optional<User> leading = anyLeader();
+        boolean formsItsOwn = formed == 1 && forgetful.name.equals(names.get(0)); // it is to ask nobody else
+        if (leading.isEmpty() || formsItsOwn) {
             return false;
         }
-        for (User user : users.values()) {
-            if (user == forgetful) {
-                continue;
-            }
-            if (user.group.stopped().isPresent()) {
-                return false;
-            }
-            RaftCore core = user.group.core();
-            Configuration decided = core.configurationAt(core.commitIndex());
-            boolean counts = users.keySet().stream().allMatch(name -> {
-                Configuration.Member member = decided.member(name);
-                return name.equals(forgetful.name)
-                        || (member != null
-                                && member.voter()
-                                && member.admission()
-                                        == protocol.disk(name).mount(false).admission());
-            });
-            if (!counts || core.standing() != Standing.CERTAIN) {
-                return false;
-            }
-        }
-        return true;
+        RaftCore leader = leading.get().group.core();
+        Configuration decided = leader.configurationAt(leader.commitIndex());
+        return decided.voters() >= 3
+                && decided.member(forgetful.name) != null
+                && decided.members().stream()
+                        .allMatch(member -> member.id().equals(forgetful.name) || remembers(member, decided));
+    }
+
+    /** Whether a member counts, and knows of no other configuration. */
+    private boolean remembers(Configuration.Member member, Configuration decided) {
+        User user = users.get(member.id());
+        return user.group.stopped().isEmpty()
+                && user.group.core().standing() == Standing.CERTAIN
+                && user.group.core().configuration().members().equals(decided.members())
+                && member.voter()
+                && member.admission() == protocol.disk(member.id()).mount(false).admission();
     }
 
     private boolean isSettled() {
@@ -267,23 +318,37 @@ final class RandomFaults {
     /** The user of one member: sends, and keeps what is delivered over restarts, but may lose the end of it. */
     private final class User implements GroupListener {
         final MemberId name;
+        Service.Durability durability;
         SimulatedGroup group;
         List<Message> kept = new ArrayList<>();
 
         /** Delivered, and not known to be decided. */
         final Deque<Message> unconfirmed = new ArrayDeque<>();
 
+        /** Up to here its user has got all from another. */
+        private Position received = Position.START;
+
         private long released;
         private boolean restarting;
 
         User(MemberId name) {
             this.name = name;
+            this.durability = drawn();
             this.group = open();
+        }
+
+        private Service.Durability drawn() {
+            return random.nextInt(3) == 0 ? Service.Durability.SYNCED : Service.Durability.WRITTEN;
+        }
+
+        /** Also what its runs before only wrote, if they did: it does so when it starts. */
+        boolean hasForcedAll() {
+            return durability == Service.Durability.SYNCED && group.stopped().isEmpty();
         }
 
         private SimulatedGroup open() {
             GroupConfiguration configuration = GroupConfiguration.builder("test", name, Path.of("unused"))
-                    .members(names)
+                    .members(names.subList(0, formed))
                     .durability(durability)
                     .sendBytesMax(64 << 10)
                     .build();
@@ -293,11 +358,9 @@ final class RandomFaults {
         void start() {
             group.deliverAhead(ahead);
             group.join(
-                    kept.isEmpty() ? start(released) : kept.get(kept.size() - 1).position());
-        }
-
-        private Position start(long index) {
-            return index == 0 ? Position.START : history.get(index).position();
+                    lastIndex() <= received.index()
+                            ? received
+                            : kept.get(kept.size() - 1).position());
         }
 
         void restart(Runnable meanwhile) {
@@ -314,6 +377,7 @@ final class RandomFaults {
                     kept.remove(kept.size() - 1);
                 }
                 unconfirmed.removeIf(message -> message.position().index() > lastIndex());
+                durability = drawn();
                 group = open();
                 start();
             });
@@ -350,6 +414,17 @@ final class RandomFaults {
                 sent++;
             } catch (GroupException e) {
                 simulation.note("refused");
+            }
+            if (random.nextInt(20) == 0) {
+                long decided = history.isEmpty() ? 0 : history.lastKey();
+                group.readPosition().thenAccept(position -> read(decided, position));
+            }
+        }
+
+        private void read(long decided, Position from) {
+            reads++;
+            if (from.index() < decided) {
+                simulation.broken(name + " is told to read from " + from + ", when " + decided + " was decided before");
             }
         }
 
@@ -430,6 +505,7 @@ final class RandomFaults {
         public void onGap(Position firstHeld, String reason) {
             // Stands for state transfer: another member's user has everything up to there.
             kept = new ArrayList<>(history.headMap(firstHeld.index(), true).values());
+            received = firstHeld;
             released = Math.max(released, lastIndex());
             unconfirmed.clear();
             if (ahead) {

@@ -15,6 +15,8 @@ class RandomFaultsTest {
         int messages = 0;
         int ahead = 0;
         int lost = 0;
+        int changes = 0;
+        int reads = 0;
         for (long seed = first; seed < first + count; seed++) {
             RandomFaults run = new RandomFaults(seed);
             assertThat(run.run())
@@ -23,11 +25,18 @@ class RandomFaultsTest {
             messages += run.messages();
             ahead += run.deliveredAhead();
             lost += run.lostAhead();
+            changes += run.changes();
+            reads += run.reads();
         }
-        System.out.printf("%d messages, %d delivered ahead, %d times such ones lost%n", messages, ahead, lost);
+        System.out.printf(
+                "%d messages, %d delivered ahead, %d times such ones lost, %d members added or removed, %d reads%n",
+                messages, ahead, lost, changes, reads);
         assertThat(messages).as("something must have happened").isGreaterThan((int) count * 100);
         assertThat(count < 100 || (ahead > 0 && lost > 0))
                 .as("%d delivered ahead, %d times lost", ahead, lost)
+                .isTrue();
+        assertThat(count < 100 || (changes > count && reads > count))
+                .as("%d members added or removed, %d reads", changes, reads)
                 .isTrue();
     }
 

@@ -76,6 +76,28 @@ class StuckMembershipTest {
                 .isTrue();
     }
 
+    /** The same by one that was added: in its log is a configuration without it before those with it, and after its start it does not know which is decided. */
+    @Test
+    void aLeaderThatWasAddedIsToRemoveItselfAndIsRestarted() {
+        form(1);
+        groups.get(0).add(id(1));
+        start(1);
+        simulation.run(Duration.ofSeconds(5));
+        groups.get(0).transferLeadership(id(1));
+        simulation.run(Duration.ofSeconds(5));
+        assertThat(groups.get(1).view().isLeader(id(1))).isTrue();
+        protocol.network().cut(id(1), id(0));
+        groups.get(1).remove(id(1));
+        simulation.run(Duration.ofMillis(1));
+        groups.get(1).kill();
+        protocol.network().heal();
+        start(1);
+        simulation.run(Duration.ofMinutes(5));
+        assertThat(isLed())
+                .as("m0 %s, m1 %s", groups.get(0).explanation(), groups.get(1).explanation())
+                .isTrue();
+    }
+
     /** The same without a crash: the link is slow for longer than the leader waits. */
     @Test
     void aLeaderOfTwoIsToRemoveItselfWhileTheLinkIsCutForAWhile() {

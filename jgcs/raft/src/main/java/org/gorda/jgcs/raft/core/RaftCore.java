@@ -264,13 +264,15 @@ public final class RaftCore {
         return isMember() && configuration().isVoter(self);
     }
 
-    /** Section 4.2.2: who is left out by a configuration that may not be decided yet may be needed to decide it. */
+    /**
+     * Section 4.2.2: who is left out by a configuration that may not be decided yet may be needed to decide it. Any but the newest may be the one that is
+     * decided: after a start it is not known how far the log is.
+     */
     private boolean mayLead() {
-        if (isVoter() || standing == Standing.FRESH || configurations.lastKey() <= commitIndex) {
-            return isVoter();
-        }
-        Configuration decided = configurationAt(commitIndex);
-        return isIn(decided) && decided.isVoter(self);
+        return standing != Standing.FRESH
+                && (isVoter()
+                        || configurations.tailMap(configurations.floorKey(commitIndex), true).values().stream()
+                                .anyMatch(some -> isIn(some) && some.isVoter(self)));
     }
 
     /** What a person should know while there is no leader. */
