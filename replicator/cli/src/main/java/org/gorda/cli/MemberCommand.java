@@ -1,5 +1,6 @@
 package org.gorda.cli;
 
+import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -19,7 +20,7 @@ final class MemberCommand {
     int add(
             @Parameters(paramLabel = "HOST:PORT", description = "Its address for the others.") String member,
             @Mixin Change change) {
-        return change.apply("add", member);
+        return change.apply("add", member, true);
     }
 
     @Command(
@@ -29,7 +30,7 @@ final class MemberCommand {
     int remove(
             @Parameters(paramLabel = "HOST:PORT", description = "Its address for the others.") String member,
             @Mixin Change change) {
-        return change.apply("remove", member);
+        return change.apply("remove", member, false);
     }
 
     /** What both have in common. */
@@ -41,14 +42,29 @@ final class MemberCommand {
         @Mixin
         private AnyReplica replica = new AnyReplica();
 
-        int apply(String change, String member) {
-            NodeClient.Membership now = new NodeClient().change(replica.service(), change, member);
+        int apply(String change, String member, boolean isToAnswer) {
+            NodeClient client = new NodeClient();
+            NodeClient.Membership now = client.change(replica.service(), change, member);
             output.line("members   " + String.join(", ", now.members()));
             if (!now.learners().isEmpty()) {
                 output.line("learners  " + String.join(", ", now.learners()));
             }
+            if (isToAnswer) {
+                tellIfSilent(client, member);
+            }
             output.result(now);
             return 0;
+        }
+
+        private void tellIfSilent(NodeClient client, String member) {
+            try {
+                client.status(String.valueOf(
+                        client.status(replica.service()).services().get(member)));
+            } catch (ReplicaException e) {
+                output.line(
+                        member + " receives what it lacks, and counts, once a replica runs there; now there is none: "
+                                + e.getMessage());
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ import picocli.CommandLine.Mixin;
         mixinStandardHelpOptions = true,
         description = {
             "Shows all replicas of a group as each sees itself.",
-            "Exits with 0 only if all answer, are ONLINE and agree on the primary."
+            "Exits with 0 only if all answer, are ONLINE and agree on the primary, and the one that is asked is one of them."
         })
 @SuppressWarnings("FieldMayBeFinal") // by picocli
 final class StatusCommand implements Callable<Integer> {
@@ -41,6 +41,22 @@ final class StatusCommand implements Callable<Integer> {
         return status.explanation() + undecided + (slower == null ? "" : "; waits for " + slower);
     }
 
+    private void line(String member, NodeStatus status) {
+        output.line(String.format(
+                Locale.ROOT,
+                "%-21s %-12s %-8s %6d %10d %10d %6d %7.1f %5.0f%%  %s",
+                member,
+                status.state(),
+                status.role(),
+                status.epoch(),
+                status.applied(),
+                status.ordered(),
+                status.lag(),
+                status.lagSeconds(),
+                100 * status.paced(),
+                why(status)));
+    }
+
     @Override
     public Integer call() {
         NodeClient client = new NodeClient();
@@ -54,25 +70,19 @@ final class StatusCommand implements Callable<Integer> {
             try {
                 NodeStatus status = client.status(service);
                 replicas.put(member, status);
-                output.line(String.format(
-                        Locale.ROOT,
-                        "%-21s %-12s %-8s %6d %10d %10d %6d %7.1f %5.0f%%  %s",
-                        member,
-                        status.state(),
-                        status.role(),
-                        status.epoch(),
-                        status.applied(),
-                        status.ordered(),
-                        status.lag(),
-                        status.lagSeconds(),
-                        100 * status.paced(),
-                        why(status)));
+                line(member, status);
             } catch (ReplicaException e) {
                 missing.put(member, String.valueOf(e.getMessage()));
                 output.line(String.format("%-21s %-12s %s", member, "no answer", e.getMessage()));
             }
         });
-        boolean healthy = missing.isEmpty()
+        boolean isMember = any.services().containsKey(any.self());
+        if (!isMember) {
+            replicas.put(any.self(), any);
+            line(any.self(), any);
+        }
+        boolean healthy = isMember
+                && missing.isEmpty()
                 && replicas.values().stream().allMatch(status -> status.state().equals("ONLINE"))
                 && replicas.values().stream().map(NodeStatus::epoch).distinct().count() == 1
                 && (replicas.values().stream()

@@ -286,6 +286,16 @@ final class StateTransferTest {
                         .contains(added)
                         .doesNotContain(removed);
                 NothingLost.on(status(group, another).clients(), another.name(), load.acknowledged());
+
+                GordaRun silent = GordaRun.in(directory, "member", "add", removed, "--at", service);
+                assertThat(silent.status()).as(silent.err()).isZero();
+                assertThat(silent.out())
+                        .contains(removed + " receives what it lacks, and counts, once a replica runs there");
+
+                GordaRun.in(directory, "member", "remove", added, "--at", service);
+                GordaRun old = GordaRun.in(directory, "status", "--at", another.service());
+                assertThat(old.status()).isEqualTo(1);
+                assertThat(old.out()).contains("this member was removed from the group");
             } finally {
                 another.stop();
             }

@@ -63,6 +63,7 @@ final class ReplicaEngine implements GroupListener {
     private final StoredHistory history;
     private final Delivery delivery;
     private final Restraint restraint = new Restraint();
+    private String toldToWaitFor = ""; // by the maintenance alone
     private final Checkpointer checkpointer;
     private final ChunkSender chunkSender;
     private final SchemaTurns schemaTurns;
@@ -565,10 +566,24 @@ final class ReplicaEngine implements GroupListener {
 
     private void maintain() {
         try {
+            tellWhatItWaitsFor();
             transfer.expire();
             checkpointer.run();
         } catch (RuntimeException e) {
             fail("the database or the checkpoint could not be forced to disk: " + e.getMessage(), e);
+        }
+    }
+
+    /** In the log, as often as there is something new: how far a replica is that does not take part yet, or why it goes no further. */
+    private void tellWhatItWaitsFor() {
+        if (standing.is(ReplicaState.ONLINE) || standing.is(ReplicaState.STOPPED)) {
+            return;
+        }
+        String now = standing.state() + " at " + standing.visible() + " of " + checkpointer.decided() + ": "
+                + explanation(standing.view());
+        if (!now.equals(toldToWaitFor)) {
+            toldToWaitFor = now;
+            LOG.info("{}: {}", configuration.self(), now);
         }
     }
 

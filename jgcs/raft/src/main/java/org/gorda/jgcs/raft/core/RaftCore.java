@@ -288,7 +288,8 @@ public final class RaftCore {
                     + String.join(", ", missing);
         }
         if (!isMember()) {
-            return terms.lastIndex() > 0 && leader == null
+            boolean wasMember = configurations.values().stream().anyMatch(this::isIn);
+            return wasMember || (terms.lastIndex() > 0 && leader == null)
                     ? "this member was removed from the group, or will be: stop it if the others have a leader, or add it again"
                     : "this member's directory is new to the group: waiting for the leader to take it in;"
                             + " if most members' directories are new, there is none, and 'gorda recover' helps where one is not";
