@@ -41,12 +41,13 @@ final class StoredHistory {
     /** The replica goes on from a checkpoint. */
     void restored(CheckpointFile.Checkpoint checkpoint) {
         if (checkpoint.stored().index() > stored.index()) {
-            throw new ReplicaException("the database at " + configuration.location() + " holds everything up to "
-                    + stored
-                    + ", but the replica's checkpoint in " + configuration.directory() + " was made when it "
-                    + "held everything up to " + checkpoint.stored()
-                    + ": the database was replaced by an older one. Delete both, and the replica "
-                    + "will be brought up to date by the group");
+            throw new ReplicaException(
+                    "the database at " + configuration.location() + " holds "
+                            + (stored.index() == 0 ? "nothing of any group" : "everything up to " + stored)
+                            + ", but the replica's checkpoint in " + configuration.directory()
+                            + " was made when it held everything up to " + checkpoint.stored()
+                            + ": either this is another database than the one that belongs to that directory, then name the right one;"
+                            + " or it was replaced by an older one, then delete both, and the replica will be brought up to date by the group");
         }
         found |= checkpoint.stored().equals(stored);
     }
