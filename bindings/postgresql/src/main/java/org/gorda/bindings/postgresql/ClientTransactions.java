@@ -56,6 +56,9 @@ final class ClientTransactions implements Transactions {
     /** Whether the listener knows that the transaction changes the schema. */
     private boolean changesSchema;
 
+    /** Whether the server has not crashed since this replica has opened the database, which would have ended the session. */
+    private boolean isOfThisRun;
+
     /** Whether the client was told so when it connected. */
     private volatile boolean tookWrites;
 
@@ -103,6 +106,10 @@ final class ClientTransactions implements Transactions {
     @Override
     public List<OwnStatement> executing(SqlStatement statement, boolean isReplaced) {
         schema.endWatch(); // of a change that has failed
+        if (!isOfThisRun) {
+            sessions.database().requireSameRun();
+            isOfThisRun = true;
+        }
         Kind kind = statement.kind();
         if (statement.mayChangeSession()) {
             session.noteSettings(statement.text());

@@ -31,6 +31,7 @@ import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.SuspendedCommit;
 import org.gorda.gapi.TableShape;
@@ -479,6 +480,21 @@ final class PostgresDatabase implements ReflectedDatabase {
                 rollback();
                 throw new ReflectionException("of the database " + server + " " + failed + ": " + e.getMessage(), e);
             }
+        }
+    }
+
+    /**
+     * Makes sure that the server has not crashed since the database was opened: it ends all sessions then, ours too, and begins again by itself, without what it
+     * had told to be committed and had not written yet. To be called once a client's session has begun, which a crash after that ends.
+     */
+    void requireSameRun() {
+        try {
+            internally(
+                    "it is not known whether the server runs since it was opened",
+                    session -> session.query("SELECT 1"));
+        } catch (ReflectionException e) {
+            throw new RefusedException(new Refusal(
+                    Refusal.Cause.STOPPED, "this replica's server has stopped or begun again: connect to another one"));
         }
     }
 

@@ -1,0 +1,160 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Properties;
+import org.awaitility.Awaitility;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.ReplicaState;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A server begins again by itself, beside its living replica, without what it had told to be committed and had not written yet. */
+class CrashedServerTest {
+
+    private static final int SIZE = 3;
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    @TempDir
+    Path directory;
+
+    private final String[] members =
+            LoopbackPorts.free(SIZE).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
+    private final List<EmbeddedPostgres> servers = new ArrayList<>();
+    private final List<Replica> replicas = new ArrayList<>();
+
+    @BeforeEach
+    void start() throws IOException {
+        for (int i = 0; i < SIZE; i++) {
+            EmbeddedPostgres server = EmbeddedPostgres.builder()
+                    .setDataDirectory(directory.resolve("data" + i))
+                    .setServerConfig("restart_after_crash", "on") // as is PostgreSQL's default
+                    .setServerConfig("wal_writer_delay", "10s") // what nobody forces stays in memory
+                    .start();
+            servers.add(server);
+            replicas.add(Replica.builder()
+                    .database("postgresql", "//localhost:" + server.getPort() + "/bank")
+                    .attribute("user", "postgres")
+                    .directory(directory.resolve("replica" + i))
+                    .group("test")
+                    .self(members[i])
+                    .members(members)
+                    .protocol(ReplicationProtocol.PRIMARY_BACKUP)
+                    .electionTimeout(Duration.ofSeconds(2))
+                    .start());
+        }
+        replicas.forEach(replica -> replica.awaitPrimary(PATIENCE));
+    }
+
+    @AfterEach
+    void stop() throws IOException {
+        replicas.forEach(Replica::close);
+        for (EmbeddedPostgres server : servers) {
+            server.close();
+        }
+    }
+
+    private int primary() {
+        int[] found = {-1};
+        Awaitility.await("there is a primary").atMost(PATIENCE).until(() -> {
+            for (int i = 0; i < SIZE; i++) {
+                if (replicas.get(i).status().executesHere()) {
+                    found[0] = i;
+                }
+            }
+            return found[0] >= 0;
+        });
+        return found[0];
+    }
+
+    private void execute(int i, String... statements) throws SQLException {
+        try (Connection client = replicas.get(i).connect(new Properties());
+                Statement statement = client.createStatement()) {
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+        }
+    }
+
+    private Connection around(int i) throws SQLException {
+        return DriverManager.getConnection(
+                "jdbc:postgresql://localhost:" + servers.get(i).getPort() + "/bank?user=postgres");
+    }
+
+    private static long number(Connection connection, String query) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery(query)) {
+            row.next();
+            return row.getLong(1);
+        }
+    }
+
+    private long held(int i) throws SQLException {
+        try (Connection connection = around(i)) {
+            return number(connection, "SELECT n FROM counter");
+        }
+    }
+
+    /** As the kernel does when there is no memory left: the server's other processes end, and it begins again. */
+    private void killOneProcessOfServer(int i) throws Exception {
+        try (Connection connection = around(i)) {
+            long process = number(connection, "SELECT pg_backend_pid()");
+            ProcessHandle.of(process).orElseThrow().destroyForcibly();
+        }
+    }
+
+    @Test
+    @Timeout(180)
+    void whatWasAcknowledgedOutlivesACrashOfTheServerBesideItsReplica() throws Exception {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)",
+                "INSERT INTO counter VALUES (1, 0)");
+        try (Connection connection = around(primary);
+                Statement statement = connection.createStatement()) {
+            statement.execute("CHECKPOINT");
+        }
+        String increment = "UPDATE counter SET n = n + 1 WHERE id = 1";
+        execute(primary, Collections.nCopies(100, increment).toArray(String[]::new));
+        for (int i = 0; i < SIZE; i++) {
+            int replica = i;
+            Awaitility.await("it is everywhere").atMost(PATIENCE).until(() -> held(replica) == 100);
+        }
+        killOneProcessOfServer(primary);
+        boolean isTold = false;
+        while (!isTold && replicas.get(primary).status().state() != ReplicaState.STOPPED) {
+            try {
+                execute(primary, increment);
+                isTold = true;
+            } catch (SQLException e) {
+                Thread.sleep(20); // the server begins again, or the replica has met it
+            }
+        }
+        assertThat(isTold).as("the server has forgotten what others know of").isFalse();
+        execute(primary(), increment);
+        for (int i = 0; i < SIZE; i++) {
+            if (i != primary) {
+                int replica = i;
+                Awaitility.await("it is on both others").atMost(PATIENCE).until(() -> held(replica) == 101);
+            }
+        }
+    }
+}
