@@ -50,7 +50,9 @@ final class Chunks {
     /** The next chunk of a transaction, by a message; any other than the next one is passed over. */
     void add(MessageId message, TransactionId id, int number, long index) {
         Places places = open.get(id);
-        if (places == null && number == 0) {
+        if (number == 0 && (places == null || places.isOf(message))) {
+            // Its sender has given up what it had sent before under that name, if anything, and has not said so yet.
+            open.remove(id);
             places = new Places(message.member(), message.incarnation());
             open.put(id, places);
         }

@@ -90,6 +90,21 @@ class ChunksTest implements Effects {
         assertThat(core.firstNeeded()).isEqualTo(2);
     }
 
+    /** Who was refused when a part was sent may run it again under the same name before what was sent is closed. */
+    @Test
+    void chunksOfAnEarlierTryUnderTheSameNameAreNotTaken() {
+        proclaim(PRIMARY);
+        chunk(PRIMARY, FIRST, 1, 0);
+        chunk(PRIMARY, FIRST, 1, 1);
+        // Refused, rolled back, run again; and nobody has sent the Close yet.
+        chunk(PRIMARY, FIRST, 1, 0);
+        chunk(PRIMARY, FIRST, 1, 1);
+        chunk(PRIMARY, FIRST, 1, 2);
+        commit(PRIMARY, FIRST, 1, 3);
+        close(FIRST);
+        assertThat(done).contains("commit " + FIRST + " [4, 5, 6]");
+    }
+
     @Test
     void aRestartGoesOnBehindTheChunksThatWereThere() {
         proclaim(PRIMARY);
