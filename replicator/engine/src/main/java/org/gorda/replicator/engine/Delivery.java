@@ -417,6 +417,9 @@ final class Delivery implements Effects {
     @Override
     public void outcome(long request, MemberId asker, TransactionId id, Outcome outcome) {
         engine.chunkSender().giveUp(id);
+        if (outcome == Outcome.ABORTED) {
+            engine.local().closed(id, core.lastIndex());
+        }
         if (asker.equals(configuration.self())) {
             engine.requests().answered(request, outcome);
         }

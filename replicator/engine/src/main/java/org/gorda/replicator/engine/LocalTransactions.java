@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -43,6 +44,11 @@ final class LocalTransactions implements TransactionListener {
 
     private static final String KEPT_OUT = "writes are held up by a verification: run it again";
 
+    /** So many are remembered before some are forgotten, and none before so many places: until then the group knows them. */
+    private static final int CLOSED_MAX = 1000;
+
+    private static final long CLOSED_PLACES = 100_000;
+
     /** What is known here of a local transaction that has begun. */
     private static final class Begun {
         final long epoch;
@@ -75,6 +81,15 @@ final class LocalTransactions implements TransactionListener {
 
     /** By the names of those that ask to be committed and have not ended: clients give them. */
     private final Map<TransactionId, TransactionContext> committing = new ConcurrentHashMap<>();
+
+    /** Those that write and have not ended. */
+    private final Set<TransactionContext> open = ConcurrentHashMap.newKeySet();
+
+    /**
+     * Where transactions were found not to have happened because somebody asked: the group remembers that for a while only, and who
+     * runs here may ask to be committed later than that.
+     */
+    private final Map<TransactionId, Long> closed = new ConcurrentHashMap<>();
 
     private final LongAdder committed = new LongAdder();
     private final Refusals refusals = new Refusals();
@@ -168,6 +183,7 @@ final class LocalTransactions implements TransactionListener {
                                 + " what a transaction has read: use REPEATABLE READ, or run protocol=primary-backup");
             }
             transaction.attach(new Begun(current, Probes.begin(engine.running())));
+            open.add(transaction);
             begun = true;
         } finally {
             if (!begun) {
@@ -272,8 +288,15 @@ final class LocalTransactions implements TransactionListener {
                     writeSet,
                     () -> standing.executesHere() && begunIn == standing.epoch() && !commit.isAnswered());
             ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
-            ReplicaMessage.putWriteSetHeader(
-                    message, id, begunIn, transaction.begunAt(), awaitRoom(commit, begun), chunks);
+            long executed = awaitRoom(commit, begun);
+            // Behind that: what was closed before it is known here.
+            if (closed.containsKey(id)) {
+                throw new RefusedException(new Refusal(
+                        Refusal.Cause.OVERDUE,
+                        "transaction " + id
+                                + " was given up by its client before it asked to be committed; it did not happen"));
+            }
+            ReplicaMessage.putWriteSetHeader(message, id, begunIn, transaction.begunAt(), executed, chunks);
             // Before it is sent, because the answer may be quicker than this thread, and so may be who stops the
             // replica.
             inFlight.put(id, commit);
@@ -411,6 +434,7 @@ final class LocalTransactions implements TransactionListener {
     @Override
     public void ended(TransactionContext transaction, boolean isCommitted) {
         gate.leave();
+        open.remove(transaction);
         committing.remove(transaction.id(), transaction);
         if (transaction.attachment() instanceof Begun begun) {
             schemaUnchanged(transaction);
@@ -523,6 +547,16 @@ final class LocalTransactions implements TransactionListener {
             if (row != null) {
                 hotRows.add(row, Refusal.Cause.CONFLICT, winner);
             }
+        }
+    }
+
+    /** It is decided that it does not happen, because somebody has asked. Called before this place counts as executed. */
+    void closed(TransactionId id, long index) {
+        closed.put(id, index);
+        if (closed.size() > CLOSED_MAX) {
+            long oldest =
+                    open.stream().mapToLong(TransactionContext::begunAt).min().orElse(index);
+            closed.values().removeIf(place -> place < Math.min(oldest, index - CLOSED_PLACES));
         }
     }
 
