@@ -160,8 +160,10 @@ final class GroupRequests {
                         + " cannot reach a majority of its group: "
                         + engine.group().explanation());
             }
+            // Where a change is just being made, the epoch is there before what the group runs in it.
+            boolean asks = standing.followed() != wanted;
             try {
-                if (standing.followed() != wanted) {
+                if (asks) {
                     engine.group()
                             .data()
                             .multicast(
@@ -171,7 +173,9 @@ final class GroupRequests {
             } catch (GroupException e) {
                 throw new ReplicaException("the protocol was not changed: " + e.getMessage(), e);
             }
-            if (!standing.progress().await(() -> standing.epoch() != current || runs.getAsBoolean(), deadline)) {
+            BooleanSupplier goesOn = () ->
+                    standing.epoch() != current || runs.getAsBoolean() || (!asks && standing.followed() != wanted);
+            if (!standing.progress().await(goesOn, deadline)) {
                 throw notOrderedYet();
             }
         }
