@@ -188,7 +188,13 @@ final class AppliedTable {
 
     private void insert(ExecRow row) throws StandardException {
         inserted = row;
-        changer(null).insertRow(row, false);
+        try {
+            changer(null).insertRow(row, false);
+        } catch (NullPointerException e) {
+            // For its error Derby looks up the constraint by the statement that is executed, and there is none.
+            throw new DivergenceException(
+                    "another row has a unique key of " + row() + ": this replica has diverged", e);
+        }
     }
 
     void delete(WriteSetReader in) throws StandardException {

@@ -1,5 +1,6 @@
 package org.gorda.bindings.derby;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.derby.iapi.services.io.FormatableBitSet;
 import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
@@ -36,29 +37,36 @@ final class CapturingRowChanger implements RowChanger {
     private final boolean changesKeys;
     private final boolean changesPrimaryKey;
     private final boolean primaryKeyInRow;
+    private final boolean isOfMerge;
     private final DataValueDescriptor @Nullable [] fetched;
     private final @Nullable FormatableBitSet primaryKeyColumns;
+    private final List<NullableKeys> nullableKeys;
     private boolean keysChanged;
 
     /**
      * Wraps a row changer.
      *
      * @param indexes those that Derby changes with the rows, null if none
+     * @param indexIds where they are, in the same order
      * @param changed positions from 1 of the columns an update changes, null for inserts and deletes
      * @param readColumns which columns Derby's rows hold, by position from 1; null if all
+     * @param isOfMerge whether the rows were all found before the first of them is changed
      */
     CapturingRowChanger(
             RowChanger derby,
             ReflectedConnection connection,
             CapturedTable table,
             IndexRowGenerator @Nullable [] indexes,
+            long @Nullable [] indexIds,
             int @Nullable [] changed,
-            @Nullable FormatableBitSet readColumns)
+            @Nullable FormatableBitSet readColumns,
+            boolean isOfMerge)
             throws StandardException {
         this.derby = derby;
         this.connection = connection;
         this.table = table;
         this.types = table.types();
+        this.isOfMerge = isOfMerge;
         int columns = types.size();
         indexInRow = new int[columns + 1];
         int next = 0;
@@ -81,7 +89,7 @@ final class CapturingRowChanger implements RowChanger {
         primaryKeyInRow = inRow;
         DataValueDescriptor[] templates = null;
         FormatableBitSet keyColumns = null;
-        if (!primaryKeyInRow) {
+        if (isOfMerge || !primaryKeyInRow) {
             keyColumns = new FormatableBitSet(columns);
             templates = new DataValueDescriptor[columns];
             for (int position : table.primaryKey()) {
@@ -91,6 +99,30 @@ final class CapturingRowChanger implements RowChanger {
         }
         fetched = templates;
         primaryKeyColumns = keyColumns;
+        nullableKeys = indexes == null || indexIds == null ? List.of() : nullableKeys(indexes, indexIds);
+    }
+
+    private List<NullableKeys> nullableKeys(IndexRowGenerator[] indexes, long[] indexIds) {
+        List<NullableKeys> found = List.of();
+        for (int i = 0; i < indexes.length; i++) {
+            int[] columns = indexes[i].baseColumnPositions();
+            if (indexes[i].isUniqueWithDuplicateNulls()
+                    && !indexes[i].hasDeferrableChecking()
+                    && isAnyChanged(columns)) {
+                found = found.isEmpty() ? new ArrayList<>() : found;
+                found.add(new NullableKeys(connection, indexIds[i], columns));
+            }
+        }
+        return found;
+    }
+
+    private boolean isAnyChanged(int[] positions) {
+        for (int position : positions) {
+            if (isChanged[position]) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** One of these is made for each execution of a statement, so that loops are used where streams would read better. */
@@ -118,12 +150,8 @@ final class CapturingRowChanger implements RowChanger {
             return false;
         }
         for (IndexRowGenerator index : indexes) {
-            if (isUnique(index)) {
-                for (int position : index.baseColumnPositions()) {
-                    if (isChanged[position]) {
-                        return true;
-                    }
-                }
+            if (isUnique(index) && isAnyChanged(index.baseColumnPositions())) {
+                return true;
             }
         }
         return false;
@@ -195,6 +223,9 @@ final class CapturingRowChanger implements RowChanger {
             if (connection.withKeys()) {
                 addKeysOfUpdate(out, oldValues, newValues, location);
             }
+            for (NullableKeys keys : nullableKeys) {
+                keys.give(newValues, indexInRow);
+            }
             derby.updateRow(oldRow, newRow, location);
         } catch (RefusedException e) {
             throw new DerbyRefusal(e.refusal());
@@ -254,6 +285,9 @@ final class CapturingRowChanger implements RowChanger {
 
     private void putPrimaryKey(WriteSetWriter out, DataValueDescriptor[] values, RowLocation location)
             throws StandardException {
+        if (isOfMerge && primaryKeyInRow) {
+            requireSameKey(values, fetchedKey(location));
+        }
         DataValueDescriptor[] source = primaryKeyInRow ? values : fetchedKey(location);
         for (int position : table.primaryKey()) {
             int index = primaryKeyInRow ? indexInRow[position] : position - 1;
@@ -267,13 +301,32 @@ final class CapturingRowChanger implements RowChanger {
         if (key == null) {
             throw new IllegalStateException("the key of " + table.shape() + " is in the row");
         }
-        getHeapConglomerateController().fetch(location, key, primaryKeyColumns);
+        if (!getHeapConglomerateController().fetch(location, key, primaryKeyColumns)) {
+            throw changedBefore();
+        }
         return key;
+    }
+
+    private void requireSameKey(DataValueDescriptor[] found, DataValueDescriptor[] now) throws StandardException {
+        for (int position : table.primaryKey()) {
+            if (found[indexInRow[position]].compare(now[position - 1]) != 0) {
+                throw changedBefore();
+            }
+        }
+    }
+
+    private StandardException changedBefore() {
+        return DerbyRefusal.unsupported("the statement is to change a row of " + table.shape()
+                + " that it has found, and that what it has changed before has removed or given another key, by a trigger or by a key that cascades:"
+                + " make two statements of it");
     }
 
     @Override
     public void finish() throws StandardException {
         derby.finish();
+        for (NullableKeys keys : nullableKeys) {
+            keys.check(getHeapConglomerateController().newRowLocationTemplate(), table.derbyTypes());
+        }
         if (keysChanged) {
             keysChanged = false;
             connection.endOfKeyChanges();

@@ -50,6 +50,8 @@ final class CompiledTriggers {
             connection.commit();
         } catch (SQLException | StandardException e) {
             LOG.debug("triggers are left to be compiled by who fires them", e);
+            // What was to compile one may have left its statement's context, in which nothing can be rolled back.
+            context.getContextManager().cleanupOnError(e, false);
             connection.rollback();
         } finally {
             transaction.setNoLockWait(false);

@@ -6,8 +6,6 @@ import org.apache.derby.iapi.services.io.FormatableBitSet;
 import org.apache.derby.iapi.services.loader.GeneratedMethod;
 import org.apache.derby.iapi.sql.Activation;
 import org.apache.derby.iapi.sql.ResultSet;
-import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
-import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.sql.execute.NoPutResultSet;
@@ -18,9 +16,11 @@ import org.apache.derby.iapi.store.access.Qualifier;
 import org.apache.derby.iapi.store.access.ScanController;
 import org.apache.derby.iapi.store.access.StaticCompiledOpenConglomInfo;
 import org.apache.derby.iapi.store.access.TransactionController;
+import org.apache.derby.iapi.transaction.TransactionControl;
 import org.apache.derby.iapi.types.DataValueDescriptor;
 import org.apache.derby.impl.sql.execute.GenericExecutionFactory;
 import org.apache.derby.impl.sql.execute.GenericResultSetFactory;
+import org.apache.derby.impl.sql.execute.MergeConstantAction;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.SQLState;
 import org.jspecify.annotations.Nullable;
@@ -66,7 +66,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                 changedColumns,
                 streamColumns,
                 activation);
-        return capturing(derby, heap, indexes, changedColumns, null, activation);
+        return capturing(derby, heap, indexes, indexIds, changedColumns, null, activation);
     }
 
     @Override
@@ -101,7 +101,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                 readMap,
                 streamColumns,
                 activation);
-        return capturing(derby, heap, indexes, changedColumns, readColumns, activation);
+        return capturing(derby, heap, indexes, indexIds, changedColumns, readColumns, activation);
     }
 
     /** Without an activation it is Derby itself that changes its catalogue, or the applier. */
@@ -109,6 +109,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
             RowChanger derby,
             long heap,
             IndexRowGenerator @Nullable [] indexes,
+            long @Nullable [] indexIds,
             int @Nullable [] changedColumns,
             @Nullable FormatableBitSet readColumns,
             @Nullable Activation activation)
@@ -118,7 +119,10 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                 && connection.isCapturing()) {
             CapturedTable table = connection.database().captured(connection, heap);
             if (table != null) {
-                return new CapturingRowChanger(derby, connection, table, indexes, changedColumns, readColumns);
+                boolean isOfMerge =
+                        activation.getPreparedStatement().getConstantAction() instanceof MergeConstantAction;
+                return new CapturingRowChanger(
+                        derby, connection, table, indexes, indexIds, changedColumns, readColumns, isOfMerge);
             }
         }
         return derby;
@@ -164,13 +168,10 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
             ResultSet insert = unlessDropped(
                     activation,
                     () -> super.getInsertResultSet(source, generationClauses, checks, fullTemplate, schema, table));
-            if (!replaces) {
-                return insert;
+            if (replaces) {
+                ReplacedRows.delete(activation.getLanguageConnectionContext(), DerbyFields.targetTable(action));
             }
-            LanguageConnectionContext connection = activation.getLanguageConnectionContext();
-            DataDictionary dictionary = connection.getDataDictionary();
-            return ReplacingInsert.of(
-                    insert, connection, dictionary.getTableDescriptor(DerbyFields.targetTable(action)));
+            return insert;
         }
 
         @Override
@@ -301,7 +302,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     indexColumnsItem,
                     lockMode,
                     tableLocked,
-                    isolation,
+                    isolation(activation, isolation),
                     oneRow,
                     estimatedRows,
                     estimatedCost);
@@ -357,7 +358,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     indexColumnsItem,
                     lockMode,
                     tableLocked,
-                    isolation,
+                    isolation(activation, isolation),
                     rowsPerRead,
                     disableForHoldable,
                     oneRow,
@@ -417,7 +418,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     indexColumnsItem,
                     lockMode,
                     tableLocked,
-                    isolation,
+                    isolation(activation, isolation),
                     oneRow,
                     estimatedRows,
                     estimatedCost);
@@ -480,7 +481,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     indexColumnsItem,
                     lockMode,
                     tableLocked,
-                    isolation,
+                    isolation(activation, isolation),
                     estimatedRows,
                     estimatedCost);
         }
@@ -518,7 +519,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     columnsItem,
                     lockMode,
                     tableLocked,
-                    isolation,
+                    isolation(activation, isolation),
                     estimatedRows,
                     estimatedCost);
             return CapturedRead.ofAll(scan, activation, containerId, isolation);
@@ -551,10 +552,24 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     columnsItem,
                     lockMode,
                     tableLocked,
-                    isolation,
+                    isolation(activation, isolation),
                     estimatedRows,
                     estimatedCost);
             return CapturedRead.ofLast(scan, activation, containerId, isolation);
+        }
+
+        /**
+         * MERGE finds all its rows first and changes them afterwards, by where they were. At READ COMMITTED others could change them in between, and it would
+         * change what is there then: it keeps what it has read.
+         */
+        private static int isolation(Activation activation, int statementIsolation) {
+            if (!(activation.getConstantAction() instanceof MergeConstantAction) || !isCapturing(activation)) {
+                return statementIsolation;
+            }
+            int asked = statementIsolation == TransactionControl.UNSPECIFIED_ISOLATION_LEVEL
+                    ? activation.getLanguageConnectionContext().getCurrentIsolationLevel()
+                    : statementIsolation;
+            return Math.max(asked, TransactionControl.REPEATABLE_READ_ISOLATION_LEVEL);
         }
 
         private static boolean isCapturing(Activation activation) {

@@ -63,6 +63,23 @@ final class SchemaChanges {
         return true;
     }
 
+    /** Whether the statement makes a table from a temporary one, which others have not. */
+    static boolean isFromTemporary(ReflectedConnection connection, String source) {
+        SqlText text = SqlText.of(source);
+        boolean isInSession = connection
+                .getCurrentSchemaName()
+                .equals(SchemaDescriptor.STD_DECLARED_GLOBAL_TEMPORARY_TABLES_SCHEMA_NAME);
+        for (int i = 0; text.has(0, "CREATE", "TABLE") && i < text.size(); i++) {
+            boolean isMeant = text.isDot(i - 1)
+                    ? text.isName(i - 2, SchemaDescriptor.STD_DECLARED_GLOBAL_TEMPORARY_TABLES_SCHEMA_NAME)
+                    : isInSession;
+            if (isMeant && connection.getTableDescriptorForDeclaredGlobalTempTable(text.nameAt(i)) != null) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Whether the statement makes, changes or drops something in the schema that is ours, or that schema. */
     static boolean concernsOurs(ReflectedConnection connection, String source) {
         SqlText text = SqlText.of(source);

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
@@ -99,6 +100,138 @@ class DerbyOwnTest extends BindingTck {
                 .filter(line -> line.startsWith("syscr: "))
                 .mapToLong(line -> Long.parseLong(line.substring("syscr: ".length())))
                 .sum();
+    }
+
+    /** It finds all its rows first, and changes them later by where they were. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "UPDATE SET N = S.N; DELETE FROM T WHERE ID = 1",
+                "DELETE; DELETE FROM T WHERE ID = 1",
+                "DELETE; UPDATE T SET ID = 101 WHERE ID = 1"
+            })
+    void othersDoNotChangeWhatAMergeHasFound(String actions) throws Exception {
+        String merges = actions.substring(0, actions.indexOf(';'));
+        String another = actions.substring(actions.indexOf(';') + 1);
+        execute(
+                "CREATE FUNCTION SLOWLY(N INTEGER) RETURNS INTEGER LANGUAGE JAVA PARAMETER STYLE JAVA NO SQL EXTERNAL NAME '"
+                        + TckRoutines.class.getName() + ".slowly'",
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "CREATE TABLE S (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "INSERT INTO T VALUES (1, 1), (2, 2)",
+                "INSERT INTO S VALUES (1, 11), (2, 12)");
+        Future<?> merge = clients.submit(() -> {
+            execute("MERGE INTO T USING S ON T.ID = S.ID WHEN MATCHED AND SLOWLY(S.ID) > 0 THEN " + merges);
+            return null;
+        });
+        await("the second row is looked at", () -> TckRoutines.SLEEPING.get() > 0);
+        execute(another);
+        merge.get(30, TimeUnit.SECONDS);
+        assertEqual();
+    }
+
+    @Test
+    void aMergeWhoseTriggerRemovesWhatItHasFoundIsRefused() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "CREATE TABLE S (ID INTEGER NOT NULL PRIMARY KEY)",
+                "INSERT INTO T VALUES (1, 1), (2, 2)",
+                "INSERT INTO S VALUES (1), (2)",
+                "CREATE TRIGGER G AFTER UPDATE ON T FOR EACH STATEMENT DELETE FROM T WHERE ID = 2");
+        assertRefused(
+                "0A000",
+                () -> execute("MERGE INTO T USING S ON T.ID = S.ID"
+                        + " WHEN MATCHED AND T.ID = 1 THEN UPDATE SET N = 5 WHEN MATCHED THEN DELETE"));
+        assertEqual();
+    }
+
+    @Test
+    void aTableThatIsMadeFromATemporaryOneIsRefused() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            statement.execute("DECLARE GLOBAL TEMPORARY TABLE X (A INTEGER) ON COMMIT PRESERVE ROWS NOT LOGGED");
+            for (String temporary : List.of("SESSION.X", "\"SESSION\".x")) {
+                assertRefused(
+                        "0A000",
+                        () -> statement.execute("CREATE TABLE U AS SELECT * FROM " + temporary + " WITH NO DATA"));
+            }
+            statement.execute("CREATE TABLE U AS SELECT ID AS X FROM T WITH NO DATA");
+            connection.commit();
+        }
+        assertEqual();
+    }
+
+    /** Derby gives a row its old entry of the index again, without a look at others. */
+    @Test
+    void aKeyThatMayBeNullIsTakenBackOnlyWhereNoOtherRowHasIt() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER, B VARCHAR(10), CONSTRAINT K UNIQUE (A, B))",
+                "INSERT INTO T VALUES (1, 0, 'x')",
+                "UPDATE T SET A = 1 WHERE ID = 1",
+                "INSERT INTO T VALUES (2, 0, 'x')");
+        assertThatThrownBy(() -> execute("UPDATE T SET A = 0 WHERE ID = 1"))
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("23505"))
+                .hasMessageContaining("'K'")
+                .hasMessageContaining("'T'");
+        execute("UPDATE T SET A = CASE A WHEN 0 THEN 1 ELSE 0 END", "UPDATE T SET A = NULL", "UPDATE T SET A = ID");
+        assertEqual();
+    }
+
+    @Test
+    void ofManyKeysThatMayBeNullNoneIsTakenTwice() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER UNIQUE)");
+        try (Connection connection = connect();
+                PreparedStatement insert = connection.prepareStatement("INSERT INTO T VALUES (?, ?)")) {
+            connection.setAutoCommit(false);
+            for (int id = 0; id < 1500; id++) {
+                insert.setInt(1, id);
+                insert.setInt(2, id);
+                insert.addBatch();
+            }
+            insert.executeBatch();
+            connection.commit();
+        }
+        execute("UPDATE T SET A = -1 - ID", "INSERT INTO T VALUES (9999, 777)");
+        assertThatThrownBy(() -> execute("UPDATE T SET A = ID WHERE ID < 1500"))
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("23505"));
+        execute("DELETE FROM T WHERE ID = 9999", "UPDATE T SET A = ID");
+        assertEqual();
+    }
+
+    /** What a schema change made invalid is compiled at once, which another one may be in the way of. */
+    @Test
+    void aSchemaChangeWhoseTriggersCannotBeCompiledNowIsCommitted() throws SQLException {
+        execute(
+                "CREATE TABLE X (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER)",
+                "CREATE TABLE Y (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE Z (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TRIGGER G AFTER INSERT ON T REFERENCING NEW AS N FOR EACH ROW"
+                        + " UPDATE X SET V = (SELECT MAX(A) FROM Y) WHERE ID = N.ID");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute("LOCK TABLE X IN EXCLUSIVE MODE");
+            statement.execute("CREATE INDEX I ON Z(A)");
+            execute("ALTER TABLE Y ADD COLUMN B INTEGER");
+            connection.commit();
+        }
+        execute("INSERT INTO X VALUES (1, 0)", "INSERT INTO Y VALUES (1, 7, 8)", "INSERT INTO T VALUES (1)");
+        assertEqual();
+    }
+
+    @Test
+    void anImportReplacesTheRowsOfATableWithAnIdentityColumn() throws SQLException, IOException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)",
+                "INSERT INTO T (A) VALUES (1), (2)");
+        Path rows = Files.writeString(directory.resolve("rows"), "7\n8\n9\n");
+        execute("CALL SYSCS_UTIL.SYSCS_IMPORT_DATA(NULL, 'T', 'A', '1', '" + rows + "', NULL, NULL, NULL, 1)");
+        assertThat(query(origin, "SELECT A FROM T ORDER BY A")).containsExactly("7", "8", "9");
+        assertEqual();
     }
 
     /** Whatever has become of the savepoint to which it is rolled back without a word to the disk. */

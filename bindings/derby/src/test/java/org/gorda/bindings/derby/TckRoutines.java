@@ -24,6 +24,11 @@ public final class TckRoutines {
         }
     }
 
+    public static int slowly(int number) throws InterruptedException {
+        sleep(500);
+        return number;
+    }
+
     public static void insertRow(int number) throws SQLException {
         try (Connection connection = DriverManager.getConnection("jdbc:default:connection")) {
             insert(connection, number);
