@@ -100,7 +100,7 @@ record CapturedTable(
     String keyObstacle() {
         return primaryKey.isEmpty()
                 ? "it has no primary key, by which replicas find a row: ALTER TABLE " + shape
-                        + " ADD PRIMARY KEY (...), or add an identity column for it"
+                        + " ADD PRIMARY KEY (...); if no column will do, make another table with one and INSERT INTO it ... SELECT"
                 : null;
     }
 

@@ -260,7 +260,8 @@ public final class ClientConnection implements ConnectionContext {
             running.refuse(
                     new Refusal(
                             Refusal.Cause.CONFLICT,
-                            "the database executed a statement in part, and again, because of another transaction: run the transaction again"));
+                            "the database executed a statement in part, and again, because of another transaction: run the transaction again;"
+                                    + " if it was a MERGE of several rows without USING, write it with USING, or one for each row"));
         }
         refuseVictim(running);
         tellRefusal();
