@@ -12,6 +12,7 @@ import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.sql.execute.ExecRow;
 import org.apache.derby.iapi.sql.execute.NoPutResultSet;
 import org.apache.derby.iapi.store.raw.Transaction;
+import org.apache.derby.impl.sql.execute.MatchingClauseConstantAction;
 import org.apache.derby.impl.store.raw.xact.Xact;
 import org.apache.derby.shared.common.error.StandardException;
 import org.jspecify.annotations.Nullable;
@@ -21,6 +22,8 @@ final class DerbyFields {
 
     private static final Accessor TARGET_PROPERTIES = new Accessor("targetProperties");
     private static final Accessor TARGET_TABLE = new Accessor("targetUUID");
+    private static final Accessor TARGET_HEAP = new Accessor("conglomId");
+    private static final Accessor CLAUSE_ACTION = new Accessor("_thenAction");
     private static final Accessor COMPILATION_SCHEMA = new Accessor("compilationSchema");
 
     private static final Accessor START_KEY = new Accessor("startKeyGetter");
@@ -44,6 +47,16 @@ final class DerbyFields {
     /** As {@link #targetTable}; null if it is not a statement that changes rows of one table. */
     static @Nullable UUID targetTableIfAny(ConstantAction action) {
         return TARGET_TABLE.isIn(action) ? (UUID) TARGET_TABLE.of(action) : null;
+    }
+
+    /** The heap of the table whose rows a statement changes. */
+    static long targetHeap(ConstantAction action) {
+        return (long) Objects.requireNonNull(TARGET_HEAP.of(action));
+    }
+
+    /** What a clause of MERGE does with a row. */
+    static ConstantAction action(MatchingClauseConstantAction clause) {
+        return (ConstantAction) Objects.requireNonNull(CLAUSE_ACTION.of(clause));
     }
 
     /** The schema in which names without one were looked for when the statement was compiled; null if it was none. */

@@ -18,9 +18,11 @@ import org.apache.derby.iapi.store.access.StaticCompiledOpenConglomInfo;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.transaction.TransactionControl;
 import org.apache.derby.iapi.types.DataValueDescriptor;
+import org.apache.derby.impl.sql.execute.DeleteConstantAction;
 import org.apache.derby.impl.sql.execute.GenericExecutionFactory;
 import org.apache.derby.impl.sql.execute.GenericResultSetFactory;
 import org.apache.derby.impl.sql.execute.MergeConstantAction;
+import org.apache.derby.impl.sql.execute.UpdateConstantAction;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.SQLState;
 import org.jspecify.annotations.Nullable;
@@ -302,7 +304,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     indexColumnsItem,
                     lockMode,
                     tableLocked,
-                    isolation(activation, isolation),
+                    isolation(activation, containerId, forUpdate, isolation),
                     oneRow,
                     estimatedRows,
                     estimatedCost);
@@ -358,7 +360,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     indexColumnsItem,
                     lockMode,
                     tableLocked,
-                    isolation(activation, isolation),
+                    isolation(activation, containerId, forUpdate, isolation),
                     rowsPerRead,
                     disableForHoldable,
                     oneRow,
@@ -418,7 +420,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     indexColumnsItem,
                     lockMode,
                     tableLocked,
-                    isolation(activation, isolation),
+                    isolation(activation, containerId, forUpdate, isolation),
                     oneRow,
                     estimatedRows,
                     estimatedCost);
@@ -481,7 +483,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     indexColumnsItem,
                     lockMode,
                     tableLocked,
-                    isolation(activation, isolation),
+                    isolation(activation, containerId, forUpdate, isolation),
                     estimatedRows,
                     estimatedCost);
         }
@@ -519,7 +521,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     columnsItem,
                     lockMode,
                     tableLocked,
-                    isolation(activation, isolation),
+                    isolation(activation, containerId, false, isolation),
                     estimatedRows,
                     estimatedCost);
             return CapturedRead.ofAll(scan, activation, containerId, isolation);
@@ -552,24 +554,43 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                     columnsItem,
                     lockMode,
                     tableLocked,
-                    isolation(activation, isolation),
+                    isolation(activation, containerId, false, isolation),
                     estimatedRows,
                     estimatedCost);
             return CapturedRead.ofLast(scan, activation, containerId, isolation);
         }
 
         /**
-         * MERGE finds all its rows first and changes them afterwards, by where they were. At READ COMMITTED others could change them in between, and it would
-         * change what is there then: it keeps what it has read.
+         * MERGE, and what changes a table that it looks up otherwise too, find all rows first and change them afterwards, by where they were. At READ COMMITTED
+         * others could change them in between, and what is there then would be changed: what was read of that table is kept.
          */
-        private static int isolation(Activation activation, int statementIsolation) {
-            if (!(activation.getConstantAction() instanceof MergeConstantAction) || !isCapturing(activation)) {
+        private static int isolation(Activation activation, long containerId, boolean forUpdate, int statementIsolation)
+                throws StandardException {
+            ConstantAction action = activation.getConstantAction();
+            if (action instanceof MergeConstantAction merge) {
+                action = DerbyFields.action(merge.getMatchingClause(0));
+            } else if (forUpdate
+                    || !(action instanceof UpdateConstantAction || action instanceof DeleteConstantAction)) {
+                return statementIsolation;
+            }
+            if (!(activation.getLanguageConnectionContext() instanceof ReflectedConnection connection)
+                    || !connection.isCapturing()
+                    || !isOfTable(connection, containerId, DerbyFields.targetHeap(action))) {
                 return statementIsolation;
             }
             int asked = statementIsolation == TransactionControl.UNSPECIFIED_ISOLATION_LEVEL
-                    ? activation.getLanguageConnectionContext().getCurrentIsolationLevel()
+                    ? connection.getCurrentIsolationLevel()
                     : statementIsolation;
             return Math.max(asked, TransactionControl.REPEATABLE_READ_ISOLATION_LEVEL);
+        }
+
+        private static boolean isOfTable(ReflectedConnection connection, long containerId, long heapId)
+                throws StandardException {
+            CapturedTable.Container container = connection.database().container(connection, containerId);
+            CapturedTable.Container heap = connection.database().container(connection, heapId);
+            return container != null
+                    && heap != null
+                    && container.table().shape().equals(heap.table().shape());
         }
 
         private static boolean isCapturing(Activation activation) {

@@ -102,7 +102,7 @@ class DerbyOwnTest extends BindingTck {
                 .sum();
     }
 
-    /** It finds all its rows first, and changes them later by where they were. */
+    /** Some statements find all their rows first, and change them later by where they were. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -112,21 +112,46 @@ class DerbyOwnTest extends BindingTck {
             })
     void othersDoNotChangeWhatAMergeHasFound(String actions) throws Exception {
         String merges = actions.substring(0, actions.indexOf(';'));
-        String another = actions.substring(actions.indexOf(';') + 1);
-        execute(
-                "CREATE FUNCTION SLOWLY(N INTEGER) RETURNS INTEGER LANGUAGE JAVA PARAMETER STYLE JAVA NO SQL EXTERNAL NAME '"
-                        + TckRoutines.class.getName() + ".slowly'",
-                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
-                "CREATE TABLE S (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
-                "INSERT INTO T VALUES (1, 1), (2, 2)",
-                "INSERT INTO S VALUES (1, 11), (2, 12)");
-        Future<?> merge = clients.submit(() -> {
-            execute("MERGE INTO T USING S ON T.ID = S.ID WHEN MATCHED AND SLOWLY(S.ID) > 0 THEN " + merges);
+        assertKeepsWhatItHasFound(
+                "MERGE INTO T USING S ON T.ID = S.ID WHEN MATCHED AND SLOWLY(S.ID) > 0 THEN " + merges,
+                actions.substring(actions.indexOf(';') + 1));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "UPDATE T SET ID = ID + 1 WHERE SLOWLY(ID) > 0",
+                "UPDATE T SET N = 3 WHERE SLOWLY(ID) > 0 AND N = (SELECT MIN(N) FROM T X WHERE X.ID = T.ID)",
+                "UPDATE T SET N = 3 WHERE EXISTS (SELECT 1 FROM S WHERE S.ID = T.ID AND SLOWLY(S.ID) > 0)",
+                "DELETE FROM T WHERE SLOWLY(ID) > 0 AND N IN (SELECT N FROM T X)",
+                "DELETE FROM T WHERE SLOWLY(ID) > 0"
+            })
+    void othersDoNotChangeWhatAStatementHasFound(String sql) throws Exception {
+        assertKeepsWhatItHasFound(sql, "DELETE FROM T WHERE ID = 1");
+        execute("DELETE FROM T", "INSERT INTO T VALUES (1, 1), (2, 2)");
+        assertKeepsWhatItHasFound(sql, "UPDATE T SET ID = 101 WHERE ID = 1");
+    }
+
+    private void assertKeepsWhatItHasFound(String sql, String another) throws Exception {
+        if (count(origin, "SYS.SYSTABLES WHERE TABLENAME = 'T'") == 0) {
+            execute(
+                    "CREATE FUNCTION SLOWLY(N INTEGER) RETURNS INTEGER LANGUAGE JAVA PARAMETER STYLE JAVA NO SQL EXTERNAL NAME '"
+                            + TckRoutines.class.getName() + ".slowly'",
+                    "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                    "CREATE TABLE S (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                    "CREATE TABLE LOGGED (N INTEGER)",
+                    "CREATE TRIGGER G AFTER DELETE ON T FOR EACH ROW INSERT INTO LOGGED VALUES 1",
+                    "INSERT INTO T VALUES (1, 1), (2, 2)",
+                    "INSERT INTO S VALUES (1, 11), (2, 12)");
+        }
+        Future<?> changes = clients.submit(() -> {
+            execute(sql);
             return null;
         });
-        await("the second row is looked at", () -> TckRoutines.SLEEPING.get() > 0);
+        await("the first row is looked at", () -> TckRoutines.SLEEPING.get() > 0);
+        await("the second row is looked at", () -> TckRoutines.SLEEPING.get() == 0);
         execute(another);
-        merge.get(30, TimeUnit.SECONDS);
+        changes.get(30, TimeUnit.SECONDS);
         assertEqual();
     }
 
