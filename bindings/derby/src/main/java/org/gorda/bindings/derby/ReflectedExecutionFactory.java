@@ -8,6 +8,7 @@ import org.apache.derby.iapi.sql.Activation;
 import org.apache.derby.iapi.sql.ResultSet;
 import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
+import org.apache.derby.iapi.sql.execute.ExecPreparedStatement;
 import org.apache.derby.iapi.sql.execute.NoPutResultSet;
 import org.apache.derby.iapi.sql.execute.ResultSetFactory;
 import org.apache.derby.iapi.sql.execute.RowChanger;
@@ -121,8 +122,9 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                 && connection.isCapturing()) {
             CapturedTable table = connection.database().captured(connection, heap);
             if (table != null) {
-                boolean isOfMerge =
-                        activation.getPreparedStatement().getConstantAction() instanceof MergeConstantAction;
+                ConstantAction action = activation.getConstantAction();
+                boolean isOfMerge = (action instanceof UpdateConstantAction update && update.underMerge())
+                        || (action instanceof DeleteConstantAction delete && delete.underMerge());
                 return new CapturingRowChanger(
                         derby, connection, table, indexes, indexIds, changedColumns, readColumns, isOfMerge);
             }
@@ -204,7 +206,8 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
             } catch (StandardException | NullPointerException e) {
                 boolean missing = !(e instanceof StandardException told)
                         || SQLState.STORE_CONGLOMERATE_DOES_NOT_EXIST.equals(told.getMessageId());
-                if (missing && !activation.getPreparedStatement().upToDate()) {
+                ExecPreparedStatement statement = activation.getPreparedStatement(); // of a MERGE it may be gone
+                if (missing && statement != null && !statement.upToDate()) {
                     throw StandardException.newException(SQLState.LANG_STATEMENT_NEEDS_RECOMPILE, e);
                 }
                 throw e;
