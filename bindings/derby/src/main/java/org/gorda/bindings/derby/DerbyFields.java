@@ -23,6 +23,7 @@ final class DerbyFields {
     private static final Accessor TARGET_PROPERTIES = new Accessor("targetProperties");
     private static final Accessor TARGET_TABLE = new Accessor("targetUUID");
     private static final Accessor TARGET_HEAP = new Accessor("conglomId");
+    private static final Accessor DEFERRED = new Accessor("deferred");
     private static final Accessor CLAUSE_ACTION = new Accessor("_thenAction");
     private static final Accessor COMPILATION_SCHEMA = new Accessor("compilationSchema");
 
@@ -52,6 +53,11 @@ final class DerbyFields {
     /** The heap of the table whose rows a statement changes. */
     static long targetHeap(ConstantAction action) {
         return (long) Objects.requireNonNull(TARGET_HEAP.of(action));
+    }
+
+    /** Whether all rows are found before the first of them is changed. */
+    static boolean isDeferred(ConstantAction action) {
+        return (boolean) Objects.requireNonNull(DEFERRED.of(action));
     }
 
     /** What a clause of MERGE does with a row. */

@@ -564,16 +564,16 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
         }
 
         /**
-         * MERGE, and what changes a table that it looks up otherwise too, find all rows first and change them afterwards, by where they were. At READ COMMITTED
-         * others could change them in between, and what is there then would be changed: what was read of that table is kept.
+         * MERGE, and what fires triggers or asks for its own table, find all rows first and change them afterwards, by where they were. At READ COMMITTED others
+         * could change them in between, and what is there then would be changed: what was read of that table is kept.
          */
         private static int isolation(Activation activation, long containerId, boolean forUpdate, int statementIsolation)
                 throws StandardException {
             ConstantAction action = activation.getConstantAction();
             if (action instanceof MergeConstantAction merge) {
                 action = DerbyFields.action(merge.getMatchingClause(0));
-            } else if (forUpdate
-                    || !(action instanceof UpdateConstantAction || action instanceof DeleteConstantAction)) {
+            } else if (!(action instanceof UpdateConstantAction || action instanceof DeleteConstantAction)
+                    || (forUpdate && !DerbyFields.isDeferred(action))) {
                 return statementIsolation;
             }
             if (!(activation.getLanguageConnectionContext() instanceof ReflectedConnection connection)

@@ -142,6 +142,7 @@ class DerbyOwnTest extends BindingTck {
                     "CREATE TABLE S (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
                     "CREATE TABLE LOGGED (N INTEGER)",
                     "CREATE TRIGGER G AFTER DELETE ON T FOR EACH ROW INSERT INTO LOGGED VALUES 1",
+                    "CREATE TRIGGER H AFTER UPDATE ON T FOR EACH ROW INSERT INTO LOGGED VALUES 2",
                     "INSERT INTO T VALUES (1, 1), (2, 2)",
                     "INSERT INTO S VALUES (1, 11), (2, 12), (3, 13)");
         }
