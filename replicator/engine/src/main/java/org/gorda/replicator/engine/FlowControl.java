@@ -212,6 +212,14 @@ final class FlowControl implements AutoCloseable {
         return isPacing() ? slowest : null;
     }
 
+    /** Who of the others shows most, as far as they have told lately, if that is more than up to a place in the order; null if nobody does. */
+    @Nullable
+    MemberId furthest(long beyond) {
+        synchronized (lags) {
+            return lags.furthest(self, beyond, System.nanoTime());
+        }
+    }
+
     /** In which share of the last ten seconds or so transactions have waited, 0 to 1. */
     double share() {
         return share;

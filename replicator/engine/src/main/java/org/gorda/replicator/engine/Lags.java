@@ -143,6 +143,22 @@ final class Lags {
         return known == null ? 0 : known.lag;
     }
 
+    /** Who shows most, and more than up to some place, of all but one that have said so lately; null if nobody does. */
+    @Nullable
+    MemberId furthest(MemberId but, long beyond, long nowNanos) {
+        MemberId furthest = null;
+        long most = beyond;
+        for (Map.Entry<MemberId, Replica> entry : replicas.entrySet()) {
+            Replica replica = entry.getValue();
+            boolean isHeard = nowNanos - replica.heardNanos <= SILENCE.toNanos();
+            if (isHeard && replica.shown > most && !entry.getKey().equals(but)) {
+                furthest = entry.getKey();
+                most = replica.shown;
+            }
+        }
+        return furthest;
+    }
+
     /** Whether a replica is waited for if it falls behind. */
     boolean counts(MemberId replica) {
         Replica known = replicas.get(replica);

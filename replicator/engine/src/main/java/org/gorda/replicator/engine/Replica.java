@@ -214,7 +214,7 @@ public final class Replica implements AutoCloseable {
         return configuration;
     }
 
-    private ReplicaEngine engine() {
+    ReplicaEngine engine() {
         ReplicaEngine running = engine;
         if (running == null) {
             throw new ReplicaException("a replica under protocol loopback has no group");

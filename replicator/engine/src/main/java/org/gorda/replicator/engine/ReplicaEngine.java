@@ -7,12 +7,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.gorda.gapi.DivergenceException;
@@ -26,6 +28,7 @@ import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.MembershipSession;
 import org.gorda.jgcs.Message;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.View;
@@ -49,6 +52,9 @@ final class ReplicaEngine implements GroupListener {
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
+
+    /** How often a replica that leads and is far behind has another one lead, until it has come nearer. */
+    private static final int YIELDS_MAX = 5;
 
     /** A busy backup commits at most once in so long: what has come meanwhile is one local transaction, and less work. */
     private static final long GATHER_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -79,6 +85,11 @@ final class ReplicaEngine implements GroupListener {
     /** Of a replica that has failed. */
     private final CountDownLatch ended = new CountDownLatch(1);
 
+    /** Since this replica was far behind; by the thread of the flow control alone, like when that was the last time. */
+    private int yields;
+
+    private long yieldedNanos;
+
     private @Nullable ReflectedDatabase database;
     private @Nullable Group group;
     private @Nullable Future<?> maintained;
@@ -105,7 +116,7 @@ final class ReplicaEngine implements GroupListener {
                 standing::visible,
                 () -> standing.is(ReplicaState.ONLINE),
                 this::send,
-                this::look,
+                this::round,
                 this::fallBehind);
         this.leases = new GeneratorLeases(this::ask, GroupRequests.firstNumber(), configuration.commitTimeout());
         this.local = new LocalTransactions(configuration, standing, flow, leases, schemaTurns, chunkSender, this);
@@ -183,9 +194,27 @@ final class ReplicaEngine implements GroupListener {
         }
         endMaintenance();
         if (joined != null) {
+            handOver(joined.membership().orElseThrow());
             joined.control().leave();
         }
         closeDatabase();
+    }
+
+    /** To who can be the primary soonest. If that one does not answer, the group, which knows only of logs, takes anybody. */
+    private void handOver(MembershipSession membership) {
+        MemberId successor = flow.furthest(0);
+        if (successor == null || !membership.view().isLeader(configuration.self())) {
+            return;
+        }
+        try {
+            membership
+                    .transferLeadership(successor)
+                    .get(configuration.electionTimeout().toNanos() / 2, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | TimeoutException e) {
+            LOG.debug("{}: {} did not take over", configuration.self(), successor, e);
+        }
     }
 
     /** An asynchronous primary that is stopped in order loses nothing, as long as a majority takes what it has in time. */
@@ -488,17 +517,55 @@ final class ReplicaEngine implements GroupListener {
         }
     }
 
-    /** Who leads should be able to become the primary. Which other one that is, is not known here. */
-    @SuppressWarnings("FutureReturnValueIgnored") // the next view tells
+    /** Who leads should be able to become the primary: who shows most, or any, if nobody has told. */
     private void yieldLeadership() {
         View now = standing.view();
         List<MemberId> others = now.members().stream()
                 .filter(member -> !member.equals(configuration.self()))
                 .toList();
         if (standing.is(ReplicaState.RECEIVING) && now.isLeader(configuration.self()) && !others.isEmpty()) {
-            MemberId any = others.get(ThreadLocalRandom.current().nextInt(others.size()));
-            group().membership().orElseThrow().transferLeadership(any);
+            MemberId furthest = flow.furthest(0);
+            yieldTo(
+                    furthest != null
+                            ? furthest
+                            : others.get(ThreadLocalRandom.current().nextInt(others.size())));
         }
+    }
+
+    /**
+     * Nobody writes until the leader is the primary, which it is only once it shows everything before that. Not by the delivery, which may be what is
+     * held up. To who is less than half as far behind, so that two that are both far behind do not go on and on.
+     */
+    private void yieldIfFarBehind() {
+        long now = System.nanoTime();
+        long far = configuration.electionTimeout().toNanos();
+        long visible = standing.visible();
+        if (toShow.nanos(visible, now) < far) {
+            yields = 0;
+            return;
+        }
+        boolean isHeldUp = !standing.isEverywhere()
+                && !standing.executesHere()
+                && group().membership().orElseThrow().view().isLeader(configuration.self());
+        boolean isDue = yields == 0 || (yields < YIELDS_MAX && now - yieldedNanos > far);
+        long behind = checkpointer.decided() - visible;
+        MemberId furthest = flow.furthest(visible + behind / 2);
+        if (isHeldUp && isDue && furthest != null) {
+            yields++;
+            yieldedNanos = now;
+            LOG.info(
+                    "{}: leads and is {} places behind for {} s: hands leadership to {}",
+                    configuration.self(),
+                    behind,
+                    seconds(toShow.nanos(visible, now)),
+                    furthest);
+            yieldTo(furthest);
+        }
+    }
+
+    @SuppressWarnings("FutureReturnValueIgnored") // the next view tells
+    private void yieldTo(MemberId other) {
+        group().membership().orElseThrow().transferLeadership(other);
     }
 
     @Override
@@ -656,6 +723,12 @@ final class ReplicaEngine implements GroupListener {
     }
 
     // -------------------------------------------------------------------------------------------- asked from outside
+
+    /** Ten times a second or so, by the thread of the flow control. */
+    private void round() {
+        look();
+        yieldIfFarBehind();
+    }
 
     private void look() {
         long now = System.nanoTime();

@@ -102,6 +102,17 @@ final class Cluster implements AutoCloseable {
         return (primary() + 1) % replicas.length;
     }
 
+    /** Has a replica lead the group, which makes it the primary, if it can be. */
+    void lead(int i) {
+        replicas[primary()]
+                .engine()
+                .group()
+                .membership()
+                .orElseThrow()
+                .transferLeadership(id(i))
+                .join();
+    }
+
     Connection connect(int i) throws SQLException {
         return replicas[i].connect(new Properties());
     }

@@ -123,4 +123,18 @@ class LagsTest {
         lags.update(List.of(A), now);
         assertThat(lags.delay()).as("no member").isZero();
     }
+
+    @Test
+    void whoShowsMostIsTheFurthestOfThoseThatAreHeardOf() {
+        MemberId c = new MemberId("c:1");
+        delay(500, 700);
+        lags.heard(c, 900, true, now);
+        assertThat(lags.furthest(A, 0, now)).isEqualTo(c);
+        assertThat(lags.furthest(c, 0, now)).as("but itself").isEqualTo(B);
+        assertThat(lags.furthest(B, 900, now)).as("no farther than that").isNull();
+        now += Lags.SILENCE.toNanos() + 1;
+        lags.heard(A, 500, true, now);
+        assertThat(lags.furthest(B, 0, now)).as("of those that are not silent").isEqualTo(A);
+        assertThat(lags.furthest(A, 0, now)).isNull();
+    }
 }
