@@ -448,6 +448,9 @@ final class ReplicaEngine implements GroupListener {
     public void onGap(Position firstHeld, String reason) {
         order.lock();
         try {
+            if (standing.is(ReplicaState.RECEIVING)) {
+                return; // what is received will hold it
+            }
             receiveDatabase(firstHeld, reason);
         } catch (RuntimeException e) {
             fail(String.valueOf(e.getMessage()), e);

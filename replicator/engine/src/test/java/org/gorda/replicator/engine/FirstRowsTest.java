@@ -14,9 +14,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Position;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -55,13 +57,18 @@ class FirstRowsTest {
     }
 
     private Replica start(int i, ReplicationProtocol protocol, int size) {
-        Replica replica = Replica.builder()
+        return start(i, protocol, size, builder -> {});
+    }
+
+    private Replica start(int i, ReplicationProtocol protocol, int size, Consumer<Replica.Builder> more) {
+        Replica.Builder builder = Replica.builder()
                 .database("derby", directory.resolve("replica" + i).toString())
                 .group("test")
                 .self(members.get(i))
                 .members(members.subList(0, size).toArray(String[]::new))
-                .protocol(protocol)
-                .start();
+                .protocol(protocol);
+        more.accept(builder);
+        Replica replica = builder.start();
         open.add(replica);
         return replica;
     }
@@ -147,6 +154,30 @@ class FirstRowsTest {
                 .hasMessageContaining("Move that database away");
         insert(first, 4);
         assertThat(rows(first)).hasSize(4);
+    }
+
+    /** The log is delivered while the database is on its way, and may be replaced by the leader. */
+    @Test
+    void whoReceivesTheDatabaseReceivesItOnceWhateverElseItLacks() throws Exception {
+        make(0, "(1, 'one'), (2, NULL)");
+        Replica first = start(0, ReplicationProtocol.PRIMARY_BACKUP, 1);
+        first.awaitPrimary(PATIENCE);
+        first.addMember(new MemberId(members.get(1)));
+        Replica without =
+                start(1, ReplicationProtocol.PRIMARY_BACKUP, 2, builder -> builder.transferBytesPerSecond(1 << 20));
+        without.awaitState(ReplicaState.RECEIVING, PATIENCE);
+        Position held = without.engine().log().lastCommitted();
+        Position cutOff = new Position(held.group(), held.term(), held.index() + 1000);
+        without.engine().onGap(cutOff, "the log begins after " + cutOff);
+        assertThat(joiners(members.get(1))).isEqualTo(1);
+        without.awaitState(ReplicaState.ONLINE, PATIENCE);
+        assertThat(rows(without)).containsExactly("one", null);
+    }
+
+    private static long joiners(String member) {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().equals("gorda-joiner-" + member))
+                .count();
     }
 
     /** Who is its first leader, chance decides. */
