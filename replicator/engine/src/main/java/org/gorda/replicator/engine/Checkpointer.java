@@ -39,17 +39,22 @@ final class Checkpointer {
     /** Guarded by the order's lock. */
     private final LogMarks marks = new LogMarks();
 
-    /** A restart needs the log behind this. Guarded by the order's lock. */
+    /** A restart needs the log behind this. Guarded by the order's lock, like what follows. */
     private long restart;
+
+    /** To be saved, once a majority has what it is made of. */
+    private @Nullable Taken undecided;
+
+    /** When one was to be taken, something was executed and not committed yet: the delivery takes it. */
+    private boolean isOverdue;
 
     private volatile long saved;
     private volatile long durable;
     private final LongAdder flushes = new LongAdder();
 
-    /** Waits for a majority to have what it is made of. Confined to the thread of {@link #run}, like what follows. */
-    private @Nullable Taken undecided;
-
+    /** Confined to the thread of {@link #run}, like what follows. */
     private long told;
+
     private long toldBytes;
 
     /** @param order guards the delivery and the history */
@@ -96,17 +101,12 @@ final class Checkpointer {
 
     /** To be called every few seconds, by one thread at a time. */
     void run() {
-        Taken taken = undecided;
-        if (taken == null) {
-            taken = take();
-        }
-        undecided = taken;
+        Taken taken = taken();
         if (taken == null
                 || standing.is(ReplicaState.RECEIVING)
                 || !isDecided(taken.checkpoint().position())) {
             return; // or looked at again the next time
         }
-        undecided = null;
         // After the checkpoint was taken: what the database then holds on disk is at least as new.
         flush();
         file.save(taken.checkpoint());
@@ -114,6 +114,7 @@ final class Checkpointer {
         long needless = Math.min(saved, taken.needed() - 1);
         order.lock();
         try {
+            undecided = null;
             restart = needless;
             // Whoever is away for longer receives the database.
             forget(needless, 2 * configuration.logRetainBytes());
@@ -127,18 +128,34 @@ final class Checkpointer {
         }
     }
 
-    private @Nullable Taken take() {
+    /** One that was taken before, or now; null if there is nothing new, or if that is left to the delivery. */
+    private @Nullable Taken taken() {
         order.lock();
         try {
-            if (delivery.last().index() <= saved || standing.is(ReplicaState.RECEIVING)) {
-                return null;
-            }
-            CheckpointFile.Checkpoint checkpoint = checkpoint();
-            return checkpoint == null
-                    ? null
-                    : new Taken(checkpoint, delivery.core().firstNeeded(), marks.bytes());
+            take();
+            isOverdue = undecided == null && !delivery.hasCommittedAll();
+            return undecided;
         } finally {
             order.unlock();
+        }
+    }
+
+    /** By the delivery, behind a message: it alone commits what it applies, and if it always has something to do, it is found without that by luck only. */
+    void takeOverdue() {
+        if (isOverdue) {
+            isOverdue = false;
+            delivery.commitSegment();
+            take();
+        }
+    }
+
+    private void take() {
+        if (undecided != null || delivery.last().index() <= saved || standing.is(ReplicaState.RECEIVING)) {
+            return;
+        }
+        CheckpointFile.Checkpoint checkpoint = checkpoint();
+        if (checkpoint != null) {
+            undecided = new Taken(checkpoint, delivery.core().firstNeeded(), marks.bytes());
         }
     }
 

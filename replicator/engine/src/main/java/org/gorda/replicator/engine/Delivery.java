@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
@@ -52,6 +53,9 @@ final class Delivery implements Effects {
     /** Our own schema, whose name is not quoted. */
     private static final String OWN_SCHEMA = "gorda";
 
+    /** Who waits to be answered for longer has the database forced to disk, however much there is still to do. */
+    private static final long RELEASE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
     private final ReplicaConfiguration configuration;
     private final Standing standing;
     private final StoredHistory history;
@@ -63,6 +67,9 @@ final class Delivery implements Effects {
 
     /** Committed, to be answered once they are on disk. */
     private final List<SuspendedCommit> toRelease = new ArrayList<>();
+
+    /** Since when the first of these waits. */
+    private long toReleaseNanos;
 
     /** Local transactions in the segment: the database had rolled them back for others that were ordered before. */
     private final List<SuspendedCommit> replayed = new ArrayList<>();
@@ -150,6 +157,9 @@ final class Delivery implements Effects {
     /** A message has been ordered behind the {@link #last}. */
     void deliver(Message message) {
         times.delivered(message.position().index());
+        if (!toRelease.isEmpty() && times.lastNanos() - toReleaseNanos > RELEASE_NANOS) {
+            releaseDurably();
+        }
         sender = message.id().member();
         core.delivered(message);
         last = message.position();
@@ -175,11 +185,7 @@ final class Delivery implements Effects {
             if (waiting.commit(storedAt(position), durable)) {
                 Probes.end(probe, Stage.COMMIT);
                 standing.visible(position.index());
-                if (configuration.durability() == Durability.LOCAL) {
-                    toRelease.add(waiting);
-                } else {
-                    waiting.release();
-                }
+                release(waiting);
                 return;
             }
         }
@@ -257,15 +263,23 @@ final class Delivery implements Effects {
         Probes.end(probe, Stage.INSTALL);
         Probes.count(probe, Stage.INSTALL);
         standing.visible(end.index());
-        if (configuration.durability() == Durability.LOCAL) {
-            toRelease.addAll(replayed);
-        } else {
-            replayed.forEach(SuspendedCommit::release);
-        }
+        replayed.forEach(this::release);
         replayed.clear();
     }
 
-    /** With local durability a run of commits is forced to disk by one flush, then all are answered. */
+    /** It is committed. With local durability a run of commits is forced to disk by one flush, then all are answered. */
+    private void release(SuspendedCommit committed) {
+        if (configuration.durability() != Durability.LOCAL) {
+            committed.release();
+            return;
+        }
+        if (toRelease.isEmpty()) {
+            toReleaseNanos = System.nanoTime();
+        }
+        toRelease.add(committed);
+    }
+
+    /** Answers all that are committed and wait for the disk: when nothing else is to be done, or when that takes too long. */
     void releaseDurably() {
         if (toRelease.isEmpty()) {
             return;

@@ -336,6 +336,7 @@ final class ReplicaEngine implements GroupListener {
             history.delivered(message.position());
             checkpointer.delivered(message.position().index(), message.payload().remaining());
             delivery.deliver(message);
+            checkpointer.takeOverdue();
         } catch (DivergenceException e) {
             fail("it has diverged: " + e.getMessage(), e);
             throw e;
