@@ -13,6 +13,9 @@ public interface Group extends AutoCloseable {
     /** This member. */
     MemberId self();
 
+    /** Whether it was sent in this run of this member, and not by another one or in an earlier run. */
+    boolean isOwn(MessageId id);
+
     /** What a person should know of this member's part in the group now, above all why it does not work if so. */
     String explanation();
 

@@ -109,6 +109,16 @@ public abstract class GroupTck {
                 () -> cluster.recorder(member).texts().contains(text));
     }
 
+    /** What a member has delivered of what it has sent in this run. */
+    private List<String> own(int member) {
+        return cluster.recorder(member).messages().stream()
+                .filter(message -> cluster.group(member).isOwn(message.id()))
+                .map(message -> StandardCharsets.UTF_8
+                        .decode(message.payload().duplicate())
+                        .toString())
+                .toList();
+    }
+
     private int leader() {
         int[] found = {-1};
         cluster.await("there is a leader", () -> {
@@ -326,6 +336,21 @@ public abstract class GroupTck {
         }
         settle(allBut());
         assertThat(cluster.recorder(1).texts()).contains("first 0", "first 49", "second 0", "second 1", "second 2");
+    }
+
+    @Test
+    void messagesOfThisRunAreToldFromThoseOfOthersAndOfEarlierRuns() {
+        form(3);
+        sendAndAwait(1, "of another");
+        sendAndAwait(0, "of its first run");
+        settle(allBut());
+        assertThat(own(0)).contains("of its first run").doesNotContain("of another");
+        cluster.kill(0);
+        cluster.start(0);
+        settle(allBut());
+        sendAndAwait(0, "of its next run");
+        assertThat(cluster.recorder(0).texts()).contains("of its first run");
+        assertThat(own(0)).contains("of its next run").doesNotContain("of its first run", "of another");
     }
 
     @Test

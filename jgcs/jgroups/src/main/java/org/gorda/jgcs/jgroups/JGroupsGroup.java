@@ -129,6 +129,11 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
     }
 
     @Override
+    public boolean isOwn(MessageId id) {
+        return id.incarnation() == incarnation && id.member().equals(self());
+    }
+
+    @Override
     public String explanation() {
         GroupException reason = stopped;
         View now = view;
@@ -326,7 +331,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
                         .asReadOnlyBuffer()
                 : NOTHING;
         int cost = cost(payload.remaining());
-        if (id.incarnation() == incarnation && from.equals(self())) {
+        if (isOwn(id)) {
             fragmentsOnTheirWay.addAndGet(-fragments(payload.remaining()));
             lastReturned = id.sequence();
             roomToSend.release(cost);

@@ -147,6 +147,11 @@ final class RaftGroup
     }
 
     @Override
+    public boolean isOwn(MessageId id) {
+        return member.isOwn(id);
+    }
+
+    @Override
     public String explanation() {
         Ignored frame = ignored;
         return frame == null || now() - frame.seenNanos() > IGNORED_TELL_NANOS

@@ -8,6 +8,7 @@ import org.apache.ratis.server.raftlog.RaftLog;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.Message;
+import org.gorda.jgcs.MessageId;
 import org.gorda.jgcs.Position;
 import org.jspecify.annotations.Nullable;
 
@@ -22,7 +23,7 @@ final class Delivery {
     private final OrderedLog order;
     private final Ratis ratis;
     private final LongConsumer own;
-    private final java.util.function.Predicate<Message> isOwn;
+    private final java.util.function.Predicate<MessageId> isOwn;
     private volatile @Nullable Position joinAfter;
     private volatile @Nullable Position delivered;
 
@@ -30,7 +31,7 @@ final class Delivery {
      * @param isOwn whether this process has sent a message
      * @param own is told the sequence of the last of these that was delivered
      */
-    Delivery(OrderedLog order, Ratis ratis, java.util.function.Predicate<Message> isOwn, LongConsumer own) {
+    Delivery(OrderedLog order, Ratis ratis, java.util.function.Predicate<MessageId> isOwn, LongConsumer own) {
         this.order = order;
         this.ratis = ratis;
         this.isOwn = isOwn;
@@ -86,7 +87,7 @@ final class Delivery {
         long sequence = 0;
         for (Message message : stretch.messages()) {
             listener.onMessage(message);
-            if (isOwn.test(message)) {
+            if (isOwn.test(message.id())) {
                 sequence = message.id().sequence();
             }
         }

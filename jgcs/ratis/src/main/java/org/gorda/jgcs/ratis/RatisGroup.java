@@ -153,6 +153,11 @@ final class RatisGroup
     }
 
     @Override
+    public boolean isOwn(MessageId id) {
+        return id.incarnation() == identity.incarnation() && id.member().equals(self());
+    }
+
+    @Override
     public String explanation() {
         GroupException reason = stopped;
         if (reason != null) {
@@ -232,11 +237,6 @@ final class RatisGroup
 
     private static boolean isEarly(RaftClientReply reply) {
         return reply.getMessage().getContent().toStringUtf8().equals(Ledger.Verdict.EARLY.name());
-    }
-
-    private boolean isOwn(Message message) {
-        return message.id().incarnation() == identity.incarnation()
-                && message.id().member().equals(self());
     }
 
     @Override

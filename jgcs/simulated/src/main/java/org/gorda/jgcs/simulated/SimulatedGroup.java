@@ -210,6 +210,11 @@ public final class SimulatedGroup
     }
 
     @Override
+    public boolean isOwn(MessageId id) {
+        return member.isOwn(id);
+    }
+
+    @Override
     public String explanation() {
         return member.core().explain();
     }

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 public interface Effects {
 
     /**
-     * The transaction is committed: its database transaction if it waits here, else its write set is to be applied, in its turn.
+     * The transaction, of the current epoch, is committed: its database transaction if it waits here, else its write set is to be applied, in its turn.
      *
      * @param chunks the indexes of the messages, {@link ReplicaMessage.Chunk}s, whose contents precede the write set
      */
@@ -23,10 +23,14 @@ public interface Effects {
     /** A chunk of the transaction is ordered, which may be of no use any more. */
     void chunk(TransactionId id);
 
-    /** The transaction is not committed; if it waits here, its client is to be told. */
-    void discard(TransactionId id, Refusal refusal);
+    /**
+     * The transaction is not committed; if it waits here, its client is to be told.
+     *
+     * @param epoch in which it began: if that is over, its client knows already, and may have run it again by the same name
+     */
+    void discard(TransactionId id, long epoch, Refusal refusal);
 
-    /** The transaction is not committed because of another one; if it waits here, its client is to be told. */
+    /** The transaction, of the current epoch, is not committed because of another one; if it waits here, its client is to be told. */
     void conflict(TransactionId id, Conflict conflict);
 
     /**

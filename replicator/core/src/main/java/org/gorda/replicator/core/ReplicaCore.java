@@ -263,7 +263,7 @@ public final class ReplicaCore {
                             + " were ordered before " + message.position() + "; it did not happen: run it again");
         }
         if (refusal != null) {
-            effects.discard(commit.id(), refusal);
+            effects.discard(commit.id(), commit.epoch(), refusal);
         } else if (!everywhere || isCertified(message, commit)) {
             outcomes.put(commit.id(), true, index);
             if (everywhere && certifier.schemaChanged() == index) {
@@ -279,6 +279,7 @@ public final class ReplicaCore {
         if (!certifier.knows(writeSet, commit.begun(), commit.executed())) {
             effects.discard(
                     commit.id(),
+                    commit.epoch(),
                     new Refusal(
                             Refusal.Cause.OVERDUE,
                             "transaction " + commit.id() + " was ordered at " + index + ", too long after "

@@ -193,7 +193,7 @@ class ChunksTest implements Effects {
     public void protocolChanged(ReplicationProtocol protocol, Position epoch, Map<Generator, OptionalLong> next) {}
 
     @Override
-    public void discard(TransactionId id, Refusal refusal) {
+    public void discard(TransactionId id, long epoch, Refusal refusal) {
         done.add("discard " + id);
     }
 

@@ -28,6 +28,7 @@ import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
+import org.gorda.jgcs.MessageId;
 import org.gorda.jgcs.Position;
 import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.Effects;
@@ -81,7 +82,7 @@ final class Delivery implements Effects {
     private FirstRows rows = FirstRows.NONE;
 
     private final DeliveryTimes times = new DeliveryTimes();
-    private @Nullable MemberId sender;
+    private @Nullable MessageId delivered;
     private Position last = Position.START;
     private final LongAdder applied = new LongAdder();
 
@@ -160,7 +161,7 @@ final class Delivery implements Effects {
         if (!toRelease.isEmpty() && times.lastNanos() - toReleaseNanos > RELEASE_NANOS) {
             releaseDurably();
         }
-        sender = message.id().member();
+        delivered = message.id();
         core.delivered(message);
         last = message.position();
     }
@@ -174,7 +175,7 @@ final class Delivery implements Effects {
         if (history.holds(position.index())) {
             return; // the database has it
         }
-        SuspendedCommit waiting = isFromHere() ? engine.local().ordered(id, writeSet) : null;
+        SuspendedCommit waiting = isFromHere() ? engine.local().ordered(id, core.epoch()) : null;
         // What changed the schema here did so before generators were settled: it is applied like everywhere.
         if (waiting != null && settled.isEmpty()) {
             Probes.Probe probe = LocalTransactions.probe(waiting);
@@ -211,7 +212,7 @@ final class Delivery implements Effects {
             replayed.add(waiting);
         }
         applied.increment();
-        Conflict.Winner winner = new Conflict.Winner(id, java.util.Objects.requireNonNull(sender));
+        Conflict.Winner winner = new Conflict.Winner(id, delivered().member());
         segment().apply(new Segment.Change(decoded, position, winner, settled));
         Probes.end(probe, Stage.APPLY);
         Probes.count(probe, Stage.APPLY);
@@ -289,22 +290,26 @@ final class Delivery implements Effects {
         toRelease.clear();
     }
 
-    /** Clients name transactions, and two of them on two replicas might by the same name. */
+    private MessageId delivered() {
+        return java.util.Objects.requireNonNull(delivered);
+    }
+
+    /** Clients name transactions, and two of them on two replicas might by the same name, or in two runs of this one. */
     private boolean isFromHere() {
-        return configuration.self().equals(sender);
+        return engine.group().isOwn(delivered());
     }
 
     @Override
-    public void discard(TransactionId id, Refusal refusal) {
+    public void discard(TransactionId id, long epoch, Refusal refusal) {
         if (isFromHere()) {
-            engine.local().discard(id, refusal);
+            engine.local().discard(id, epoch, refusal);
         }
     }
 
     @Override
     public void conflict(TransactionId id, Conflict conflict) {
         if (isFromHere()) {
-            engine.local().conflict(id, conflict, times.age(conflict.index()));
+            engine.local().conflict(id, core.epoch(), conflict, times.age(conflict.index()));
         }
     }
 

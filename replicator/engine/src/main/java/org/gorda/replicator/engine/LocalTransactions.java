@@ -503,13 +503,13 @@ final class LocalTransactions implements TransactionListener {
     // ------------------------------------------------------------------------------------------- the delivery decides
 
     /**
-     * What waits for its place in the order here, and waits for that no longer; null if nothing does that is called so and has these changes: an earlier run
-     * of this replica may have sent a namesake.
+     * What waits for its place in the order here, and waits for that no longer; null if nothing does that is called so and began in that epoch: a client may
+     * have run again by the same name what an epoch ended for. Within one, a run of this replica sends no name again before it was ordered.
      */
     @Nullable
-    SuspendedCommit ordered(TransactionId id, ByteBuffer changes) {
+    SuspendedCommit ordered(TransactionId id, long epoch) {
         SuspendedCommit waiting = inFlight.get(id);
-        boolean isIt = waiting != null && waiting.writeSet().bytes().equals(changes);
+        boolean isIt = waiting != null && begun(waiting.transaction()).epoch == epoch;
         return isIt && inFlight.remove(id, waiting) ? waiting : null;
     }
 
@@ -518,8 +518,11 @@ final class LocalTransactions implements TransactionListener {
     }
 
     /** It is not to be committed, anywhere. */
-    void discard(TransactionId id, Refusal refusal) {
-        SuspendedCommit waiting = inFlight.remove(id);
+    void discard(TransactionId id, long epoch, Refusal refusal) {
+        abort(ordered(id, epoch), refusal);
+    }
+
+    private void abort(@Nullable SuspendedCommit waiting, Refusal refusal) {
         if (waiting != null && waiting.abort(refusal)) {
             refusals.count(refusal.cause());
         }
@@ -530,8 +533,8 @@ final class LocalTransactions implements TransactionListener {
      *
      * @param age of who has won, for people
      */
-    void conflict(TransactionId id, Conflict conflict, String age) {
-        SuspendedCommit waiting = inFlight.remove(id);
+    void conflict(TransactionId id, long epoch, Conflict conflict, String age) {
+        SuspendedCommit waiting = ordered(id, epoch);
         if (waiting == null) {
             return;
         }
@@ -563,7 +566,7 @@ final class LocalTransactions implements TransactionListener {
     /** An epoch begins: what was sent before and is not ordered yet will be discarded by all, and what runs could not be ordered. */
     void abortAll(Refusal refusal) {
         for (TransactionId id : List.copyOf(inFlight.keySet())) {
-            discard(id, refusal);
+            abort(inFlight.remove(id), refusal);
         }
         engine.database().abortAll(refusal);
     }

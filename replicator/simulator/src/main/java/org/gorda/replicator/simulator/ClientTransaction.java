@@ -75,6 +75,11 @@ final class ClientTransaction {
         return sent;
     }
 
+    /** In which it began. */
+    long epoch() {
+        return epoch;
+    }
+
     boolean isAnswered() {
         return answered;
     }

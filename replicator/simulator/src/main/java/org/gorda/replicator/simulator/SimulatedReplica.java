@@ -608,7 +608,7 @@ final class SimulatedReplica implements GroupListener, Effects {
 
     @Override
     public void conflict(TransactionId id, Conflict conflict) {
-        discarded(id);
+        discarded(id, core.epoch());
     }
 
     /** Somebody wants the group to run another protocol, whatever becomes of that. */
@@ -634,15 +634,15 @@ final class SimulatedReplica implements GroupListener, Effects {
     }
 
     @Override
-    public void discard(TransactionId id, Refusal refusal) {
-        discarded(id);
+    public void discard(TransactionId id, long epoch, Refusal refusal) {
+        discarded(id, epoch);
     }
 
-    private void discarded(TransactionId id) {
+    private void discarded(TransactionId id, long epoch) {
         long index = core.lastIndex();
         tell(() -> cluster.witness.decided(host.name, index, id, false));
         ClientTransaction waiting = open.get(id);
-        if (waiting != null) {
+        if (waiting != null && waiting.epoch() == epoch) {
             waiting.answer(Answer.ABORTED);
         }
     }
