@@ -54,6 +54,14 @@ public interface ReflectedDatabase extends AutoCloseable {
      */
     FrozenRows freeze(Path directory);
 
+    /**
+     * Comes back when the database has answered, if only that it can do nothing. Asks for the least there is, and waits for nobody who uses the database, so
+     * that it takes long only if the database stands still. One that lives in this process need not be asked. One at a time.
+     *
+     * @throws ReflectionException if the answer is an error
+     */
+    default void ping() {}
+
     /** Local transactions will change the database from now on, after others did: makes generated keys go on behind theirs. */
     void takeOver();
 

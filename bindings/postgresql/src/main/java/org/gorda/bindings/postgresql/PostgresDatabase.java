@@ -70,6 +70,7 @@ final class PostgresDatabase implements ReflectedDatabase {
     private final String location;
     private final SerialTurn serialTurn;
     private final SequenceLeases leases;
+    private final Pulse pulse;
     private final Map<String, CapturedTable> described = new ConcurrentHashMap<>();
     private final Map<String, String> generated = new ConcurrentHashMap<>();
 
@@ -111,6 +112,7 @@ final class PostgresDatabase implements ReflectedDatabase {
         this.serialTurn = new SerialTurn(server);
         this.takesReturned = !Server.COMPLETE.equals(configuration.attributes().get(Server.CAPTURE));
         this.leases = new SequenceLeases(server, listener);
+        this.pulse = new Pulse(server);
         this.internal = server.connect("");
         try {
             internal.setAutoCommit(false);
@@ -537,6 +539,11 @@ final class PostgresDatabase implements ReflectedDatabase {
     }
 
     @Override
+    public void ping() {
+        pulse.feel();
+    }
+
+    @Override
     public void snapshot(Path directory) {
         PostgresSnapshot.write(server, directory);
     }
@@ -584,7 +591,7 @@ final class PostgresDatabase implements ReflectedDatabase {
         return found;
     }
 
-    private static void close(Connection connection) {
+    static void close(Connection connection) {
         try {
             connection.close();
         } catch (SQLException e) {
@@ -625,6 +632,7 @@ final class PostgresDatabase implements ReflectedDatabase {
         abortAll(new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one"));
         sessions.close();
         leases.close();
+        pulse.close();
         PostgresApplier open = applier;
         if (open != null) {
             open.close();

@@ -62,6 +62,7 @@ final class Delivery implements Effects {
     private final StoredHistory history;
     private final ReplicaEngine engine;
     private final ReplicaCore core;
+    private final DatabaseWatch.Work commits;
 
     private @Nullable Applier applier;
     private @Nullable Segment segment;
@@ -86,10 +87,17 @@ final class Delivery implements Effects {
     private Position last = Position.START;
     private final LongAdder applied = new LongAdder();
 
-    Delivery(ReplicaConfiguration configuration, Standing standing, StoredHistory history, ReplicaEngine engine) {
+    /** @param commits told of each that it makes */
+    Delivery(
+            ReplicaConfiguration configuration,
+            Standing standing,
+            StoredHistory history,
+            DatabaseWatch.Work commits,
+            ReplicaEngine engine) {
         this.configuration = configuration;
         this.standing = standing;
         this.history = history;
+        this.commits = commits;
         this.engine = engine;
         long run = ThreadLocalRandom.current().nextLong();
         this.core = new ReplicaCore(configuration.self(), run, configuration.protocol(), this);
@@ -182,8 +190,7 @@ final class Delivery implements Effects {
             Probes.certified(probe, position.index(), times.lastNanos());
             commitSegment();
             Probes.end(probe, Stage.TURN);
-            boolean durable = false;
-            if (waiting.commit(storedAt(position), durable)) {
+            if (commit(waiting, position)) {
                 Probes.end(probe, Stage.COMMIT);
                 standing.visible(position.index());
                 release(waiting);
@@ -218,6 +225,16 @@ final class Delivery implements Effects {
         Probes.count(probe, Stage.APPLY);
         if (segment().isFull() || decoded.changesSchema()) {
             commitSegment();
+        }
+    }
+
+    /** Not forced to disk; false if its write set is to be applied instead. */
+    private boolean commit(SuspendedCommit waiting, Position position) {
+        commits.begin();
+        try {
+            return waiting.commit(storedAt(position), false);
+        } finally {
+            commits.end();
         }
     }
 
@@ -260,7 +277,7 @@ final class Delivery implements Effects {
         Probes.Probe probe = Probes.begin(engine.running());
         segment().execute();
         standing.executed(end.index()); // not before: who changes the same is compared only with what comes later
-        segment().commit(storedAt(end));
+        commits.run(() -> segment().commit(storedAt(end)));
         Probes.end(probe, Stage.INSTALL);
         Probes.count(probe, Stage.INSTALL);
         standing.visible(end.index());
@@ -285,7 +302,7 @@ final class Delivery implements Effects {
         if (toRelease.isEmpty()) {
             return;
         }
-        engine.checkpointer().flush();
+        commits.run(engine.checkpointer()::flush);
         toRelease.forEach(SuspendedCommit::release);
         toRelease.clear();
     }

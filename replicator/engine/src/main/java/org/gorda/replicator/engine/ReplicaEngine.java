@@ -75,6 +75,7 @@ final class ReplicaEngine implements GroupListener {
     private final SchemaTurns schemaTurns;
     private final StateTransfer transfer;
     private final FlowControl flow;
+    private final DatabaseWatch watch;
     private final GeneratorLeases leases;
     private final LocalTransactions local;
     private final GroupRequests requests;
@@ -88,7 +89,7 @@ final class ReplicaEngine implements GroupListener {
     /** Since this replica was far behind; by the thread of the flow control alone, like when that was the last time. */
     private int yields;
 
-    private long yieldedNanos;
+    private long yieldedNanos = System.nanoTime();
 
     private @Nullable ReflectedDatabase database;
     private @Nullable Group group;
@@ -104,7 +105,8 @@ final class ReplicaEngine implements GroupListener {
         this.reopen = reopen;
         this.standing = new Standing(configuration.self());
         this.history = new StoredHistory(configuration);
-        this.delivery = new Delivery(configuration, standing, history, this);
+        this.watch = new DatabaseWatch(configuration.self(), () -> database().ping(), standstill(configuration));
+        this.delivery = new Delivery(configuration, standing, history, watch.commits(), this);
         this.checkpointer = new Checkpointer(configuration, standing, history, delivery, order, this);
         this.chunkSender = new ChunkSender(configuration.commitTimeout());
         this.schemaTurns = new SchemaTurns(this::trySend, configuration.commitTimeout());
@@ -126,6 +128,12 @@ final class ReplicaEngine implements GroupListener {
             thread.setDaemon(true);
             return thread;
         });
+    }
+
+    /** After so long without an answer the database stands still: then commits are not known to happen any more, either. */
+    private static Duration standstill(ReplicaConfiguration configuration) {
+        Duration commits = configuration.commitTimeout();
+        return commits.compareTo(DatabaseWatch.PATIENCE_LEAST) > 0 ? commits : DatabaseWatch.PATIENCE_LEAST;
     }
 
     // ----------------------------------------------------------------------------------------------- start and stop
@@ -154,6 +162,7 @@ final class ReplicaEngine implements GroupListener {
         }
         opened.control().join(after);
         flow.start();
+        watch.start();
         long period = MAINTENANCE.toMillis();
         maintained = maintenance.scheduleWithFixedDelay(this::maintain, period, period, TimeUnit.MILLISECONDS);
     }
@@ -287,6 +296,7 @@ final class ReplicaEngine implements GroupListener {
     private void endMaintenance() {
         transfer.close();
         flow.close();
+        watch.close();
         Future<?> task = maintained;
         if (task != null) {
             task.cancel(false);
@@ -409,7 +419,11 @@ final class ReplicaEngine implements GroupListener {
 
     /** Before the group's first epoch nobody has compared with the others' what the database holds. */
     private boolean isUpToDate(View now) {
-        return history.isFound() && standing.epoch() > 0 && now.working() && standing.visible() >= now.decided();
+        return !watch.isSilent()
+                && history.isFound()
+                && standing.epoch() > 0
+                && now.working()
+                && standing.visible() >= now.decided();
     }
 
     /** Where no new epoch tells so, others learn by any message that this run has begun and that of earlier ones nothing will come. */
@@ -430,7 +444,8 @@ final class ReplicaEngine implements GroupListener {
                 yieldLater();
                 return;
             }
-            if (next.working() && (standing.is(ReplicaState.JOINING) || standing.visible() < next.decided())) {
+            if (next.working()
+                    && (standing.is(ReplicaState.JOINING) || standing.visible() < next.decided() || watch.isSilent())) {
                 standing.explain(ReplicaState.CATCHING_UP, "works off what is ordered and not shown here yet");
             } else if (!next.working() && !standing.is(ReplicaState.STOPPED) && !standing.is(ReplicaState.JOINING)) {
                 standing.explain(ReplicaState.ISOLATED, group().explanation());
@@ -501,12 +516,39 @@ final class ReplicaEngine implements GroupListener {
                         "was more than " + configuration.lagMax() / 2 + " transactions behind for "
                                 + configuration.lagPatience().toSeconds()
                                 + " s, so that the others do not wait for it any more; works off what is ordered");
-        if (behind
-                && standing.view().working()
-                && standing.visible() >= log().lastCommitted().index()) {
-            // It has caught up just before, and nobody says so again.
+        if (behind) {
+            goOnIfCaughtUp();
+        }
+    }
+
+    /** It may have caught up just before, and nobody says so again. */
+    private void goOnIfCaughtUp() {
+        View now = standing.view();
+        if (!watch.isSilent()
+                && now.working()
+                && standing.visible()
+                        >= Math.max(now.decided(), log().lastCommitted().index())) {
             standing.explain(
                     ReplicaState.CATCHING_UP, ReplicaState.ONLINE, "has everything up to " + standing.visible());
+        }
+    }
+
+    /** While it stands still another one is to lead, who can become the primary, and nobody is to begin anything here. */
+    private void watchDatabase(long nowNanos) {
+        boolean wasSilent = watch.isSilent();
+        watch.look(nowNanos);
+        if (watch.isSilent()) {
+            if (!wasSilent) {
+                LOG.warn("{}: {}: until it does another replica is to lead", configuration.self(), watch.explanation());
+            }
+            standing.explain(ReplicaState.ONLINE, ReplicaState.CATCHING_UP, watch.explanation());
+            if (nowNanos - yieldedNanos > configuration.electionTimeout().toNanos()) {
+                yieldedNanos = nowNanos; // again then: who was to get it may not be there
+                yieldLeadership();
+            }
+        } else if (wasSilent) {
+            LOG.info("{}: the database answers again", configuration.self());
+            goOnIfCaughtUp();
         }
     }
 
@@ -523,11 +565,12 @@ final class ReplicaEngine implements GroupListener {
 
     /** Who leads should be able to become the primary: who shows most, or any, if nobody has told. */
     private void yieldLeadership() {
-        View now = standing.view();
+        View now = group().membership().orElseThrow().view(); // the delivery may be held up
         List<MemberId> others = now.members().stream()
                 .filter(member -> !member.equals(configuration.self()))
                 .toList();
-        if (standing.is(ReplicaState.RECEIVING) && now.isLeader(configuration.self()) && !others.isEmpty()) {
+        boolean cannot = standing.is(ReplicaState.RECEIVING) || watch.isSilent();
+        if (cannot && now.isLeader(configuration.self()) && !others.isEmpty()) {
             MemberId furthest = flow.furthest(0);
             yieldTo(
                     furthest != null
@@ -741,6 +784,7 @@ final class ReplicaEngine implements GroupListener {
         long decided = checkpointer.decided();
         toShow.look(decided, visible, now);
         toDecide.look(visible, decided, now);
+        watchDatabase(now);
     }
 
     private static double seconds(long nanos) {
@@ -763,6 +807,9 @@ final class ReplicaEngine implements GroupListener {
         Group joined = group;
         if (joined != null && !now.working() && !standing.is(ReplicaState.STOPPED)) {
             return joined.explanation();
+        }
+        if (standing.is(ReplicaState.CATCHING_UP) && watch.isSilent()) {
+            return watch.explanation();
         }
         if (joined != null && standing.is(ReplicaState.ONLINE)) {
             long visible = standing.visible();

@@ -8,7 +8,7 @@ public enum ReplicaState {
     JOINING,
     /** Receives the database from another replica, because the group's log does not reach back to what it holds. */
     RECEIVING,
-    /** Works off what was ordered while it was away. */
+    /** Works off what was ordered while it was away, or waits for its database to answer. */
     CATCHING_UP,
     /** Takes part. */
     ONLINE,

@@ -127,7 +127,7 @@ public enum Setting {
             "commit-timeout",
             "duration",
             "30s",
-            "how long a commit may wait to be ordered",
+            "how long a commit may wait to be ordered, and a replica for an answer of its database before another one leads (10s at least)",
             Use.REPLICAS,
             (builder, text) -> builder.commitTimeout(duration("commit-timeout", text))),
     READ_GRACE(
