@@ -48,10 +48,13 @@ final class CompiledTriggers {
                 compile(trigger);
             }
             connection.commit();
-        } catch (SQLException | StandardException e) {
+        } catch (StandardException e) {
             LOG.debug("triggers are left to be compiled by who fires them", e);
-            // What was to compile one may have left its statement's context, in which nothing can be rolled back.
+            // The compiler leaves its statement's context, in which nothing can be rolled back.
             context.getContextManager().cleanupOnError(e, false);
+            connection.rollback();
+        } catch (SQLException e) {
+            LOG.debug("triggers are left to be compiled by who fires them", e);
             connection.rollback();
         } finally {
             transaction.setNoLockWait(false);
