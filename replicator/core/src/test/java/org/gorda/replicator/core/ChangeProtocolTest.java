@@ -52,7 +52,7 @@ class ChangeProtocolTest {
                         case "commit" -> done.add("commit");
                         case "verify" -> done.add("verify " + arguments[0]);
                         case "conflict" -> done.add("conflict");
-                        case "discard" -> done.add("discard: " + ((Refusal) arguments[1]).message());
+                        case "discard" -> done.add("discard: " + ((Refusal) arguments[2]).message());
                         case "lease" -> done.add(arguments[2] == null ? "outdated" : "lease");
                         case "send" -> done.add("send " + arguments[0]);
                         default -> {}
