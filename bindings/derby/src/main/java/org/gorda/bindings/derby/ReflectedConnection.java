@@ -373,6 +373,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
                     throw DerbyRefusal.unsupported("schema " + PositionTable.SCHEMA
                             + " is GORDA's own and cannot be changed: use another schema");
                 }
+                DroppedColumn.requireNoTrigger(this, text);
                 if (SchemaChanges.isFromTemporary(this, text)) {
                     throw DerbyRefusal.unsupported(
                             "a table that is made from a temporary one cannot be replicated: name its columns and their types");

@@ -189,6 +189,26 @@ class DerbyOwnTest extends BindingTck {
         assertEqual();
     }
 
+    /** Whether Derby drops a trigger with it depends on whether that was compiled since the schema was last changed. */
+    @Test
+    void aColumnIsDroppedOnlyWhereNoTriggerMayGoWithIt() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER, B INTEGER, C INTEGER)",
+                "CREATE TABLE \"t 2\" (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE LOGGED (N INTEGER)",
+                "ALTER TABLE T DROP COLUMN A",
+                "CREATE TRIGGER G AFTER DELETE ON T REFERENCING OLD TABLE AS O FOR EACH STATEMENT INSERT INTO LOGGED SELECT ID FROM O",
+                "CREATE TRIGGER H AFTER INSERT ON LOGGED FOR EACH ROW UPDATE \"t 2\" SET A = 1");
+        for (String drop : List.of(
+                "ALTER TABLE T DROP COLUMN B",
+                "ALTER TABLE APP.T DROP B RESTRICT",
+                "ALTER TABLE \"t 2\" DROP COLUMN A")) {
+            assertRefused("0A000", () -> execute(drop));
+        }
+        execute("DROP TRIGGER G", "DROP TRIGGER H", "ALTER TABLE T DROP COLUMN B", "ALTER TABLE \"t 2\" DROP A");
+        assertEqual();
+    }
+
     /** Derby gives a row its old entry of the index again, without a look at others. */
     @Test
     void aKeyThatMayBeNullIsTakenBackOnlyWhereNoOtherRowHasIt() throws SQLException {
