@@ -1,9 +1,12 @@
 package org.gorda.replicator.engine;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
 import org.gorda.jgcs.MemberId;
 import org.jspecify.annotations.Nullable;
 
@@ -143,20 +146,26 @@ final class Lags {
         return known == null ? 0 : known.lag;
     }
 
-    /** Who shows most, and more than up to some place, of all but one that have said so lately; null if nobody does. */
+    /** Who shows most, and more than up to some place, of all but one that have said so lately; any of several; null if nobody does. */
     @Nullable
     MemberId furthest(MemberId but, long beyond, long nowNanos) {
-        MemberId furthest = null;
+        List<MemberId> furthest = new ArrayList<>();
         long most = beyond;
         for (Map.Entry<MemberId, Replica> entry : replicas.entrySet()) {
             Replica replica = entry.getValue();
             boolean isHeard = nowNanos - replica.heardNanos <= SILENCE.toNanos();
-            if (isHeard && replica.shown > most && !entry.getKey().equals(but)) {
-                furthest = entry.getKey();
-                most = replica.shown;
+            if (!isHeard || entry.getKey().equals(but) || replica.shown <= beyond || replica.shown < most) {
+                continue;
             }
+            if (replica.shown > most) {
+                furthest.clear();
+            }
+            most = replica.shown;
+            furthest.add(entry.getKey());
         }
-        return furthest;
+        return furthest.isEmpty()
+                ? null
+                : furthest.get(ThreadLocalRandom.current().nextInt(furthest.size()));
     }
 
     /** Whether a replica is waited for if it falls behind. */
