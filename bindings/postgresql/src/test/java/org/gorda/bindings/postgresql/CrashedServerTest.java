@@ -93,6 +93,15 @@ class CrashedServerTest {
         }
     }
 
+    private boolean isTold(int i, String statement) {
+        try {
+            execute(i, statement);
+            return true;
+        } catch (SQLException e) {
+            return false; // the server begins again, or the replica has met it
+        }
+    }
+
     private Connection around(int i) throws SQLException {
         return DriverManager.getConnection(
                 "jdbc:postgresql://localhost:" + servers.get(i).getPort() + "/bank?user=postgres");
@@ -139,16 +148,15 @@ class CrashedServerTest {
             Awaitility.await("it is everywhere").atMost(PATIENCE).until(() -> held(replica) == 100);
         }
         killOneProcessOfServer(primary);
-        boolean isTold = false;
-        while (!isTold && replicas.get(primary).status().state() != ReplicaState.STOPPED) {
-            try {
-                execute(primary, increment);
-                isTold = true;
-            } catch (SQLException e) {
-                Thread.sleep(20); // the server begins again, or the replica has met it
-            }
-        }
-        assertThat(isTold).as("the server has forgotten what others know of").isFalse();
+        boolean[] isTold = {false};
+        Awaitility.await("the replica has met it")
+                .atMost(PATIENCE)
+                .pollInterval(Duration.ofMillis(20))
+                .until(() -> {
+                    isTold[0] |= isTold(primary, increment);
+                    return isTold[0] || replicas.get(primary).status().state() == ReplicaState.STOPPED;
+                });
+        assertThat(isTold[0]).as("the server has forgotten what others know of").isFalse();
         execute(primary(), increment);
         for (int i = 0; i < SIZE; i++) {
             if (i != primary) {
