@@ -30,6 +30,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ReplicaCore {
 
+    /** For so many places in the order the group knows that a transaction was given up, counted from what its origin had executed. */
+    public static final long OUTCOMES_KEPT = Outcomes.KEPT;
+
     private static final byte STATE_VERSION = 6;
 
     /** A transaction may take so many places in the order from one of its chunks to the next, where every member executes. */

@@ -454,7 +454,7 @@ final class Delivery implements Effects {
     public void outcome(long request, MemberId asker, TransactionId id, Outcome outcome) {
         engine.chunkSender().giveUp(id);
         if (outcome == Outcome.ABORTED) {
-            engine.local().closed(id, core.lastIndex());
+            engine.local().givenUp(id, core.lastIndex());
         }
         if (asker.equals(configuration.self())) {
             engine.requests().answered(request, outcome);

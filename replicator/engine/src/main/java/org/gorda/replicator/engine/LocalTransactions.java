@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -44,11 +43,6 @@ final class LocalTransactions implements TransactionListener {
 
     private static final String KEPT_OUT = "writes are held up by a verification: run it again";
 
-    /** So many are remembered before some are forgotten, and none before so many places: until then the group knows them. */
-    private static final int CLOSED_MAX = 1000;
-
-    private static final long CLOSED_PLACES = 100_000;
-
     /** What is known here of a local transaction that has begun. */
     private static final class Begun {
         final long epoch;
@@ -82,15 +76,7 @@ final class LocalTransactions implements TransactionListener {
     /** By the names of those that ask to be committed and have not ended: clients give them. */
     private final Map<TransactionId, TransactionContext> committing = new ConcurrentHashMap<>();
 
-    /** Those that write and have not ended. */
-    private final Set<TransactionContext> open = ConcurrentHashMap.newKeySet();
-
-    /**
-     * Where transactions were found not to have happened because somebody asked: the group remembers that for a while only, and who
-     * runs here may ask to be committed later than that.
-     */
-    private final Map<TransactionId, Long> closed = new ConcurrentHashMap<>();
-
+    private final GivenUp givenUp = new GivenUp();
     private final LongAdder committed = new LongAdder();
     private final Refusals refusals = new Refusals();
     private final HotRows hotRows = new HotRows();
@@ -183,7 +169,6 @@ final class LocalTransactions implements TransactionListener {
                                 + " what a transaction has read: use REPEATABLE READ, or run protocol=primary-backup");
             }
             transaction.attach(new Begun(current, Probes.begin(engine.running())));
-            open.add(transaction);
             begun = true;
         } finally {
             if (!begun) {
@@ -289,12 +274,13 @@ final class LocalTransactions implements TransactionListener {
                     () -> standing.executesHere() && begunIn == standing.epoch() && !commit.isAnswered());
             ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
             long executed = awaitRoom(commit, begun);
-            // Behind that: what was closed before it is known here.
-            if (closed.containsKey(id)) {
-                throw new RefusedException(new Refusal(
-                        Refusal.Cause.OVERDUE,
-                        "transaction " + id
-                                + " was given up by its client before it asked to be committed; it did not happen"));
+            // Behind that: what was given up before it is known here.
+            if (givenUp.mayHold(id, transaction.begunAt(), executed)) {
+                throw new RefusedException(
+                        new Refusal(
+                                Refusal.Cause.OVERDUE,
+                                "transaction " + id
+                                        + " was given up by its client before it asked to be committed, or may have been; it did not happen"));
             }
             ReplicaMessage.putWriteSetHeader(message, id, begunIn, transaction.begunAt(), executed, chunks);
             // Before it is sent, because the answer may be quicker than this thread, and so may be who stops the
@@ -434,7 +420,6 @@ final class LocalTransactions implements TransactionListener {
     @Override
     public void ended(TransactionContext transaction, boolean isCommitted) {
         gate.leave();
-        open.remove(transaction);
         committing.remove(transaction.id(), transaction);
         if (transaction.attachment() instanceof Begun begun) {
             schemaUnchanged(transaction);
@@ -554,13 +539,8 @@ final class LocalTransactions implements TransactionListener {
     }
 
     /** It is decided that it does not happen, because somebody has asked. Called before this place counts as executed. */
-    void closed(TransactionId id, long index) {
-        closed.put(id, index);
-        if (closed.size() > CLOSED_MAX) {
-            long oldest =
-                    open.stream().mapToLong(TransactionContext::begunAt).min().orElse(index);
-            closed.values().removeIf(place -> place < Math.min(oldest, index - CLOSED_PLACES));
-        }
+    void givenUp(TransactionId id, long index) {
+        givenUp.add(id, index);
     }
 
     /** An epoch begins: what was sent before and is not ordered yet will be discarded by all, and what runs could not be ordered. */

@@ -446,7 +446,9 @@ final class ReplicaEngine implements GroupListener {
             }
             if (next.working()
                     && (standing.is(ReplicaState.JOINING) || standing.visible() < next.decided() || watch.isSilent())) {
-                standing.explain(ReplicaState.CATCHING_UP, "works off what is ordered and not shown here yet");
+                standing.explain(
+                        ReplicaState.CATCHING_UP,
+                        watch.isSilent() ? watch.explanation() : "works off what is ordered and not shown here yet");
             } else if (!next.working() && !standing.is(ReplicaState.STOPPED) && !standing.is(ReplicaState.JOINING)) {
                 standing.explain(ReplicaState.ISOLATED, group().explanation());
             }
