@@ -222,6 +222,7 @@ public record Torture(
                             new Clients.Share(new SkewPairs(), promise.isSerializable() ? 10 : 0),
                             new Clients.Share(new UniqueNames(level), 15),
                             new Clients.Share(new Orders(level), 12),
+                            new Clients.Share(new Stock(engine, level), 10),
                             new Clients.Share(new SchemaChanges(engine instanceof EmbeddedEngine), 3))
                     .filter(share -> share.percent() > 0)
                     .toList();

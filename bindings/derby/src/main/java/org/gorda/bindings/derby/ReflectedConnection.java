@@ -605,6 +605,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     @Override
     public void languageSetSavePoint(String name, Object kind) throws StandardException {
+        checkNotRefused();
         super.languageSetSavePoint(name, kind);
         WriteSetWriter out = writer;
         if (out != null && transaction != null) {
@@ -615,8 +616,19 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     }
 
     @Override
+    public void releaseSavePoint(String name, @Nullable Object kind) throws StandardException {
+        if (kind != null) {
+            checkNotRefused(); // before a client's; a statement's is let go as ever
+        }
+        super.releaseSavePoint(name, kind);
+    }
+
+    @Override
     public void internalRollbackToSavepoint(String name, boolean refreshStyle, @Nullable Object kind)
             throws StandardException {
+        if (kind != null) {
+            checkNotRefused(); // its savepoint is gone where the transaction was rolled back meanwhile
+        }
         super.internalRollbackToSavepoint(name, refreshStyle, kind);
         WriteSetWriter out = writer;
         if (out == null || transaction == null) {

@@ -291,13 +291,31 @@ final class Ratis implements AutoCloseable {
     private boolean isInTouch(DivisionInfo info, @Nullable RaftPeerId leader) {
         return info.isLeader()
                 ? info.isLeaderReady()
-                : leader != null
-                        && info.isFollower()
-                        && info.getRoleInfoProto()
-                                        .getFollowerInfo()
-                                        .getLeaderInfo()
-                                        .getLastRpcElapsedTimeMs()
-                                < heardWithinMillis;
+                : leader != null && info.isFollower() && silentMillis(info) < heardWithinMillis;
+    }
+
+    /** For so long a follower has not heard of its leader. */
+    private static long silentMillis(DivisionInfo info) {
+        return info.getRoleInfoProto().getFollowerInfo().getLeaderInfo().getLastRpcElapsedTimeMs();
+    }
+
+    /** What this member, which belongs to a group, lacks to be of use. */
+    String lacks() {
+        RaftServer.Division now = opened();
+        DivisionInfo info = now.getInfo();
+        RaftPeerId leader = info.getLeaderId();
+        if (leader == null || !(info.isLeader() || info.isFollower())) {
+            return "Ratis, " + info.getCurrentRole() + " in term " + info.getCurrentTerm()
+                    + ", knows no leader with a majority of "
+                    + members(now.getRaftConf().getCurrentPeers());
+        }
+        if (!isInTouch(info, leader)) {
+            return info.isLeader()
+                    ? "it leads, once a majority has told that it follows"
+                    : "its leader, " + Peers.member(leader) + ", has told nothing for " + silentMillis(info) + " ms";
+        }
+        return "has " + info.getLastAppliedIndex() + " of " + commitIndexOf(now, leader) + " entries that its leader, "
+                + Peers.member(leader) + ", has";
     }
 
     /** What the leader has told to be decided. */

@@ -172,7 +172,7 @@ final class RatisGroup
         }
         View now = view;
         if (!now.working()) {
-            return "Ratis knows no leader with a majority of " + now.members();
+            return ratis.lacks();
         }
         return now.members().contains(self()) ? "works" : "waits to be taken in by " + now.members();
     }

@@ -8,6 +8,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Savepoint;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -245,6 +246,36 @@ class CertificationTest {
                             " of replica " + cluster.replica(1).status().self() + ", ordered at ")
                     .hasMessageContaining(" ms ago, came first and needed a lock that this one held")
                     .hasMessageContaining("run it again");
+        }
+    }
+
+    /** Derby alone would miss the savepoint, and who has lost would not know that it can run again. */
+    @Test
+    void whoHasLostIsToldSoAtItsSavepoints() throws Exception {
+        makeTwoRows();
+        assertLoses((connection, savepoint) -> connection.rollback(savepoint));
+        assertLoses((connection, savepoint) -> connection.releaseSavepoint(savepoint));
+        assertLoses((connection, savepoint) -> connection.setSavepoint());
+    }
+
+    /** What is done once another replica has come first. */
+    private interface AtSavepoint {
+        void run(Connection connection, Savepoint savepoint) throws SQLException;
+    }
+
+    private void assertLoses(AtSavepoint last) throws SQLException {
+        try (Connection connection = cluster.connect(0);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            Savepoint savepoint = connection.setSavepoint();
+            statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 1");
+            execute(1, "UPDATE T SET N = 7 WHERE ID = 1");
+            cluster.awaitEverywhere();
+            assertThatThrownBy(() -> last.run(connection, savepoint))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+            statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 1");
+            connection.commit();
         }
     }
 
