@@ -60,7 +60,7 @@ final class TortureTest {
                 .containsExactlyInAnyOrder("kill", "pause", "partition", "slow", "disk-full");
         assertThat(result.get("committed").getAsLong()).isPositive();
         long operations = 0;
-        for (String workload : List.of("list-append", "bank", "skew", "unique", "orders", "schema")) {
+        for (String workload : List.of("list-append", "bank", "skew", "unique", "orders", "stock", "schema")) {
             List<String> lines = Files.readAllLines(report().resolve(workload + ".edn"));
             assertThat(lines)
                     .isNotEmpty()
@@ -113,7 +113,7 @@ final class TortureTest {
         assertThat(run.lastLine().get("verdict").getAsString()).isEqualTo("OK");
         assertThat(run.lastLine().get("committed").getAsLong()).isPositive();
         assertThat(run.err()).containsPattern("kill -9 replica .* s\n");
-        for (String workload : List.of("list-append", "bank", "unique", "orders", "schema")) {
+        for (String workload : List.of("list-append", "bank", "unique", "orders", "stock", "schema")) {
             assertThat(report().resolve(workload + ".edn")).content().contains(":type :ok");
         }
         assertThat(report().resolve("skew.edn")).as("needs SERIALIZABLE").doesNotExist();
