@@ -58,6 +58,9 @@ final class NodeService implements AutoCloseable {
     private static final Duration VERIFY_WAIT = Duration.ofMinutes(5);
     private static final Gson JSON = new Gson();
 
+    /** Any page that somebody looks at on this machine could send requests to its loopback address; browsers say then where the page is from. */
+    private static final String FROM_WEB_PAGE = "Origin";
+
     static {
         // Read by the JDK's server when it is first used: no 40 ms between header and body, no client that sends for
         // ever.
@@ -148,6 +151,9 @@ final class NodeService implements AutoCloseable {
         }
         if (!exchange.getRequestMethod().equals(method)) {
             return Response.text(405, path + " wants " + method);
+        }
+        if (exchange.getRequestHeaders().containsKey(FROM_WEB_PAGE)) {
+            return Response.text(403, "web pages may not ask: use gorda, curl or a program");
         }
         Replica node = replica;
         if (node == null) {

@@ -5,6 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -67,6 +71,22 @@ class HostileBytesTest {
                 assertThat(status.state()).isEqualTo("ONLINE");
                 NodeGroup.patiently("it is there").until(() -> count(status.clients()) == 1);
             }
+        }
+    }
+
+    /** A browser sends such a request without asking the service first. */
+    @Test
+    void aWebPageCannotChangeAGroup() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 1)) {
+            String service = "127.0.0.1:" + group.listening(0).get(1);
+            HttpRequest request = HttpRequest.newBuilder(URI.create("http://" + service + "/protocol?to=certification"))
+                    .header("Origin", "https://example.org")
+                    .POST(HttpRequest.BodyPublishers.noBody())
+                    .build();
+            HttpResponse<String> answer =
+                    HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+            assertThat(answer.statusCode()).as(answer.body()).isEqualTo(403);
+            assertThat(new NodeClient().status(service).protocol()).isEqualTo("primary-backup");
         }
     }
 
