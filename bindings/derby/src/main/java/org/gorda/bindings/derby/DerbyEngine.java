@@ -1,5 +1,6 @@
 package org.gorda.bindings.derby;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
 import java.sql.SQLException;
@@ -22,6 +23,14 @@ final class DerbyEngine {
             "08004", " Give the user and the password of somebody whom the database lets in.",
             "XBM0J", " Give a path that does not exist yet, or that of a Derby database.",
             "X0Y68", " GORDA keeps its own tables in a schema of that name: rename yours.");
+
+    /** What else Derby's store may say. */
+    private static final String OF_THE_STORE = "XS";
+
+    private static final String IF_DAMAGED =
+            " If its files are damaged, and other replicas hold what the group has acknowledged,"
+                    + " delete it and the replica's directory: the replica receives both.";
+    private static final String IF_FULL = " Make room or mend the disk, then start this replica again.";
 
     /**
      * Of Derby's log, unless they are set as Java's system properties: all that change something wait while a full buffer is written, and while a new file is begun, which is forced
@@ -64,7 +73,11 @@ final class DerbyEngine {
     static ReflectionException cannotOpen(String location, SQLException failure) {
         String advice = "";
         for (SQLException e = failure; e != null; e = e.getNextException()) {
-            advice = ADVICE.getOrDefault(String.valueOf(e.getSQLState()), advice);
+            String state = String.valueOf(e.getSQLState());
+            advice = ADVICE.getOrDefault(state, state.startsWith(OF_THE_STORE) ? IF_DAMAGED : advice);
+        }
+        for (Throwable e = failure; e != null; e = e.getCause()) {
+            advice = e instanceof IOException ? " (" + e.getMessage() + ")" + IF_FULL : advice;
         }
         return new ReflectionException(
                 "the Derby database " + location + " cannot be opened: " + messages(failure) + advice, failure);

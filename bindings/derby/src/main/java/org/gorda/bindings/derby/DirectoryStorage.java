@@ -20,6 +20,8 @@ import org.jspecify.annotations.Nullable;
  *       the file byte by byte, each by a call of the system.
  *   <li>They are written by {@link LogWriter}, and forced when Derby wants that. Derby would open them so that each write waits for the disk; but most here
  *       only make room in its buffer, or let a rollback read what it undoes, while others wait.
+ *   <li>Which of them is the last checkpoint is noted when that is in the log. When Derby has recovered it would note it before, and delete what would be
+ *       needed to recover from an earlier one: where the log then finds no room, or the process ends, the database could never be opened again.
  * </ul>
  *
  * Thread-safe.
@@ -27,6 +29,14 @@ import org.jspecify.annotations.Nullable;
 public final class DirectoryStorage implements WritableStorageFactory {
 
     private static final Pattern LOG_FILE = Pattern.compile("log\\d+\\.dat");
+
+    /** Says where in the log the last checkpoint is. */
+    private static final String CONTROL_FILE = "log.ctrl";
+
+    /** So Derby asks whether a checkpoint is one that it found in the log, which it knows by being able to write; and so it makes one itself. */
+    private static final String IS_FOUND = "inRFR";
+
+    private static final String MAKES_CHECKPOINT = "checkpointWithTran";
 
     private final DirStorageFactory directory = new DirStorageFactory();
 
@@ -46,14 +56,33 @@ public final class DirectoryStorage implements WritableStorageFactory {
     @Override
     public StorageFile newStorageFile(StorageFile parent, String name) {
         StorageFile file = directory.newStorageFile(parent, name);
-        return LOG_FILE.matcher(name).matches() ? logFile(file) : file;
+        if (LOG_FILE.matcher(name).matches()) {
+            return with(file, "getRandomAccessFile", mode -> {
+                File path = new File(file.getPath());
+                return "r".equals(mode) ? new LogReader(path) : new LogWriter(path);
+            });
+        }
+        return name.equals(CONTROL_FILE) ? with(file, "canWrite", mode -> file.canWrite() && !notesTooEarly()) : file;
     }
 
-    private static StorageFile logFile(StorageFile file) {
+    private static boolean notesTooEarly() {
+        return StackWalker.getInstance()
+                .walk(frames -> frames.map(StackWalker.StackFrame::getMethodName)
+                                .filter(name -> name.equals(IS_FOUND) || name.equals(MAKES_CHECKPOINT))
+                                .distinct()
+                                .count()
+                        == 2);
+    }
+
+    /** What a file does in the stead of its own. */
+    private interface Answer {
+        Object to(@Nullable Object argument) throws IOException;
+    }
+
+    private static StorageFile with(StorageFile file, String name, Answer answer) {
         InvocationHandler handler = (proxy, method, arguments) -> {
-            if (method.getName().equals("getRandomAccessFile")) {
-                File path = new File(file.getPath());
-                return "r".equals(arguments[0]) ? new LogReader(path) : new LogWriter(path);
+            if (method.getName().equals(name)) {
+                return answer.to(arguments == null ? null : arguments[0]);
             }
             try {
                 return method.invoke(file, arguments);

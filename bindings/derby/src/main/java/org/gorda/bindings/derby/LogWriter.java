@@ -24,14 +24,20 @@ final class LogWriter extends RandomAccessFile implements StorageRandomAccessFil
         this.allocated = length();
     }
 
+    /** What cannot be written Derby tries to write again, some times, and wherever it is then: at the same place. */
     @Override
     public void write(byte[] source, int offset, int length) throws IOException {
         long from = getFilePointer();
-        if (from + length > allocated) {
-            allocate(from + length + STEP_BYTES);
+        try {
+            if (from + length > allocated) {
+                allocate(from + length + STEP_BYTES);
+                seek(from);
+            }
+            super.write(source, offset, length);
+        } catch (IOException e) {
             seek(from);
+            throw e;
         }
-        super.write(source, offset, length);
     }
 
     private void allocate(long to) throws IOException {

@@ -117,7 +117,7 @@ final class DerbyUnderTest implements TckBinding {
         return binding().open(configuration, listener);
     }
 
-    private static void copy(Path from, Path to) throws IOException {
+    static void copy(Path from, Path to) throws IOException {
         try (Stream<Path> all = Files.walk(from)) {
             for (Path path : all.toList()) {
                 if (!path.toString().endsWith(".lck")) {
@@ -127,7 +127,7 @@ final class DerbyUnderTest implements TckBinding {
         }
     }
 
-    private static void delete(Path directory) throws IOException {
+    static void delete(Path directory) throws IOException {
         try (Stream<Path> all = Files.walk(directory)) {
             for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(path);
