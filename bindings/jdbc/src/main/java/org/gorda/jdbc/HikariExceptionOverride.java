@@ -2,6 +2,7 @@ package org.gorda.jdbc;
 
 import com.zaxxer.hikari.SQLExceptionOverride;
 import java.sql.SQLException;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,6 +12,12 @@ import org.jspecify.annotations.Nullable;
  */
 public final class HikariExceptionOverride implements SQLExceptionOverride {
 
+    /** By its name, which HikariCP before 6.1 does not have: there an end of a connection is what it evicts by itself, unless it is told not to. */
+    private static final Override EVICT = Arrays.stream(Override.values())
+            .filter(one -> one.name().equals("MUST_EVICT"))
+            .findFirst()
+            .orElse(Override.CONTINUE_EVICT);
+
     /** For HikariCP. */
     public HikariExceptionOverride() {}
 
@@ -18,11 +25,11 @@ public final class HikariExceptionOverride implements SQLExceptionOverride {
     @java.lang.Override
     public Override adjudicate(SQLException failure) {
         if (endsConnection(failure.getSQLState())) {
-            return Override.MUST_EVICT;
+            return EVICT;
         }
         for (SQLException next = failure.getNextException(); next != null; next = next.getNextException()) {
             if (endsConnection(next.getSQLState())) {
-                return Override.MUST_EVICT;
+                return EVICT;
             }
         }
         return Override.DO_NOT_EVICT;

@@ -6,10 +6,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import com.zaxxer.hikari.SQLExceptionOverride.Override;
+import java.lang.reflect.Method;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
+import javax.tools.ToolProvider;
 import org.gorda.jdbc.GordaDataSource;
 import org.gorda.jdbc.HikariExceptionOverride;
 import org.gorda.jgcs.LoopbackPorts;
@@ -170,6 +175,35 @@ class PoolTest {
         SQLException first = new SQLException("", "40001");
         first.setNextException(new SQLException("", state));
         assertThat(override.adjudicate(first)).isEqualTo(judgement);
+    }
+
+    /** Those before 6.1, which Spring Boot 3.4 comes with, know two judgements. */
+    @Test
+    void errorsAreJudgedWithAnOlderHikariToo() throws Exception {
+        Path source = directory.resolve("SQLExceptionOverride.java");
+        Files.writeString(
+                source,
+                "package com.zaxxer.hikari; public interface SQLExceptionOverride {"
+                        + " enum Override { CONTINUE_EVICT, DO_NOT_EVICT }"
+                        + " default Override adjudicate(java.sql.SQLException e) { return Override.CONTINUE_EVICT; } }");
+        Path classes = Files.createDirectories(directory.resolve("older"));
+        assertThat(ToolProvider.getSystemJavaCompiler()
+                        .run(null, null, null, "-d", classes.toString(), source.toString()))
+                .isZero();
+        URL ours = HikariExceptionOverride.class
+                .getProtectionDomain()
+                .getCodeSource()
+                .getLocation();
+        try (URLClassLoader loader =
+                new URLClassLoader(new URL[] {classes.toUri().toURL(), ours}, ClassLoader.getPlatformClassLoader())) {
+            Class<?> type = loader.loadClass(HikariExceptionOverride.class.getName());
+            Object override = type.getConstructor().newInstance();
+            Method adjudicate = type.getMethod("adjudicate", SQLException.class);
+            assertThat(adjudicate.invoke(override, new SQLException("", "08006")))
+                    .hasToString("CONTINUE_EVICT");
+            assertThat(adjudicate.invoke(override, new SQLException("", "0A000")))
+                    .hasToString("DO_NOT_EVICT");
+        }
     }
 
     @Test
