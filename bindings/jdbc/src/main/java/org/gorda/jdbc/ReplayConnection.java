@@ -96,8 +96,9 @@ final class ReplayConnection extends ReplayProxy {
 
     /** Another level commits; the same level does with one form of URL, and not with the other. */
     private @Nullable Object setIsolation(Method method, @Nullable Object @Nullable [] arguments) throws SQLException {
-        boolean same = arguments != null
-                && Integer.valueOf(connection.getTransactionIsolation()).equals(arguments[0]);
+        boolean same = replay.isEmpty() // then it does not matter, nor would one that was lost tell
+                || (arguments != null
+                        && Integer.valueOf(connection.getTransactionIsolation()).equals(arguments[0]));
         if (!same) {
             return end(method, arguments);
         }

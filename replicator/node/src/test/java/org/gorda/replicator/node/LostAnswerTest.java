@@ -160,6 +160,26 @@ class LostAnswerTest {
         }
     }
 
+    /** As a pool does it when the connection is given back; by an error there the application would be told that what it did has failed. */
+    @Test
+    void whatHappenedThoughItsAnswerWasLostIsNoErrorWhenTheConnectionIsPutInOrder() throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url + ";retry=3")) {
+            connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+            connection.setAutoCommit(false);
+            update(connection, "INSERT INTO ITEM VALUES (7, 'seven')");
+            connection.commit();
+            update(connection, "INSERT INTO ITEM VALUES (8, 'eight')");
+            thief.steal(AnswerThief.Steal.ANSWER);
+            connection.commit();
+            connection.rollback();
+            connection.setReadOnly(false);
+            connection.setAutoCommit(true);
+            connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
+            connection.clearWarnings();
+        }
+        assertThat(isThere(8)).isTrue();
+    }
+
     private static int one(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement();
                 ResultSet rows = statement.executeQuery(" Values 1")) {
