@@ -584,8 +584,14 @@ final class ClusterConnection implements InvocationHandler {
         if (closed || broken != null) {
             return false;
         }
+        EngineConnection asked = active();
         try {
-            return active().jdbc().isValid(seconds);
+            boolean began = !autoCommit && !asked.inTransaction();
+            boolean valid = asked.jdbc().isValid(seconds);
+            if (valid && began && asked.inTransaction()) {
+                asked.jdbc().rollback(); // of the driver's own question: it would keep the connection from being closed
+            }
+            return valid;
         } catch (SQLException e) {
             return false;
         }

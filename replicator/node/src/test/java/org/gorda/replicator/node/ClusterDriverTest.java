@@ -554,6 +554,26 @@ class ClusterDriverTest {
         }
     }
 
+    /** Else a pool that asks before it lends or keeps a connection could neither close it nor have it read at a backup. */
+    @Test
+    void askingWhetherAConnectionIsValidLeavesNoTransaction() throws SQLException {
+        Connection connection = DriverManager.getConnection(group.url());
+        connection.setAutoCommit(false);
+        assertThat(connection.isValid(5)).isTrue();
+        connection.setReadOnly(true);
+        assertThat(connection.isValid(5)).isTrue();
+        connection.setReadOnly(false);
+        try (Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T (A) VALUES ('valid')");
+            assertThat(connection.isValid(5)).isTrue();
+            connection.commit();
+        }
+        assertThat(connection.isValid(5)).isTrue();
+        connection.close();
+        assertThat(connection.isClosed()).isTrue();
+        assertThat(countAfresh("A = 'valid'")).isEqualTo(1);
+    }
+
     @Test
     void userThatTheEnginesDriverRefusesIsToldAtOnce() {
         long begun = System.nanoTime();
