@@ -7,11 +7,13 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -43,7 +45,10 @@ final class ClusterMonitor {
     private final Condition answered = lock.newCondition();
     private final Condition searchBegins = lock.newCondition();
     private final Map<String, NodeInfo> infos = new ConcurrentHashMap<>();
-    private final Set<ClusterConnection> connections = ConcurrentHashMap.newKeySet();
+
+    /** Those that an application has dropped without closing them, or whose closing was refused, are left to the garbage collector, and with them their transactions. */
+    private final Set<ClusterConnection> connections = Collections.newSetFromMap(new WeakHashMap<>());
+
     private volatile long searchUntilNanos = System.nanoTime();
     private final AtomicLong orderedIndex = new AtomicLong();
     private final AtomicInteger turns = new AtomicInteger();
@@ -73,7 +78,7 @@ final class ClusterMonitor {
                 LOG.trace("{} does not answer", node, e);
                 infos.remove(node);
                 if (System.nanoTime() - lastNanos > SILENCE_NANOS && answers()) {
-                    for (ClusterConnection connection : connections) {
+                    for (ClusterConnection connection : registered()) {
                         connection.abandonSilent(node);
                     }
                 }
@@ -109,7 +114,7 @@ final class ClusterMonitor {
 
     /** Ends the connections to replicas that were the primary before this one: what they still answer may be old. */
     private void abandon(NodeInfo primary) {
-        for (ClusterConnection connection : connections) {
+        for (ClusterConnection connection : registered()) {
             connection.abandonUnless(primary);
         }
     }
@@ -127,11 +132,21 @@ final class ClusterMonitor {
     }
 
     void register(ClusterConnection connection) {
-        connections.add(connection);
+        synchronized (connections) {
+            connections.add(connection);
+        }
     }
 
     void forget(ClusterConnection connection) {
-        connections.remove(connection);
+        synchronized (connections) {
+            connections.remove(connection);
+        }
+    }
+
+    private List<ClusterConnection> registered() {
+        synchronized (connections) {
+            return List.copyOf(connections);
+        }
     }
 
     /** An ordered index that the group had reached, at the time of the call or shortly before. */

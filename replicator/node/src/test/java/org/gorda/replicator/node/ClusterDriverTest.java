@@ -574,6 +574,31 @@ class ClusterDriverTest {
         assertThat(countAfresh("A = 'valid'")).isEqualTo(1);
     }
 
+    /** As with the engine's driver, whose close is refused in a transaction: so pools drop what they want to be rid of. */
+    @Test
+    void connectionThatIsDroppedInATransactionDoesNotHoldItsLocksForEver() throws SQLException {
+        dropInATransaction();
+        try (Connection other = DriverManager.getConnection(group.url());
+                Statement statement = other.createStatement()) {
+            NodeGroup.patiently("its locks are released").until(() -> {
+                System.gc();
+                try (ResultSet locks =
+                        statement.executeQuery("SELECT COUNT(*) FROM SYSCS_DIAG.LOCK_TABLE WHERE TABLENAME = 'T'")) {
+                    locks.next();
+                    return locks.getInt(1) == 0;
+                }
+            });
+        }
+        assertThat(countAfresh("A = 'dropped'")).isZero();
+    }
+
+    private static void dropInATransaction() throws SQLException {
+        Connection connection = DriverManager.getConnection(group.url());
+        connection.setAutoCommit(false);
+        connection.createStatement().executeUpdate("INSERT INTO T (A) VALUES ('dropped')");
+        assertState("25001", connection::close);
+    }
+
     @Test
     void userThatTheEnginesDriverRefusesIsToldAtOnce() {
         long begun = System.nanoTime();
