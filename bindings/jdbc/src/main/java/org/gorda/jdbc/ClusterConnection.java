@@ -759,8 +759,17 @@ final class ClusterConnection implements InvocationHandler {
                 lost);
     }
 
-    /** Refuses what may write where only the primary is left to read from: a backup refuses it itself. */
+    /**
+     * Before the execution of a statement that was made to read elsewhere. Refuses it where the connection writes now, whose transaction it would
+     * not belong to; and what may write where only the primary is left to read from: a backup refuses it itself.
+     */
     void checkReads(boolean surely) throws SQLException {
+        if (!readOnly) {
+            throw new SQLException(
+                    "this statement was made while the connection was read-only, and would still read elsewhere, outside of this"
+                            + " transaction: make it again",
+                    "25000");
+        }
         NodeInfo from = readerNode;
         if (!surely && from != null && from.primary() && !physical.refusesWhenReading()) {
             throw new SQLException("the connection is read-only", "25006");

@@ -599,6 +599,29 @@ class ClusterDriverTest {
         assertState("25001", connection::close);
     }
 
+    /** For instance by a pool that keeps statements: it would read what is old, and is not locked, in the midst of a transaction. */
+    @Test
+    void statementMadeToReadAtABackupIsRefusedWhereTheConnectionWrites() throws SQLException {
+        try (Connection connection = DriverManager.getConnection(group.url())) {
+            connection.setReadOnly(true);
+            try (PreparedStatement kept = connection.prepareStatement("SELECT COUNT(*) FROM T")) {
+                kept.executeQuery().close();
+                connection.setReadOnly(false);
+                connection.setAutoCommit(false);
+                assertThatThrownBy(kept::executeQuery)
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("25000"))
+                        .hasMessageContaining("made while the connection was read-only");
+                assertThat(count(connection, "1 = 1")).isZero();
+                connection.commit();
+                connection.setReadOnly(true);
+                kept.executeQuery().close();
+                connection.commit();
+            }
+        }
+    }
+
     @Test
     void userThatTheEnginesDriverRefusesIsToldAtOnce() {
         long begun = System.nanoTime();
