@@ -382,7 +382,8 @@ final class ClusterConnection implements InvocationHandler {
             return delegate(method, arguments);
         }
         checkOpen();
-        if (reading != null) {
+        if (reading != null
+                && reading.inTransaction()) { // else whether a backup is well would matter to what is written
             call(reading.jdbc(), method, null);
         }
         call(physical.jdbc(), method, null);

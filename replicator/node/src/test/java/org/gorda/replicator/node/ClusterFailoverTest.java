@@ -183,6 +183,32 @@ class ClusterFailoverTest {
         }
     }
 
+    /** Derby's driver rolls back by asking the replica, also where there is nothing to be rolled back. */
+    @Test
+    void rollbackOfWhatWasWrittenDoesNotNeedTheReplicaThatWasReadFrom() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 3)) {
+            create(group.url());
+            Connection connection = prepared(group.url(), 1);
+            connection.setReadOnly(true);
+            String reader = connection.toString();
+            connection.setReadOnly(false);
+            for (int i = 0; i < group.size(); i++) {
+                if (reader.startsWith("connection to " + group.service(i) + " ")) {
+                    assertThat(i).isNotEqualTo(group.primary());
+                    group.stop(i);
+                }
+            }
+            try (Statement statement = connection.createStatement()) {
+                statement.executeUpdate("INSERT INTO T VALUES (2)");
+                connection.rollback();
+                statement.executeUpdate("INSERT INTO T VALUES (3)");
+                connection.commit();
+            }
+            connection.close();
+            assertThat(count(group.url(), "ID > 0")).isEqualTo(2);
+        }
+    }
+
     private static void lost(org.assertj.core.api.ThrowableAssert.ThrowingCallable call) {
         assertThatThrownBy(call)
                 .isInstanceOfSatisfying(
