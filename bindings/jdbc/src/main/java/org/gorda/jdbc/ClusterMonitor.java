@@ -74,9 +74,10 @@ final class ClusterMonitor {
                 if (info.executes()) {
                     abandon(info);
                 }
-            } catch (IOException e) {
-                LOG.trace("{} does not answer", node, e);
+            } catch (IOException | RuntimeException | Error e) {
+                // Of any kind, also for want of memory: a thread that ended would leave the replica unknown for good.
                 infos.remove(node);
+                LOG.trace("{} does not answer", node, e);
                 if (System.nanoTime() - lastNanos > SILENCE_NANOS && answers()) {
                     for (ClusterConnection connection : registered()) {
                         connection.abandonSilent(node);
