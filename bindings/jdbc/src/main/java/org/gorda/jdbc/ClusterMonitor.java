@@ -3,6 +3,7 @@ package org.gorda.jdbc;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.HttpURLConnection;
+import java.net.Proxy;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -266,7 +267,7 @@ final class ClusterMonitor {
 
     private static String request(String method, String node, String path, int timeoutMillis) throws IOException {
         HttpURLConnection connection =
-                (HttpURLConnection) URI.create("http://" + node + path).toURL().openConnection();
+                (HttpURLConnection) URI.create("http://" + node + path).toURL().openConnection(Proxy.NO_PROXY);
         connection.setRequestMethod(method);
         connection.setConnectTimeout(TIMEOUT_MILLIS);
         connection.setReadTimeout(timeoutMillis);

@@ -7,10 +7,15 @@ import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Proxy;
+import java.net.ProxySelector;
 import java.net.ServerSocket;
+import java.net.SocketAddress;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -72,5 +77,25 @@ class FrozenServerTest {
         nonsense.set(1);
         assertLoginIsTried();
         assertThat(nonsense).hasNegativeValue();
+    }
+
+    /** As {@code -Dhttp.proxyHost} sets it for all of a program. */
+    @Test
+    void replicasAreNotAskedByAProxy() {
+        ProxySelector before = ProxySelector.getDefault();
+        ProxySelector.setDefault(new ProxySelector() {
+            @Override
+            public List<Proxy> select(URI uri) {
+                return List.of(new Proxy(Proxy.Type.HTTP, new InetSocketAddress(InetAddress.getLoopbackAddress(), 1)));
+            }
+
+            @Override
+            public void connectFailed(URI uri, SocketAddress address, IOException e) {}
+        });
+        try {
+            assertLoginIsTried();
+        } finally {
+            ProxySelector.setDefault(before);
+        }
     }
 }

@@ -29,6 +29,7 @@ public final class NodeClient {
     private final HttpClient http = HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)
             .connectTimeout(TIMEOUT)
+            .proxy(HttpClient.Builder.NO_PROXY) // that of the way to the web does not know replicas
             .build();
 
     /**
