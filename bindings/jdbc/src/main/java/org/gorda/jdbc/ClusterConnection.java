@@ -686,17 +686,21 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     /**
-     * A replica does not answer any more: ends the connection if it reads there, or if it executes there and others go on executing.
-     * For any thread.
+     * A replica does not answer any more: ends the connection if it reads there, or if it executes there and others go on executing; and in any
+     * case after as long as one would wait for a new one. For any thread.
+     *
+     * @param othersAnswer whether a replica answers
+     * @param since for how long this one has not
      */
-    void abandonSilent(String silent) {
-        if (node.everywhere() && node.node().equals(silent)) {
+    void abandonSilent(String silent, boolean othersAnswer, Duration since) {
+        boolean longEnough = since.compareTo(url.connectTimeout()) > 0;
+        if (node.node().equals(silent) && (longEnough || (othersAnswer && node.everywhere()))) {
             breakDown(new SQLNonTransientConnectionException(
                     "replica " + silent + ", to which this connection goes, does not answer", "08006"));
         }
         EngineConnection reading = reader;
         NodeInfo from = readerNode;
-        if (reading == null || from == null || !from.node().equals(silent)) {
+        if (reading == null || from == null || !from.node().equals(silent) || !(longEnough || othersAnswer)) {
             return;
         }
         if (readOnly) {

@@ -38,7 +38,8 @@ final class ClusterMonitor {
     private static final long CALM_MILLIS = 250;
     private static final long SEARCHING_MILLIS = 15;
     private static final long SEARCH_NANOS = TimeUnit.SECONDS.toNanos(5);
-    private static final long SILENCE_NANOS = TimeUnit.SECONDS.toNanos(3);
+    private static final Duration SILENCE = Duration.ofSeconds(3);
+    private static final int FAILURES_MIN = 5;
     private static final int ANSWER_BYTES_MAX = 64 << 10;
 
     private final List<String> nodes;
@@ -65,6 +66,7 @@ final class ClusterMonitor {
 
     private void watch(String node) {
         long lastNanos = System.nanoTime();
+        int failures = 0;
         while (true) {
             long start = System.nanoTime();
             try {
@@ -75,15 +77,13 @@ final class ClusterMonitor {
                 if (info.executes()) {
                     abandon(info);
                 }
+                failures = 0;
             } catch (IOException | RuntimeException | Error e) {
                 // Of any kind, also for want of memory: a thread that ended would leave the replica unknown for good.
                 infos.remove(node);
                 LOG.trace("{} does not answer", node, e);
-                if (System.nanoTime() - lastNanos > SILENCE_NANOS && answers()) {
-                    for (ClusterConnection connection : registered()) {
-                        connection.abandonSilent(node);
-                    }
-                }
+                failures++;
+                abandonSilent(node, Duration.ofNanos(System.nanoTime() - lastNanos), failures);
             }
             lock.lock();
             try {
@@ -111,6 +111,17 @@ final class ClusterMonitor {
                 return;
             }
             searchBegins.awaitNanos(left);
+        }
+    }
+
+    /** Ends the connections that wait for a replica in vain; once is not enough, it may be this process that stood still. */
+    private void abandonSilent(String node, Duration since, int failures) {
+        if (since.compareTo(SILENCE) > 0) {
+            boolean othersAnswer = answers();
+            boolean isSure = failures >= FAILURES_MIN;
+            for (ClusterConnection connection : registered()) {
+                connection.abandonSilent(node, othersAnswer, isSure ? since : Duration.ZERO);
+            }
         }
     }
 

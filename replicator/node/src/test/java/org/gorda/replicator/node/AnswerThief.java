@@ -44,6 +44,7 @@ final class AnswerThief implements AutoCloseable {
     });
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     private volatile Steal next = Steal.NOTHING;
+    private volatile boolean frozen;
 
     AnswerThief(String service, int clientsPort) throws IOException {
         this.service = service;
@@ -64,8 +65,16 @@ final class AnswerThief implements AutoCloseable {
         next = what;
     }
 
+    /** From now on nothing is passed on, and nothing that is open is closed: as when a machine loses its power. */
+    void freeze() {
+        frozen = true;
+    }
+
     private void passOn(HttpExchange exchange) throws IOException {
         try (exchange) {
+            if (frozen) {
+                return;
+            }
             HttpURLConnection to = (HttpURLConnection) URI.create("http://" + service + exchange.getRequestURI())
                     .toURL()
                     .openConnection();
@@ -116,8 +125,10 @@ final class AnswerThief implements AutoCloseable {
                     next = Steal.NOTHING;
                     return;
                 }
-                out.write(buffer, 0, read);
-                out.flush();
+                if (!frozen) {
+                    out.write(buffer, 0, read);
+                    out.flush();
+                }
                 read = in.read(buffer);
             }
         } catch (IOException e) {

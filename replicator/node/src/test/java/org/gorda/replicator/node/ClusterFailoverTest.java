@@ -12,10 +12,12 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -180,6 +182,23 @@ class ClusterFailoverTest {
             noticedBelow.close();
             group.start(0);
             assertThat(count(group.url(), "ID < 0")).isZero();
+        }
+    }
+
+    @Test
+    void statementAndCommitEndThoughNoReplicaAnswersAnyMore() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 1);
+                AnswerThief thief = new AnswerThief(group.service(0), group.clients(0))) {
+            String url = "jdbc:gorda://" + thief.address() + "/shop;connect-timeout=4s";
+            create(url);
+            Connection connection = prepared(url, 1);
+            try (Statement statement = connection.createStatement()) {
+                thief.freeze();
+                Assertions.assertTimeoutPreemptively(
+                        Duration.ofSeconds(30), () -> lost(() -> statement.executeQuery("VALUES 1")));
+            }
+            assertThat(connection.isClosed()).isTrue();
+            connection.close();
         }
     }
 
