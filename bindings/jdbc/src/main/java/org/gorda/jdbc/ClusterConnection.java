@@ -847,7 +847,7 @@ final class ClusterConnection implements InvocationHandler {
 
     /** Of a batch, what succeeded is committed, as the engine's driver does; unless the engine has rolled back some of it. */
     private BatchUpdateException commitRest(BatchUpdateException failure) throws SQLException {
-        if (!physical.outlivesFailures()) {
+        if (!physical.outlivesFailures() || broken != null) {
             rollBackQuietly();
             return failure;
         }

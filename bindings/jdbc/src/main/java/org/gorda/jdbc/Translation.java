@@ -51,13 +51,10 @@ final class Translation {
         for (SQLException e = batch.getNextException(); e != null; e = e.getNextException()) {
             String state = e.getSQLState();
             String text = ownText(e);
-            if (state != null && (text != null || state.startsWith("40"))) {
+            if (state != null && (text != null || state.startsWith("40") || endsConnection(e))) {
+                SQLException one = translateOne(e);
                 BatchUpdateException translated = new BatchUpdateException(
-                        text != null ? text : e.getMessage(),
-                        state,
-                        e.getErrorCode(),
-                        batch.getLargeUpdateCounts(),
-                        batch);
+                        one.getMessage(), one.getSQLState(), e.getErrorCode(), batch.getLargeUpdateCounts(), batch);
                 translated.setNextException(e);
                 return translated;
             }

@@ -239,6 +239,26 @@ class LostAnswerTest {
         assertThat(isThere(53)).isFalse();
     }
 
+    /** Derby's driver says of each batch that it has failed, XJ208, and why only in what follows. */
+    @Test
+    void batchInWhichTheConnectionIsLostSaysSoItself() throws SQLException {
+        for (boolean autoCommit : new boolean[] {false, true}) {
+            Connection connection = connect();
+            connection.setAutoCommit(autoCommit);
+            try (Statement statement = connection.createStatement()) {
+                statement.addBatch("INSERT INTO ITEM VALUES (54, 'x')");
+                thief.steal(AnswerThief.Steal.REQUEST);
+                assertThatThrownBy(statement::executeBatch)
+                        .isInstanceOfSatisfying(
+                                BatchUpdateException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("08006"));
+            }
+            assertThat(connection.isClosed()).isTrue();
+            connection.close();
+        }
+        assertThat(isThere(54)).isFalse();
+    }
+
     private static int waiting(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement();
                 ResultSet rows =
