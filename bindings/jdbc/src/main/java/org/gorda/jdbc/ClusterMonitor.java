@@ -206,11 +206,13 @@ final class ClusterMonitor {
                 atMost);
     }
 
-    /** A replica that is not the primary, or the primary if there is no other. */
+    /** A replica that is not the primary, or the primary if no other is up to date. */
     Optional<NodeInfo> reader(Duration atMost) {
         return find(
                 info -> info.working() && !info.url().isEmpty(),
-                Comparator.comparing((NodeInfo info) -> !info.primary()).thenComparing(NodeInfo::orderedIndex),
+                Comparator.comparing(NodeInfo::online)
+                        .thenComparing(info -> !info.primary())
+                        .thenComparing(NodeInfo::orderedIndex),
                 atMost);
     }
 

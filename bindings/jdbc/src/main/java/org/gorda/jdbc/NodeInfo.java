@@ -12,6 +12,7 @@ import java.util.Properties;
  * @param primary whether it executes writes
  * @param everywhere whether all replicas do
  * @param working whether it is in touch with a majority
+ * @param online whether it shows what is committed, give or take a moment: it neither receives the database nor works off what it has missed
  * @param epoch the place in the order at which the primary it knows became it
  * @param orderedIndex the newest place in the order it knows
  * @param readNanos when it was asked
@@ -23,6 +24,7 @@ record NodeInfo(
         boolean primary,
         boolean everywhere,
         boolean working,
+        boolean online,
         long epoch,
         long orderedIndex,
         long readNanos) {
@@ -38,6 +40,7 @@ record NodeInfo(
                     Boolean.parseBoolean(properties.getProperty("primary")),
                     Boolean.parseBoolean(properties.getProperty("everywhere")),
                     Boolean.parseBoolean(properties.getProperty("working")),
+                    Boolean.parseBoolean(properties.getProperty("online", "true")),
                     Long.parseLong(properties.getProperty("epoch", "0")),
                     Long.parseLong(properties.getProperty("ordered", "0")),
                     readNanos);

@@ -24,6 +24,7 @@ import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.View;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.ReplicaState;
 import org.gorda.replicator.engine.ReplicaStatus;
 import org.gorda.replicator.engine.Setting;
 import org.gorda.replicator.engine.Verification;
@@ -233,6 +234,7 @@ final class NodeService implements AutoCloseable {
         properties.setProperty("primary", Boolean.toString(now.executesHere()));
         properties.setProperty("everywhere", Boolean.toString(now.everywhere()));
         properties.setProperty("working", Boolean.toString(now.working()));
+        properties.setProperty("online", Boolean.toString(now.state() == ReplicaState.ONLINE));
         properties.setProperty("epoch", Long.toString(now.epoch()));
         properties.setProperty("ordered", Long.toString(now.orderedIndex()));
         StringWriter text = new StringWriter();

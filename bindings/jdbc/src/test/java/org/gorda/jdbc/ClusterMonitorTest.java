@@ -1,0 +1,58 @@
+package org.gorda.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class ClusterMonitorTest {
+
+    /** Tells of a replica; what it tells is not there. */
+    private static HttpServer service(String topology) throws IOException {
+        HttpServer service = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        byte[] answer = ("database=shop\nurl=jdbc:derby://127.0.0.1:1/shop\nworking=true\nepoch=1\n" + topology)
+                .getBytes(StandardCharsets.UTF_8);
+        service.createContext("/topology", exchange -> {
+            exchange.sendResponseHeaders(200, answer.length);
+            exchange.getResponseBody().write(answer);
+            exchange.close();
+        });
+        service.start();
+        return service;
+    }
+
+    private static String address(HttpServer service) {
+        return "127.0.0.1:" + service.getAddress().getPort();
+    }
+
+    /** It is in touch with a majority and knows what is ordered, but may show as good as nothing yet. */
+    @Test
+    void replicaThatWorksOffWhatItHasMissedIsNotReadFromAsLongAsThereIsAnother() throws Exception {
+        HttpServer primary = service("primary=true\nonline=true\nordered=4711\n");
+        HttpServer behind = service("primary=false\nonline=false\nordered=4712\n");
+        try {
+            ClusterMonitor monitor = new ClusterMonitor(List.of(address(primary), address(behind)));
+            Awaitility.await()
+                    .until(() -> monitor.describe().contains("is the primary")
+                            && monitor.describe().contains("is a backup"));
+            assertThat(monitor.reader(Duration.ofSeconds(5)).orElseThrow().node())
+                    .isEqualTo(address(primary));
+            primary.stop(0);
+            Awaitility.await().until(() -> monitor.describe().contains("does not answer"));
+            assertThat(monitor.reader(Duration.ofSeconds(5)).orElseThrow().node())
+                    .isEqualTo(address(behind));
+        } finally {
+            primary.stop(0);
+            behind.stop(0);
+        }
+    }
+}
