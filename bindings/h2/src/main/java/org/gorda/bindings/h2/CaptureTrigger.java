@@ -24,7 +24,8 @@ public final class CaptureTrigger extends TriggerAdapter {
             capture.changed(
                     () -> H2Dialect.captured(connection, row.getSchemaName(1), row.getTableName(1)),
                     RowCapture.Row.of(before),
-                    RowCapture.Row.of(after));
+                    RowCapture.Row.of(after),
+                    (table, key) -> H2Dialect.now(connection, table, key));
         }
     }
 }

@@ -136,6 +136,19 @@ final class H2Dialect implements Dialect {
                 .table(schema, table);
     }
 
+    /** A table's name, as {@link TableShape#toString} has it. */
+    static String name(Table table) {
+        return TableShape.quoted(table.getSchema().getName()) + "." + TableShape.quoted(table.getName());
+    }
+
+    /** As {@link RowCapture.Rows#now}. */
+    static RowCapture.@Nullable Row now(Connection connection, TableShape table, RowCapture.Row key)
+            throws SQLException {
+        SessionLocal session = session(connection);
+        H2Dialect dialect = Objects.requireNonNull(OPEN.get(session.getDatabase()));
+        return new H2Rows(dialect, session).now(connection, table, key);
+    }
+
     @Override
     public String description() {
         return description;

@@ -2,10 +2,14 @@ package org.gorda.bindings.h2;
 
 import java.io.IOException;
 import java.io.StringWriter;
+import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.List;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.MovedRows;
+import org.gorda.bindings.triggers.RowCapture;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.LongValue;
@@ -15,9 +19,11 @@ import org.h2.api.ErrorCode;
 import org.h2.engine.Session;
 import org.h2.engine.SessionLocal;
 import org.h2.index.Cursor;
-import org.h2.index.Index;
+import org.h2.jdbc.JdbcConnection;
+import org.h2.jdbc.JdbcResultSet;
 import org.h2.message.DbException;
 import org.h2.result.Row;
+import org.h2.result.SimpleResult;
 import org.h2.table.Column;
 import org.h2.table.Table;
 import org.h2.value.Value;
@@ -92,22 +98,27 @@ final class H2Rows implements Dialect.Rows {
             throws Locked {
         return change(shape, () -> {
             Table table = open(shape);
-            Row old = find(table, shape, key);
-            if (old == null) {
+            Row wanted = wanted(table, shape, key);
+            Row old = find(table, wanted);
+            Moved waiting = old == null ? moved.take(place(table, shape, wanted)) : null;
+            Row before = waiting == null ? old : waiting.row();
+            if (before == null) {
                 return false;
             }
             Row row = table.getTemplateRow();
-            for (int i = 0; i < old.getColumnCount(); i++) {
-                row.setValue(i, old.getValue(i));
+            for (int i = 0; i < before.getColumnCount(); i++) {
+                row.setValue(i, before.getValue(i));
             }
             for (int i = 0; i < columns.size(); i++) {
                 int column = columns.get(i) - 1;
                 row.setValue(column, value(table.getColumn(column), values.get(i)));
             }
-            if (columns.stream()
+            if (old == null) {
+                moved.add(place(table, shape, row), new Moved(table, row));
+            } else if (columns.stream()
                     .anyMatch(dialect.table(shape.schema(), shape.name()).unique()::contains)) {
                 table.removeRow(session, old);
-                moved.add(new Moved(table, row));
+                moved.add(place(table, shape, row), new Moved(table, row));
             } else {
                 table.updateRow(session, old, row);
             }
@@ -119,11 +130,13 @@ final class H2Rows implements Dialect.Rows {
     public boolean delete(TableShape shape, List<@Nullable Object> key) throws Locked {
         return change(shape, () -> {
             Table table = open(shape);
-            Row old = find(table, shape, key);
-            if (old != null) {
-                table.removeRow(session, old);
+            Row wanted = wanted(table, shape, key);
+            Row old = find(table, wanted);
+            if (old == null) {
+                return moved.take(place(table, shape, wanted)) != null;
             }
-            return old != null;
+            table.removeRow(session, old);
+            return true;
         });
     }
 
@@ -135,25 +148,52 @@ final class H2Rows implements Dialect.Rows {
         });
     }
 
-    /** A row as it is now; one that was moved has its new key as soon as nobody has it as the old one. */
-    private @Nullable Row find(Table table, TableShape shape, List<@Nullable Object> key) throws SQLException {
-        Index primary = table.getPrimaryKey();
+    private Row wanted(Table table, TableShape shape, List<@Nullable Object> key) throws SQLException {
         Row wanted = table.getTemplateRow();
         for (int i = 0; i < key.size(); i++) {
             int column = shape.key().get(i) - 1;
             wanted.setValue(column, value(table.getColumn(column), key.get(i)));
         }
-        Row found = find(primary, wanted);
-        if (found == null && !moved.isEmpty()) {
-            moved.settle();
-            found = find(primary, wanted);
-        }
-        return found;
+        return wanted;
     }
 
-    private @Nullable Row find(Index index, Row wanted) {
-        Cursor cursor = index.find(session, wanted, wanted, false);
+    /** A row that is in its table: one that waits to be put there has its new key as soon as nobody has it as the old one. */
+    private @Nullable Row find(Table table, Row wanted) {
+        Cursor cursor = table.getPrimaryKey().find(session, wanted, wanted, false);
         return cursor.next() ? cursor.get() : null;
+    }
+
+    /** Where a row with this one's key is, or waits to be. */
+    private static List<Object> place(Table table, TableShape shape, Row row) {
+        List<Object> place = new ArrayList<>(List.of(table));
+        shape.key().forEach(column -> place.add(row.getValue(column - 1)));
+        return place;
+    }
+
+    /** As {@link RowCapture.Rows#now}, for a trigger's connection of this session. */
+    RowCapture.@Nullable Row now(Connection connection, TableShape shape, RowCapture.Row like) throws SQLException {
+        List<@Nullable Object> key = new ArrayList<>();
+        for (int column : shape.key()) {
+            key.add(like.value(shape.columns().get(column - 1).type(), column));
+        }
+        try {
+            Table table = dialect.find(shape.schema(), shape.name());
+            Row found = find(table, wanted(table, shape, key)); // perhaps as it was when the statement began
+            found = found == null ? null : table.lockRow(session, found, 0); // it is locked by this session
+            if (found == null) {
+                return null;
+            }
+            SimpleResult result = new SimpleResult();
+            for (Column column : table.getColumns()) {
+                result.addColumn(column.getName(), column.getType());
+            }
+            result.addRow(found.getValueList());
+            ResultSet row = new JdbcResultSet((JdbcConnection) connection, null, null, result, -1, false, false, false);
+            row.next();
+            return RowCapture.Row.of(row);
+        } catch (DbException e) {
+            throw DbException.toSQLException(e);
+        }
     }
 
     private Value value(Column column, @Nullable Object given) throws SQLException {

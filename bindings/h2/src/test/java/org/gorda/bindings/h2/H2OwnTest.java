@@ -108,6 +108,62 @@ class H2OwnTest extends OwnStandardTck {
         assertEqual();
     }
 
+    private void entangle(String event, String does) throws SQLException {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 1), (2, 2), (3, 3)", trigger(event, TestTriggers.Entangling.class));
+        TestTriggers.Entangling.does(does);
+    }
+
+    /** H2 changes all rows of a statement before it calls triggers for the first of them. */
+    @Test
+    void rowsThatATriggerChangesBeforeTheirOwnChangeIsTold() throws SQLException {
+        entangle("UPDATE", "UPDATE T SET A = 100 WHERE ID = 2");
+        execute("UPDATE T SET A = A + 1");
+        assertEqual();
+        TestTriggers.Entangling.does("DELETE FROM T WHERE ID = 2");
+        execute("UPDATE T SET A = A + 1");
+        assertEqual();
+        assertThat(query(replica, "SELECT A FROM T ORDER BY ID")).containsExactly("3", "5");
+    }
+
+    @Test
+    void rowsThatATriggerDeletesOrPutsInBeforeTheirOwnEndIsTold() throws SQLException {
+        entangle("DELETE", "INSERT INTO T VALUES (2, 100)");
+        assertRefused("0A000", () -> execute("DELETE FROM T"));
+        TestTriggers.Entangling.does("INSERT INTO T VALUES (1, 100)");
+        execute("DELETE FROM T");
+        assertEqual();
+        assertThat(query(replica, "SELECT A FROM T")).containsExactly("100");
+    }
+
+    /** H2 calls triggers in the order of their numbers once it was opened anew, of which new ones may have low ones. */
+    @Test
+    void whatATriggerDoesIsToldAfterWhatItIsCalledForAlsoAfterARestart() throws SQLException {
+        execute("CREATE TABLE X (ID INTEGER NOT NULL PRIMARY KEY)");
+        makeTable();
+        execute("DROP TABLE X", trigger("INSERT", TestTriggers.Entangling.class));
+        TestTriggers.Entangling.does("UPDATE T SET A = 100 WHERE ID = 1");
+        assertEqual();
+        origin.close();
+        origin = tested().binding().open(configuration("origin"), meta);
+        execute("INSERT INTO T VALUES (1, 1)");
+        assertEqual();
+        assertThat(query(replica, "SELECT A FROM T")).containsExactly("100");
+    }
+
+    @Test
+    void keysThatAreReferredToWithinTheirTable() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, U INTEGER UNIQUE, P INTEGER REFERENCES T ON UPDATE CASCADE, Q INTEGER REFERENCES T (U) ON UPDATE CASCADE)",
+                "INSERT INTO T VALUES (1, 1, 1, NULL), (2, 2, NULL, 1), (3, 3, 1, 1)",
+                "UPDATE T SET Q = 2 WHERE ID = 1");
+        execute("UPDATE T SET U = U + 1");
+        assertEqual();
+        execute("UPDATE T SET ID = 9 WHERE ID = 1", "UPDATE T SET U = 30 WHERE ID = 3");
+        assertEqual();
+        assertRefused("0A000", () -> execute("UPDATE T SET ID = ID + 1"));
+    }
+
     /** As H2 does on a full disk: the transaction is ordered, and others have it. Connections are open still, and nobody can close them in order. */
     @Test
     void whoseDatabaseEndsInACommitIsToldThatNobodyHereKnowsItsOutcome() throws SQLException {

@@ -82,6 +82,29 @@ public final class TestTriggers {
         public void fire(Connection connection, Object[] before, Object[] after) {}
     }
 
+    /** Does something when the row of T with ID 1 is changed. */
+    public static final class Entangling implements Trigger {
+
+        private static final AtomicReference<String> DOES = new AtomicReference<>("");
+
+        static void does(String sql) {
+            DOES.set(sql);
+        }
+
+        @Override
+        public void fire(Connection connection, Object[] before, Object[] after) throws SQLException {
+            if (Integer.valueOf(1).equals((before == null ? after : before)[0])) {
+                statement(connection, DOES.get());
+            }
+        }
+    }
+
+    private static void statement(Connection connection, String sql) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.execute(sql);
+        }
+    }
+
     /** Inserts two rows of which the second is refused, and goes on. */
     public static final class Forgiving implements Trigger {
         @Override
@@ -90,12 +113,6 @@ public final class TestTriggers {
                 statement.execute("INSERT INTO L VALUES (5, 5), (5, 5)");
             } catch (SQLException ignored) {
                 statement(connection, "INSERT INTO L VALUES (6, 6)");
-            }
-        }
-
-        private static void statement(Connection connection, String sql) throws SQLException {
-            try (Statement statement = connection.createStatement()) {
-                statement.execute(sql);
             }
         }
     }

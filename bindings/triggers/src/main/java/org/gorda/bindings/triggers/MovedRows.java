@@ -1,13 +1,19 @@
 package org.gorda.bindings.triggers;
 
-import java.util.ArrayDeque;
-import java.util.Deque;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.function.Consumer;
+import org.gorda.gapi.DivergenceException;
+import org.jspecify.annotations.Nullable;
 
-/** Rows whose new unique keys another row of the same statement may have yet: they are put into their tables at its end. Confined to the applier's thread. */
+/**
+ * Rows whose new unique keys another row of the same statement may have yet: they are put into their tables at its end. What changes one of them meanwhile takes it
+ * back, because nobody else need have left its place by then. Confined to the applier's thread.
+ */
 public final class MovedRows<R> {
 
-    private final Deque<R> moved = new ArrayDeque<>();
+    private final Map<Object, R> moved = new LinkedHashMap<>();
     private final Consumer<R> addition;
 
     /** @param addition puts a row into its table; it may fail, and be asked again */
@@ -17,7 +23,19 @@ public final class MovedRows<R> {
 
     /** The row has left its place, and waits for the other one. */
     public void add(R row) {
-        moved.add(row);
+        add(new Object(), row);
+    }
+
+    /** As {@link #add(Object)}, to be {@linkplain #take taken} by the place for which it waits. */
+    public void add(Object place, R row) {
+        if (moved.putIfAbsent(place, row) != null) {
+            throw new DivergenceException("two rows come to have one key: " + place);
+        }
+    }
+
+    /** The row that waits for a place, and now does not any more; null if none does. */
+    public @Nullable R take(Object place) {
+        return moved.remove(place);
     }
 
     public boolean isEmpty() {
@@ -26,9 +44,9 @@ public final class MovedRows<R> {
 
     /** Puts all into their tables. */
     public void settle() {
-        for (R next = moved.peek(); next != null; next = moved.peek()) {
-            addition.accept(next);
-            moved.remove();
+        for (Iterator<R> next = moved.values().iterator(); next.hasNext(); ) {
+            addition.accept(next.next());
+            next.remove();
         }
     }
 

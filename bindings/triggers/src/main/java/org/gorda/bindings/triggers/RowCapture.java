@@ -11,8 +11,12 @@ import java.time.LocalTime;
 import java.time.temporal.ChronoField;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.SqlType;
 import org.gorda.gapi.TableShape;
@@ -36,6 +40,15 @@ public final class RowCapture {
     private boolean hasChanged;
     private boolean paused;
 
+    /** Whose rows the statements change that are being executed, each of them set off by a row of the one before. */
+    private final List<String> changing = new ArrayList<>();
+
+    /** Tables of which such a statement has begun while a former one was not through with telling of its rows, all of which it had changed already. */
+    private final Set<String> entangled = new HashSet<>();
+
+    /** How many primary keys were changed, by table. */
+    private final Map<String, Integer> keys = new HashMap<>();
+
     RowCapture(ClientConnection connection, WriteSetWriter out) {
         this.connection = connection;
         this.out = out;
@@ -48,6 +61,9 @@ public final class RowCapture {
         isLost = false;
         keysChanged = false;
         hasChanged = false;
+        changing.clear();
+        entangled.clear();
+        keys.clear();
         return out.mark();
     }
 
@@ -92,6 +108,20 @@ public final class RowCapture {
         isTried = true;
     }
 
+    /**
+     * A statement begins that changes rows of a table: the client's, or one that the change of a row has set off, by a trigger of a client or a foreign key.
+     *
+     * @param table as {@link TableShape#toString} has it
+     * @param level how many rows' changes have set off one another until here
+     */
+    public void changes(String table, int level) {
+        changing.subList(Math.min(level, changing.size()), changing.size()).clear();
+        if (changing.contains(table)) {
+            entangled.add(table);
+        }
+        changing.add(table);
+    }
+
     /** The database took back a change of a row. */
     public void tookBack() {
         tookBack = true;
@@ -106,6 +136,15 @@ public final class RowCapture {
      * @throws SQLException if the change is refused
      */
     public void changed(TableOf table, @Nullable Row before, @Nullable Row after) throws SQLException {
+        changed(table, before, after, (shape, row) -> row);
+    }
+
+    /**
+     * As {@link #changed(TableOf, Row, Row)}, where what one row's change has set off may have been told before another row's change.
+     *
+     * @param rows finds what there is by now
+     */
+    public void changed(TableOf table, @Nullable Row before, @Nullable Row after, Rows rows) throws SQLException {
         if (paused) {
             return;
         }
@@ -118,7 +157,7 @@ public final class RowCapture {
             if (before == null) {
                 insert(captured.shape(), Objects.requireNonNull(after));
             } else {
-                changeKeyed(captured, before, after);
+                changeKeyed(captured, before, after, rows);
             }
         } catch (RefusedException e) {
             throw Refused.of(e.refusal());
@@ -130,6 +169,13 @@ public final class RowCapture {
     /** A table, looked for when it is needed. */
     public interface TableOf {
         Dialect.Captured get() throws SQLException;
+    }
+
+    /** Rows as they are by now. */
+    public interface Rows {
+        /** The row with the key of another one; null if there is none. */
+        @Nullable
+        Row now(TableShape table, Row key) throws SQLException;
     }
 
     /** A row that a trigger tells of. */
@@ -166,14 +212,20 @@ public final class RowCapture {
         }
     }
 
-    private void changeKeyed(Dialect.Captured captured, Row before, @Nullable Row after)
+    private void changeKeyed(Dialect.Captured captured, Row before, @Nullable Row after, Rows rows)
             throws SQLException, IOException {
         TableShape table = captured.shape();
         if (table.key().isEmpty()) {
             throw Refused.unsupported("a row of " + table
                     + " cannot be changed: the table has no primary key, by which replicas find a row; add one");
         }
+        boolean isEntangled = !entangled.isEmpty() && entangled.contains(table.toString());
         if (after == null) {
+            if (isEntangled && rows.now(table, before) != null) {
+                throw Refused.unsupported(
+                        "rows of " + table
+                                + " cannot be deleted: a trigger puts a row in the place of one of them before the replicas are told that this is deleted");
+            }
             out.delete(table);
             putKey(table, before);
             return;
@@ -184,13 +236,26 @@ public final class RowCapture {
                 changed.add(i);
             }
         }
-        if (captured.keyMayNotChange() && changed.stream().anyMatch(table.key()::contains)) {
+        boolean isMoved = changed.stream().anyMatch(table.key()::contains);
+        if (captured.keyMayNotChange() && isMoved) {
             throw Refused.unsupported(
                     "a primary key of " + table
                             + " cannot be updated: the table has triggers, which may change rows with the new key before others have given it up");
         }
-        if (changed.isEmpty()) {
-            return;
+        if (isMoved) {
+            keys.merge(table.toString(), 1, Integer::sum);
+        }
+        @Nullable Row now = after;
+        if (isEntangled) {
+            if (isMoved || keys.getOrDefault(table.toString(), 0) > 1) {
+                throw Refused.unsupported(
+                        "several primary keys of " + table
+                                + " cannot be updated at once: rows of it refer to it with ON UPDATE, or are changed by triggers, and could not be told apart; update one key by a statement");
+            }
+            now = rows.now(table, after);
+        }
+        if (changed.isEmpty() || now == null) {
+            return; // it is as it was, or replicas were told already that it is deleted
         }
         keysChanged |= changed.stream().anyMatch(captured.unique()::contains);
         out.update(table);
@@ -198,7 +263,7 @@ public final class RowCapture {
         out.changed(changed.size());
         for (int i : changed) {
             out.column(i);
-            put(table, i, after);
+            put(table, i, now);
         }
     }
 
