@@ -319,6 +319,22 @@ class H2OwnTest extends OwnStandardTck {
         assertEqual();
     }
 
+    @Test
+    void columnsAreNotAddedWithDefaultsThatOnlyBeginWithALiteral() throws SQLException {
+        makeTables();
+        execute("CREATE SEQUENCE S", "INSERT INTO T VALUES (1, 1), (2, 2)");
+        assertRefusedEach(
+                "ALTER TABLE T ADD COLUMN B DOUBLE PRECISION DEFAULT 1 + RAND()",
+                "ALTER TABLE T ADD COLUMN B VARCHAR(50) DEFAULT '' || RANDOM_UUID()",
+                "ALTER TABLE T ADD COLUMN B BOOLEAN DEFAULT TRUE AND RAND() > 0.5",
+                "ALTER TABLE T ADD COLUMN B BIGINT DEFAULT 0 + NEXT VALUE FOR S NOT NULL",
+                "CREATE DOMAIN D AS DOUBLE PRECISION DEFAULT 1 + RAND()");
+        execute(
+                "ALTER TABLE T ADD COLUMN B INTEGER DEFAULT 1 NOT NULL",
+                "ALTER TABLE T ADD C DATE DEFAULT DATE '2024-02-29' BEFORE B");
+        assertEqual();
+    }
+
     private static MVStore store(String location) throws SQLException {
         try (Connection past = DriverManager.getConnection(new H2Files(location).url(), "sa", "")) {
             return ((SessionLocal) past.unwrap(JdbcConnection.class).getSession())

@@ -9,8 +9,12 @@ public final class SchemaText {
     private static final Pattern OURS = pattern("(?<![.\\w])\"?GORDA\"?\\s*\\.|\\bSCHEMA\\s[^.]*\\bGORDA\\b|GORDA\\$");
     private static final Pattern QUOTED = pattern("'[^']*'|\"[^\"]*\"");
     private static final Pattern HIDES = pattern("/\\*|--|//|\\$\\$");
-    private static final Pattern LITERAL =
-            pattern("\\bDEFAULT\\s+(NULL|TRUE|FALSE|[-+]?[0-9.]+|((DATE|TIME|TIMESTAMP)\\s*)?'[^']*')(?=[\\s,)]|$)");
+
+    /** With what may stand behind it: anything else goes on with the expression. */
+    private static final Pattern LITERAL = pattern(
+            "\\bDEFAULT\\s+(NULL|TRUE|FALSE|[-+]?[0-9.]+|((DATE|TIME|TIMESTAMP)\\s*)?'[^']*')"
+                    + "(?=\\s*([,;)]|$)|\\s+(NOT\\s+NULL|NULL|BEFORE|AFTER|CHECK|UNIQUE|PRIMARY|CONSTRAINT|COMMENT)\\b)");
+
     private static final Pattern DEFAULT = pattern("\\bDEFAULT\\b");
     private static final Pattern COMPUTED =
             pattern("\\b(DEFAULT|GENERATED|IDENTITY|AUTO_INCREMENT|SERIAL|SMALLSERIAL|BIGSERIAL|AS|USING)\\b");
