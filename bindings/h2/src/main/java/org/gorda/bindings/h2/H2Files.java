@@ -42,9 +42,9 @@ final class H2Files {
         this.unfinished = directory.resolve(FILE + ".before.unfinished");
     }
 
-    /** The database as H2's URLs name it. */
+    /** The database as H2's URLs name it: a channel of the usual kind is closed when a client's thread that reads is interrupted, and the database with it. */
     String url() {
-        return "jdbc:h2:file:" + directory.resolve(NAME);
+        return "jdbc:h2:async:" + directory.resolve(NAME);
     }
 
     /** Puts a copy of the file aside, which is on disk then. */

@@ -183,6 +183,24 @@ class H2OwnTest extends OwnStandardTck {
         }
     }
 
+    /** Java closes the channel to a file whose reader is interrupted, whereupon H2 closes the database. */
+    @Test
+    void aClientWhoIsInterruptedClosesNothing() throws Exception {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(5000))",
+                "INSERT INTO T SELECT X, REPEAT('x', 5000) FROM SYSTEM_RANGE(1, 1000)");
+        origin.close();
+        origin = tested().binding().open(configuration("origin"), meta); // so that it is not in memory
+        List<String> found = clients.submit(() -> {
+                    Thread.currentThread().interrupt();
+                    return query(origin, "SELECT COUNT(DISTINCT A) FROM T");
+                })
+                .get(20, TimeUnit.SECONDS);
+        assertThat(found).containsExactly("1");
+        execute("DELETE FROM T WHERE ID > 10");
+        assertEqual();
+    }
+
     /** H2 has its file's header lead to what it has written before that. */
     @Test
     void whatIsForcedIsFoundInTheFileAlsoWhereItsRoomIsUsedAgain() throws SQLException {
