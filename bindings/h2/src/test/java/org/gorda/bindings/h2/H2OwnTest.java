@@ -18,6 +18,7 @@ import java.sql.Statement;
 import java.util.List;
 import java.util.Properties;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -199,6 +200,58 @@ class H2OwnTest extends OwnStandardTck {
         assertThat(found).containsExactly("1");
         execute("DELETE FROM T WHERE ID > 10");
         assertEqual();
+    }
+
+    @Test
+    void aRollbackOfWhoIsInterruptedWhileTheDatabaseWritesTakesAllBack() throws Exception {
+        makeTable();
+        MVStore store = store(configuration("origin").location());
+        CountDownLatch isHeld = new CountDownLatch(1);
+        CountDownLatch mayWrite = new CountDownLatch(1);
+        clients.submit(() -> store.executeFilestoreOperation(() -> {
+            isHeld.countDown();
+            awaitUninterrupted(mayWrite);
+        }));
+        Thread writing = new Thread(() -> origin.flush());
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            statement.executeUpdate("INSERT INTO T VALUES (1, 1)");
+            isHeld.await();
+            writing.start();
+            await("it waits to write", () -> isIn(writing, H2Store.class.getName()));
+            Thread interrupted = new Thread(() -> {
+                Thread.currentThread().interrupt();
+                try {
+                    connection.rollback();
+                } catch (SQLException | RuntimeException e) {
+                    // It may not be told that it was.
+                }
+            });
+            interrupted.start();
+            await("it waits, or has given up", () -> interrupted.getState() != Thread.State.RUNNABLE);
+            mayWrite.countDown();
+            interrupted.join();
+            writing.join();
+            if (!connection.isClosed()) {
+                connection.commit();
+            }
+        }
+        assertEqual();
+        assertThat(count(origin, "T")).isZero();
+    }
+
+    private static boolean isIn(Thread thread, String type) {
+        return thread.getState() != Thread.State.RUNNABLE
+                && Stream.of(thread.getStackTrace())
+                        .anyMatch(frame -> frame.getClassName().equals(type));
+    }
+
+    private static void awaitUninterrupted(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /** H2 has its file's header lead to what it has written before that. */

@@ -21,15 +21,20 @@ final class Changes {
     /** How often it has begun to be alone, and not ended. */
     private int depth;
 
+    /** An interrupt is kept for later: what is begun may be a rollback, without which the next commit would make what was to be taken back. */
     synchronized void begin() {
-        try {
-            while (alone != Thread.currentThread() && (alone != null || wanted)) {
+        boolean interrupted = false;
+        while (alone != Thread.currentThread() && (alone != null || wanted)) {
+            try {
                 wait();
+            } catch (InterruptedException e) {
+                interrupted = true;
             }
-        } catch (InterruptedException e) {
-            throw interrupted(e);
         }
         running++;
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     synchronized void end() {

@@ -465,10 +465,18 @@ public final class ClientConnection implements ConnectionContext {
     }
 
     private void rollbackTransaction() throws SQLException {
+        boolean isUndone = false;
         try {
             undo();
+            isUndone = true;
         } finally {
-            ended(false);
+            try {
+                if (!isUndone) {
+                    closeInner(); // what is left must not be committed with what comes next
+                }
+            } finally {
+                ended(false);
+            }
         }
     }
 
