@@ -40,6 +40,11 @@ public interface SuspendedCommit {
      */
     boolean commit(@Nullable StoredPosition position, boolean durable);
 
+    /** Whether {@link #commit} may take its time, because it makes a change of the schema: that is no standstill. */
+    default boolean mayTakeLong() {
+        return false;
+    }
+
     /**
      * Its write set is about to be applied instead, by this thread: it gives up its locks, if it has not yet, and what it has changed is rolled back on
      * return. Otherwise the database might find there what the write set makes, and call by another name what the first one has none for. A client's thread

@@ -116,6 +116,8 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
                     undoOnce();
                 } else if (ANSWERED.contains(now)) {
                     return refusal();
+                } else if (left <= 0 && now == State.COMMITTING && mayTakeLong()) {
+                    deadline = System.nanoTime() + patience;
                 } else if (left <= 0 && !overdue) {
                     overdue = true;
                     listener.overdue(this);

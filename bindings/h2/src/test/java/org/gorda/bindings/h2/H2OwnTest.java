@@ -15,12 +15,14 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.List;
 import java.util.Properties;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.gorda.bindings.triggers.tck.OwnStandardTck;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
@@ -347,6 +349,28 @@ class H2OwnTest extends OwnStandardTck {
             assertThat(catalogue(opened)).isEqualTo(catalogue(origin));
             assertThat(new H2Files(killed.toString()).isAside()).isFalse();
         }
+        assertEqual();
+    }
+
+    @Test
+    void aSchemaChangeThatIsBeingMadeIsNotOverdue() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TRIGGER TR AFTER UPDATE ON T FOR EACH ROW CALL '" + TestTriggers.Made.class.getName() + "'");
+        AtomicBoolean isOverdue = new AtomicBoolean();
+        meta.overdue(Duration.ofMillis(10), commit -> isOverdue.set(true));
+        AtomicBoolean isBeingMade = new AtomicBoolean();
+        meta.answer(commit -> {
+            clients.submit(() -> meta.succeed(commit));
+            await("it is being made", isBeingMade::get);
+        });
+        TestTriggers.Made.then(() -> {
+            isBeingMade.set(true);
+            long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(300); // many times as long
+            await("it has taken long", () -> isOverdue.get() || System.nanoTime() > end);
+        });
+        execute("ALTER TABLE T ADD COLUMN B INTEGER");
+        assertThat(isOverdue).isFalse();
         assertEqual();
     }
 

@@ -90,6 +90,11 @@ final class LocalCommit extends WaitingCommit<SQLException> {
     }
 
     @Override
+    public boolean mayTakeLong() {
+        return schemaChange != null;
+    }
+
+    @Override
     protected void undo() throws SQLException {
         transaction.connection().undo();
     }

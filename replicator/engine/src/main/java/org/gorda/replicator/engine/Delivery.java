@@ -230,6 +230,9 @@ final class Delivery implements Effects {
 
     /** Not forced to disk; false if its write set is to be applied instead. */
     private boolean commit(SuspendedCommit waiting, Position position) {
+        if (waiting.mayTakeLong()) {
+            return waiting.commit(storedAt(position), false);
+        }
         commits.begin();
         try {
             return waiting.commit(storedAt(position), false);
