@@ -74,6 +74,8 @@ final class H2Statements {
     private static final Pattern RELEASE = SchemaText.pattern("\\bRELEASE\\b");
     private static final Pattern MAKES_LINKS = SchemaText.pattern("\\bLINK_SCHEMA\\b");
 
+    private static final Pattern ENDS_OTHERS = SchemaText.pattern("\\b(ABORT|CANCEL)_SESSION\\b");
+
     private H2Statements() {}
 
     /**
@@ -84,6 +86,10 @@ final class H2Statements {
     static void check(String sql) throws SQLException {
         if (MAKES_LINKS.matcher(sql).find()) {
             throw Refused.unsupported("linked tables are not replicated: what is changed there is not seen");
+        }
+        if (ENDS_OTHERS.matcher(sql).find()) {
+            throw Refused.unsupported(
+                    "sessions are not ended by others: one may be the replica's own, or in the midst of a commit");
         }
         if (ESCAPED_NAMES.matcher(sql).find()) {
             throw Refused.unsupported("names are not replicated with escapes: write them out");
@@ -123,7 +129,7 @@ final class H2Statements {
                             "settings are not replicated, but SET SCHEMA, SET LOCK_TIMEOUT, SET QUERY_TIMEOUT and SET @variable: "
                                     + SchemaText.shown(sql));
                 }
-                yield Dialect.Kind.READ;
+                yield TAKES_VALUES.matcher(sql).find() ? Dialect.Kind.READ_FOR_UPDATE : Dialect.Kind.READ;
             }
             default ->
                 throw Refused.unsupported("this kind of statement is not replicated on H2: " + SchemaText.shown(sql));

@@ -634,6 +634,14 @@ class H2OwnTest extends OwnStandardTck {
     }
 
     @Test
+    void aGeneratorsValueThatIsOnlyKeptByItsSessionIsSentToo() throws SQLException {
+        execute("CREATE SEQUENCE S", "SET @X = NEXT VALUE FOR S");
+        assertEqual();
+        assertThat(query(replica, "SELECT BASE_VALUE FROM INFORMATION_SCHEMA.SEQUENCES"))
+                .containsExactly("2");
+    }
+
+    @Test
     void schemaChangesHaveNoTimeoutOfTheirClient() throws Exception {
         makeTables();
         execute("INSERT INTO T SELECT X, X FROM SYSTEM_RANGE(1, 50000)");

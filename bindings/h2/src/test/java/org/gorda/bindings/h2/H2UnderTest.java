@@ -199,6 +199,8 @@ final class H2UnderTest extends TriggeredUnderTest {
                 "CREATE AGGREGATE MIDDLE FOR 'org.gorda.Middle'",
                 "CREATE LINKED TABLE L ('org.h2.Driver', 'jdbc:h2:mem:other', 'sa', '', 'T')",
                 "SELECT * FROM LINK_SCHEMA('L', '', 'jdbc:h2:mem:other', 'sa', '', 'PUBLIC')",
+                "CALL ABORT_SESSION(1)",
+                "SELECT CANCEL_SESSION(ID) FROM T",
                 "CREATE LOCAL TEMPORARY TABLE TT (ID INTEGER)",
                 "CREATE MEMORY TABLE TT (ID INTEGER) NOT PERSISTENT",
                 "CREATE TABLE TT AS SELECT RAND() AS R",
