@@ -549,6 +549,12 @@ final class HsqldbDialect implements Dialect {
 
     // --------------------------------------------------------------------------------------------------------- files
 
+    /** To the log. */
+    @Override
+    public boolean commitsWrite() {
+        return true;
+    }
+
     @Override
     public boolean hasMuchToWrite() {
         return files.logBytes() > LOG_BYTES_MAX;

@@ -14,6 +14,8 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Properties;
 import java.util.Random;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.gorda.bindings.triggers.tck.OwnStandardTck;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
 import org.gorda.gapi.ReflectionException;
@@ -44,6 +46,44 @@ class HsqldbOwnTest extends OwnStandardTck {
         execute("TRUNCATE TABLE T", "INSERT INTO T VALUES (7, 7)");
         assertEqual();
         assertThat(count(replica, "T")).isEqualTo(1);
+    }
+
+    @Test
+    void queriesThatTakeLongKeepNobodyFromCommitting() throws Exception {
+        makeTable();
+        execute("INSERT INTO T SELECT X, X FROM " + HSQLDB.numbers(1, 1000));
+        try (Connection reading = connect();
+                Statement query = reading.createStatement()) {
+            Future<?> taking = clients.submit(() -> query.executeQuery("SELECT COUNT(*) FROM T A, T B, T C, T D, T E"));
+            try {
+                await("it is executed", () -> isExecuted("SELECT COUNT(*) FROM T A%"));
+                clients.submit(origin::flush).get(20, TimeUnit.SECONDS);
+                clients.submit(() -> {
+                            execute("INSERT INTO T VALUES (0, 0)");
+                            return null;
+                        })
+                        .get(20, TimeUnit.SECONDS);
+                assertThat(taking).isNotDone();
+                execute("ALTER TABLE T ADD COLUMN B INTEGER"); // which ends it
+            } finally {
+                query.cancel();
+            }
+            assertThatThrownBy(() -> taking.get(20, TimeUnit.SECONDS))
+                    .hasStackTraceContaining("in the way of an ordered change");
+        }
+        assertEqual();
+    }
+
+    private boolean isExecuted(String like) {
+        try {
+            return !query(
+                            origin,
+                            "SELECT SESSION_ID FROM INFORMATION_SCHEMA.SYSTEM_SESSIONS WHERE CURRENT_STATEMENT LIKE '"
+                                    + like + "'")
+                    .isEmpty();
+        } catch (SQLException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     @Test

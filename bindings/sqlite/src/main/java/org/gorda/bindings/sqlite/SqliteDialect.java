@@ -506,7 +506,12 @@ final class SqliteDialect implements Dialect {
 
     // --------------------------------------------------------------------------------------------------------- files
 
-    /** Each commit writes to the log, of which SQLite writes to the database by itself. */
+    /** To the log, of which SQLite writes to the database by itself. */
+    @Override
+    public boolean commitsWrite() {
+        return true;
+    }
+
     @Override
     public boolean hasMuchToWrite() {
         return false;

@@ -194,6 +194,11 @@ public interface Dialect {
     /** Whether a failure means that the database has stopped. */
     boolean hasStopped(SQLException failure);
 
+    /** Whether a commit itself writes what it has changed to the database's files: nobody is waited for to {@link #write} it. */
+    default boolean commitsWrite() {
+        return false;
+    }
+
     /** Whether so much waits to be written to the database's files that it should not wait longer. */
     boolean hasMuchToWrite();
 

@@ -226,6 +226,11 @@ public final class TriggeredDatabase implements ReflectedDatabase {
 
     /** Has the database write what was changed; returns what is committed of that. */
     private @Nullable StoredPosition write() throws SQLException {
+        if (dialect.commitsWrite()) {
+            StoredPosition written = committed;
+            relieve(false);
+            return written;
+        }
         changes.alone();
         try {
             dialect.write();
