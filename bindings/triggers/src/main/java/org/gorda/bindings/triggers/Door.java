@@ -55,6 +55,9 @@ final class Door implements InvocationHandler {
     private final List<Work> batch = new ArrayList<>();
     private boolean isBatchExecuted;
 
+    /** What is left to be told of a statement that the driver was not given; null if it was. */
+    private @Nullable Long ownCount;
+
     private interface Work {
         @Nullable
         Object run() throws SQLException;
@@ -165,9 +168,21 @@ final class Door implements InvocationHandler {
         switch (name) {
             case "execute", "executeQuery", "executeUpdate", "executeLargeUpdate" -> {
                 isBatchExecuted = false;
+                ownCount = null;
                 String text = arguments.length == 0 ? sql : (String) arguments[0];
                 Object result = connection.execute(String.valueOf(text), () -> call(method, arguments));
-                return result == null ? nothing(method) : behind(method, proxy, null, result);
+                if (result != null) {
+                    return behind(method, proxy, null, result);
+                }
+                ownCount = 0L;
+                return nothing(method);
+            }
+            case "getUpdateCount", "getLargeUpdateCount", "getResultSet", "getMoreResults" -> {
+                Long count = ownCount;
+                if (count != null) {
+                    ownCount = name.equals("getMoreResults") ? -1L : count;
+                    return own(method.getReturnType(), count);
+                }
             }
             case "executeBatch", "executeLargeBatch" -> {
                 isBatchExecuted = true;
@@ -209,6 +224,13 @@ final class Door implements InvocationHandler {
     private static Object onlyOnce() throws SQLException {
         throw Refused.unsupported(
                 "a batch does not take streams, which can be read only once: set a value, or execute the statements one by one");
+    }
+
+    private static @Nullable Object own(Class<?> type, long count) {
+        if (type == ResultSet.class) {
+            return null;
+        }
+        return type == boolean.class ? (Object) false : type == long.class ? (Object) count : (Object) (int) count;
     }
 
     /** What a statement gives that the driver did not execute. */

@@ -67,6 +67,28 @@ public abstract class OwnTck extends BindingTck {
         }
     }
 
+    /** As tools ask that execute scripts, also where the driver was not given the statement. */
+    @Test
+    void whatAStatementHasGivenIsToldAlsoOfSchemaChangesAndCommits() throws SQLException {
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            for (String sql : List.of(
+                    "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                    "INSERT INTO T VALUES (1, 1), (2, 2)",
+                    "ALTER TABLE T ADD COLUMN B INTEGER",
+                    "UPDATE T SET B = 1",
+                    "COMMIT")) {
+                assertThat(statement.execute(sql)).as(sql).isFalse();
+                int changed = sql.startsWith("INSERT") || sql.startsWith("UPDATE") ? 2 : 0;
+                assertThat(statement.getUpdateCount()).as(sql).isEqualTo(changed);
+                assertThat(statement.getResultSet()).as(sql).isNull();
+                assertThat(statement.getMoreResults()).as(sql).isFalse();
+                assertThat(statement.getUpdateCount()).as(sql).isEqualTo(-1);
+            }
+        }
+        assertEqual();
+    }
+
     @Test
     void severalStatementsInOneAreRefused() throws SQLException {
         makeTable();
