@@ -60,6 +60,6 @@ public final class H2Binding implements DatabaseBinding {
     @Override
     public Optional<List<Finding>> examine(Connection connection) throws SQLException {
         boolean isH2 = connection.getMetaData().getDatabaseProductName().equals("H2");
-        return isH2 ? Optional.of(H2Check.findings(connection)) : Optional.empty();
+        return isH2 ? Optional.of(H2Check.FITNESS.findings(connection)) : Optional.empty();
     }
 }

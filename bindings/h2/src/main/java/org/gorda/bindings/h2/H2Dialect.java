@@ -104,7 +104,7 @@ final class H2Dialect implements Dialect {
         }
         this.description = internal.getMetaData().getDatabaseProductName() + " "
                 + internal.getMetaData().getDatabaseProductVersion();
-        H2Check.requireFit(internal);
+        H2Check.FITNESS.require(internal);
         ordered(generators());
     }
 
@@ -134,11 +134,6 @@ final class H2Dialect implements Dialect {
     static Captured captured(Connection connection, String schema, String table) throws SQLException {
         return Objects.requireNonNull(OPEN.get(session(connection).getDatabase()))
                 .table(schema, table);
-    }
-
-    /** A table's name, as {@link TableShape#toString} has it. */
-    static String name(Table table) {
-        return TableShape.quoted(table.getSchema().getName()) + "." + TableShape.quoted(table.getName());
     }
 
     /** As {@link RowCapture.Rows#now}. */
@@ -197,11 +192,11 @@ final class H2Dialect implements Dialect {
         }
     }
 
-    private interface Work<T> {
+    interface Work<T> {
         T run() throws SQLException;
     }
 
-    private static <T> T within(SessionLocal session, Work<T> work) throws SQLException {
+    static <T> T within(SessionLocal session, Work<T> work) throws SQLException {
         session.lock();
         Session before = session.setThreadLocalSession();
         try {
@@ -323,15 +318,8 @@ final class H2Dialect implements Dialect {
     // ---------------------------------------------------------------------------------------------------- generators
 
     @Override
-    public List<Generated> generated(Connection connection) {
-        return generators().stream()
-                .filter(one -> !Long.valueOf(one.last()).equals(ordered.get(one.generator())))
-                .toList();
-    }
-
-    @Override
-    public void ordered(List<Generated> generated) {
-        generated.forEach(one -> ordered.put(one.generator(), one.last()));
+    public Map<Generator, Long> lastOrdered() {
+        return ordered;
     }
 
     @Override
@@ -403,6 +391,7 @@ final class H2Dialect implements Dialect {
                     session.startStatementWithinTransaction(null);
                     if (sql.isEmpty()) {
                         schemaChanges.captureAll(session);
+                        schemaChanges.putOursFirst();
                     } else {
                         schemaChanges.make(session, schema, sql);
                     }

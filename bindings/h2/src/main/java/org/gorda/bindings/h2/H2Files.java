@@ -55,9 +55,9 @@ final class H2Files {
         try {
             try {
                 store.copy(unfinished);
-                force(unfinished);
+                DatabaseDirectory.force(unfinished);
                 Files.move(unfinished, aside, StandardCopyOption.ATOMIC_MOVE);
-                force(directory);
+                DatabaseDirectory.force(directory);
             } finally {
                 Files.deleteIfExists(unfinished);
             }
@@ -75,7 +75,7 @@ final class H2Files {
     void forget() {
         try {
             Files.delete(aside);
-            force(directory);
+            DatabaseDirectory.force(directory);
         } catch (IOException e) {
             throw new ReflectionException(aside + ", which is not needed any more, cannot be deleted: " + e, e);
         }
@@ -97,18 +97,12 @@ final class H2Files {
                 throw new ReflectionException(file + " is open already in another process");
             }
             Files.move(aside, file, StandardCopyOption.ATOMIC_MOVE);
-            force(directory);
+            DatabaseDirectory.force(directory);
             LOG.info("{} is as it was before a change of its schema that did not come to its end", file);
         } catch (OverlappingFileLockException e) {
             throw new ReflectionException(file + " is open already in this process", e);
         } catch (IOException e) {
             throw new ReflectionException(aside + " cannot be taken in place of " + file + ": " + e, e);
-        }
-    }
-
-    private static void force(Path path) throws IOException {
-        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
-            channel.force(true);
         }
     }
 }

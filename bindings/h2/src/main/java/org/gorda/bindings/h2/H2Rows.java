@@ -16,7 +16,6 @@ import org.gorda.gapi.LongValue;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.TableShape;
 import org.h2.api.ErrorCode;
-import org.h2.engine.Session;
 import org.h2.engine.SessionLocal;
 import org.h2.index.Cursor;
 import org.h2.jdbc.JdbcConnection;
@@ -48,15 +47,9 @@ final class H2Rows implements Dialect.Rows {
         this.moved = new MovedRows<>(next -> next.table().addRow(session, next.row()));
     }
 
-    private interface Work {
-        boolean run() throws SQLException;
-    }
-
-    private boolean change(Object table, Work work) throws Locked {
-        session.lock();
-        Session before = session.setThreadLocalSession();
+    private boolean change(Object table, H2Dialect.Work<Boolean> work) throws Locked {
         try {
-            return work.run();
+            return H2Dialect.within(session, work);
         } catch (DbException e) {
             if (H2Dialect.isLocked(e.getErrorCode())) {
                 throw new Locked(e);
@@ -67,9 +60,6 @@ final class H2Rows implements Dialect.Rows {
             throw new ReflectionException("a row of " + table + " cannot be changed: " + e.getMessage(), e);
         } catch (SQLException e) {
             throw new DivergenceException("rows of " + table + " cannot be changed here: " + e.getMessage(), e);
-        } finally {
-            session.resetThreadLocalSession(before);
-            session.unlock();
         }
     }
 

@@ -1,12 +1,9 @@
 package org.gorda.bindings.h2;
 
 import java.io.IOException;
-import java.lang.reflect.Field;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
 import java.util.stream.Stream;
@@ -232,26 +229,22 @@ final class H2SchemaChanges {
                 trigger(session, table, "AFTER" + events + ", ROLLBACK", " FOR EACH ROW", RollbackTrigger.class);
                 trigger(session, table, "BEFORE" + events, "", StatementTrigger.class);
             }
-            putOursFirst(table);
         }
     }
 
     /**
      * What another trigger does is told behind the change that it is called for. H2 calls them in the order of their numbers once the database was opened anew, and a new one may
-     * be given a low number that has become free.
+     * have been given a low number that had become free.
      */
-    @SuppressWarnings("unchecked")
-    private static void putOursFirst(Table table) {
-        try {
-            Field field = Table.class.getDeclaredField("triggers");
-            field.setAccessible(true);
-            List<TriggerObject> triggers =
-                    new ArrayList<>((List<TriggerObject>) Objects.requireNonNull(field.get(table)));
-            triggers.sort(Comparator.comparing(trigger -> !isOurs(trigger.getName())));
-            field.set(table, triggers); // who goes through them now has the former list
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("H2 is another one than this was made for", e);
-        }
+    void putOursFirst() {
+        database.getAllSchemasNoMeta().stream()
+                .flatMap(schema -> schema.getAllTriggers().stream())
+                .filter(trigger -> !isOurs(trigger.getName()))
+                .sorted(Comparator.comparing(TriggerObject::getId))
+                .forEach(trigger -> {
+                    trigger.getTable().removeTrigger(trigger);
+                    trigger.getTable().addTrigger(trigger);
+                });
     }
 
     private static void trigger(SessionLocal session, Table table, String when, String each, Class<?> action) {

@@ -1,14 +1,11 @@
 package org.gorda.bindings.h2;
 
-import java.lang.StackWalker.StackFrame;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import org.gorda.bindings.triggers.RowCapture;
 import org.h2.api.Trigger;
-import org.h2.engine.SessionLocal;
 import org.h2.table.Table;
 import org.jspecify.annotations.Nullable;
 
@@ -31,31 +28,27 @@ public final class StatementTrigger implements Trigger {
     @Override
     public void init(Connection connection, String schema, String trigger, String name, boolean isBefore, int type)
             throws SQLException {
-        SessionLocal session = H2Dialect.session(connection);
-        table = session.getDatabase().getSchema(schema).getTableOrView(session, name);
+        table = H2Dialect.session(connection).getDatabase().getSchema(schema).getTableOrView(null, name);
     }
 
     @Override
     public void fire(Connection connection, Object @Nullable [] before, Object @Nullable [] after) throws SQLException {
         RowCapture capture = H2Dialect.capture(connection);
-        if (capture == null) {
-            return;
+        if (capture != null) {
+            if (count(STATEMENT, Set.of("update"))
+                    == 1) { // not within another one: a cascade, a trigger, or the update of a MERGE
+                capture.tries();
+            }
+            Table changed = Objects.requireNonNull(table);
+            // What calls this is one of them itself. The update of a MERGE is called by none.
+            capture.changes(changed.getSchema().getName(), changed.getName(), count(TABLE, FIRES) - 1);
         }
-        List<StackFrame> frames = StackWalker.getInstance()
-                .walk(all -> all.filter(StatementTrigger::isStatement).toList());
-        long statements = frames.stream()
-                .filter(frame -> frame.getClassName().equals(STATEMENT))
-                .count();
-        if (statements == 1) { // not within another one: a cascade, a trigger, or the update of a MERGE
-            capture.tries();
-        }
-        // What calls this is one of them itself. The update of a MERGE is called by none.
-        capture.changes(H2Dialect.name(Objects.requireNonNull(table)), (int) (frames.size() - statements) - 1);
     }
 
-    /** Or what calls triggers and keeps foreign keys. */
-    private static boolean isStatement(StackFrame frame) {
-        return frame.getClassName().equals(STATEMENT)
-                || (frame.getClassName().equals(TABLE) && FIRES.contains(frame.getMethodName()));
+    private static int count(String type, Set<String> methods) {
+        return (int) (long) StackWalker.getInstance()
+                .walk(frames -> frames.filter(
+                                frame -> frame.getClassName().equals(type) && methods.contains(frame.getMethodName()))
+                        .count());
     }
 }

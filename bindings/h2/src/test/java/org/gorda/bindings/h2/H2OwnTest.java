@@ -529,7 +529,7 @@ class H2OwnTest extends OwnStandardTck {
                     .containsExactlyInAnyOrder(
                             "routine \"PUBLIC\".\"F\" true",
                             "table \"PUBLIC\".\"T\" true",
-                            "table \"PUBLIC\".\"T\" true");
+                            "column \"PUBLIC\".\"T\".\"J\" true");
         }
         assertThatThrownBy(() -> tested().binding().open(configuration("unfit"), meta))
                 .isInstanceOf(ReflectionException.class)

@@ -337,15 +337,8 @@ final class HsqldbDialect implements Dialect {
     // ---------------------------------------------------------------------------------------------------- generators
 
     @Override
-    public List<Generated> generated(Connection connection) {
-        return generators().stream()
-                .filter(one -> !Long.valueOf(one.last()).equals(ordered.get(one.generator())))
-                .toList();
-    }
-
-    @Override
-    public void ordered(List<Generated> generated) {
-        generated.forEach(one -> ordered.put(one.generator(), one.last()));
+    public Map<Generator, Long> lastOrdered() {
+        return ordered;
     }
 
     @Override

@@ -111,7 +111,8 @@ public record DatabaseDirectory(String product, String file) {
         force(directory);
     }
 
-    private static void force(Path path) throws IOException {
+    /** Forces a file, or the names in a directory, to disk. */
+    public static void force(Path path) throws IOException {
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
             channel.force(true);
         }

@@ -5,6 +5,7 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.List;
+import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import org.gorda.gapi.Capability;
@@ -144,10 +145,21 @@ public interface Dialect {
     List<Generated> generators();
 
     /** Generators that have come further than was {@link #ordered}, by the connection's transaction or whichever. */
-    List<Generated> generated(Connection connection) throws SQLException;
+    default List<Generated> generated(Connection connection) throws SQLException {
+        return generators().stream()
+                .filter(one -> !Long.valueOf(one.last()).equals(lastOrdered().get(one.generator())))
+                .toList();
+    }
 
     /** So far all replicas know that generators have come. */
-    void ordered(List<Generated> generated);
+    default void ordered(List<Generated> generated) {
+        generated.forEach(one -> lastOrdered().put(one.generator(), one.last()));
+    }
+
+    /** How far they have come, as {@link #ordered} has it unless a dialect knows otherwise. */
+    default Map<Generator, Long> lastOrdered() {
+        throw new UnsupportedOperationException();
+    }
 
     /**
      * Changes the schema, within the connection's transaction as far as the database can, and has tables that are new captured.

@@ -111,10 +111,10 @@ public final class RowCapture {
     /**
      * A statement begins that changes rows of a table: the client's, or one that the change of a row has set off, by a trigger of a client or a foreign key.
      *
-     * @param table as {@link TableShape#toString} has it
      * @param level how many rows' changes have set off one another until here
      */
-    public void changes(String table, int level) {
+    public void changes(String schema, String name, int level) {
+        String table = TableShape.quoted(schema) + "." + TableShape.quoted(name);
         changing.subList(Math.min(level, changing.size()), changing.size()).clear();
         if (changing.contains(table)) {
             entangled.add(table);
