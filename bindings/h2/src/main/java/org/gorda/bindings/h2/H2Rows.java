@@ -3,7 +3,6 @@ package org.gorda.bindings.h2;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.sql.Connection;
-import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
@@ -178,7 +177,7 @@ final class H2Rows implements Dialect.Rows {
                 result.addColumn(column.getName(), column.getType());
             }
             result.addRow(found.getValueList());
-            ResultSet row = new JdbcResultSet((JdbcConnection) connection, null, null, result, -1, false, false, false);
+            var row = new JdbcResultSet((JdbcConnection) connection, null, null, result, -1, false, false, false);
             row.next();
             return RowCapture.Row.of(row);
         } catch (DbException e) {

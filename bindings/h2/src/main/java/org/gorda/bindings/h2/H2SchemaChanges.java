@@ -21,6 +21,7 @@ import org.h2.schema.TriggerObject;
 import org.h2.table.Column;
 import org.h2.table.Table;
 import org.h2.table.TableType;
+import org.h2.table.TableView;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,10 +74,12 @@ final class H2SchemaChanges {
         return trigger.startsWith(TRIGGER);
     }
 
+    private static Stream<Table> all(Database database) {
+        return database.getAllSchemasNoMeta().stream().flatMap(schema -> schema.getAllTablesAndViews(null).stream());
+    }
+
     static Stream<Table> tables(Database database) {
-        return database.getAllSchemasNoMeta().stream()
-                .flatMap(schema -> schema.getAllTablesAndViews(null).stream())
-                .filter(table -> table.getTableType() == TableType.TABLE && !table.isTemporary());
+        return all(database).filter(table -> table.getTableType() == TableType.TABLE && !table.isTemporary());
     }
 
     static boolean isClients(Table table) {
@@ -113,6 +116,11 @@ final class H2SchemaChanges {
                 store.writesByItself(true);
             }
             change.update();
+            // As when the database is opened: what a view that has lost its columns keeps from being dropped must not
+            // depend on when that was.
+            all(database)
+                    .filter(TableView.class::isInstance)
+                    .forEach(view -> ((TableView) view).recompile(session, true, false));
             captureAll(session);
             isWhole = true;
         } catch (DbException e) {

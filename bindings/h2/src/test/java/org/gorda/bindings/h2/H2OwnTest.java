@@ -305,6 +305,20 @@ class H2OwnTest extends OwnStandardTck {
         assertEqual();
     }
 
+    /** H2 itself goes by what it knows of a view that cannot be compiled any more, until it is opened anew. */
+    @Test
+    void whatAViewKeepsFromBeingDroppedDoesNotDependOnARestart() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER, B INTEGER)",
+                "CREATE VIEW V AS SELECT A FROM T",
+                "ALTER TABLE T ALTER COLUMN A RENAME TO C");
+        assertEqual();
+        origin.close();
+        origin = tested().binding().open(configuration("origin"), meta);
+        execute("ALTER TABLE T DROP COLUMN B", "INSERT INTO T VALUES (1, 1)");
+        assertEqual();
+    }
+
     /** H2 itself opens a file in which it has written a part of a change, if it does, and fails later. */
     @ParameterizedTest
     @ValueSource(strings = {"few", "wide", "many"})
