@@ -7,7 +7,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.gorda.gapi.TableShape;
 
-/** The statements by which rows of a table are changed, one at a time; the values come before the key. Confined to one thread. */
+/** The statements by which rows of a table, and none of its heirs, are changed, one at a time; the values come before the key. Confined to one thread. */
 final class TableStatements {
 
     /** So many kinds of updates are remembered. */
@@ -26,7 +26,7 @@ final class TableStatements {
                 ? "INSERT INTO " + shape + " DEFAULT VALUES"
                 : "INSERT INTO " + PostgresDatabase.withColumns(shape) + " OVERRIDING SYSTEM VALUE VALUES ("
                         + parameters(shape.columns().size()) + ")";
-        this.delete = "DELETE FROM " + shape + where(1);
+        this.delete = "DELETE FROM ONLY " + shape + where(1);
     }
 
     private static String parameters(int count) {
@@ -68,7 +68,7 @@ final class TableStatements {
         if (updates.size() >= UPDATES_MAX) {
             updates.clear();
         }
-        StringBuilder sql = new StringBuilder("UPDATE ").append(shape).append(" SET ");
+        StringBuilder sql = new StringBuilder("UPDATE ONLY ").append(shape).append(" SET ");
         for (int i = 0; i < columns.size(); i++) {
             sql.append(i == 0 ? "" : ", ")
                     .append(name(columns.get(i)))

@@ -602,6 +602,17 @@ class RowsTest {
     }
 
     @Test
+    void rowsOfAParentAndOfItsHeirsMayHaveTheSameKey() throws SQLException {
+        define(
+                "CREATE TABLE base (id integer PRIMARY KEY, a integer)",
+                "CREATE TABLE heir (b integer, PRIMARY KEY (id)) INHERITS (base)");
+        replicate("INSERT INTO base VALUES (1, 1), (2, 2)", "INSERT INTO heir VALUES (1, 1, 1), (2, 2, 2)");
+        replicate("UPDATE base SET a = a + 1");
+        replicate("UPDATE ONLY base SET a = 7 WHERE id = 1", "DELETE FROM ONLY base WHERE id = 2");
+        assertThat(rows(replica)).as("the parent's, and the heir's in both").hasSize(5);
+    }
+
+    @Test
     void whatTablesCallFindsWhatIsInPublic() throws SQLException {
         define(
                 "CREATE FUNCTION low() RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 0'",
