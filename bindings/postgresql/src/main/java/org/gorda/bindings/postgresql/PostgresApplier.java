@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.regex.Matcher;
@@ -171,11 +172,25 @@ final class PostgresApplier implements Applier {
                                 : "it has other columns or another primary key: " + found.columns() + " "
                                         + found.key()));
             }
-            table = new TableStatements(found);
+            table = new TableStatements(found, keyTypes(found));
             tables.put(wanted.toString(), table);
         }
         named[index] = table;
         return table;
+    }
+
+    private List<String> keyTypes(TableShape table) throws SQLException {
+        Map<String, String> types = new HashMap<>();
+        for (List<@Nullable String> row : SqlSession.of(session.connection())
+                .query("SELECT a.attname, format('%I.%I', n.nspname, t.typname) FROM pg_attribute a"
+                        + " JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace n ON n.oid = t.typnamespace"
+                        + " WHERE a.attrelid = " + PostgresDatabase.literal(table.toString()) + "::regclass")) {
+            types.put(Objects.requireNonNull(row.get(0)), Objects.requireNonNull(row.get(1)));
+        }
+        return table.key().stream()
+                .map(position -> Objects.requireNonNull(
+                        types.get(table.columns().get(position - 1).name())))
+                .toList();
     }
 
     private static List<@Nullable Object> values(WriteSetReader in, int count) {

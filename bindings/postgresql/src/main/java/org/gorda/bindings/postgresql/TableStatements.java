@@ -14,14 +14,20 @@ final class TableStatements {
     private static final int UPDATES_MAX = 100;
 
     private final TableShape shape;
+
+    /** The server may compare a value without a type as one of another type, which cannot read it: a row type, or regclass. */
+    private final List<String> keyTypes;
+
     private final String insert;
     private final String delete;
 
     /** By the columns that are set. */
     private final Map<List<Integer>, String> updates = new HashMap<>();
 
-    TableStatements(TableShape shape) {
+    /** @param keyTypes of the columns of its primary key, in their order */
+    TableStatements(TableShape shape, List<String> keyTypes) {
         this.shape = shape;
+        this.keyTypes = keyTypes;
         this.insert = shape.columns().isEmpty()
                 ? "INSERT INTO " + shape + " DEFAULT VALUES"
                 : "INSERT INTO " + PostgresDatabase.withColumns(shape) + " OVERRIDING SYSTEM VALUE VALUES ("
@@ -38,7 +44,11 @@ final class TableStatements {
         StringBuilder where = new StringBuilder();
         for (int i = 0; i < shape.key().size(); i++) {
             where.append(i == 0 ? " WHERE " : " AND ");
-            where.append(name(shape.key().get(i))).append(" = $").append(first + i);
+            where.append(name(shape.key().get(i)))
+                    .append(" = $")
+                    .append(first + i)
+                    .append("::")
+                    .append(keyTypes.get(i));
         }
         return where.toString();
     }

@@ -613,6 +613,23 @@ class RowsTest {
     }
 
     @Test
+    void keysThatTheServerComparesAsAnotherTypeAreFound() throws SQLException {
+        define(
+                "CREATE TYPE pair AS (a integer, b text)",
+                "CREATE DOMAIN named AS regclass",
+                "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+                "CREATE TABLE pairs (p pair PRIMARY KEY, n integer)",
+                "CREATE TABLE \"Watched\" (r regclass, d named, m mood, i integer[], s int4range, c \"char\", b bit(3),"
+                        + " n integer, PRIMARY KEY (r, d, m, i, s, c, b))");
+        replicate(
+                "INSERT INTO pairs VALUES ((1, 'x'), 1), ((2, NULL), 2)",
+                "INSERT INTO \"Watched\" VALUES ('pairs', '\"Watched\"', 'ok', '{1,2}', '[1,5)', 'c', '101', 1),"
+                        + " ('pg_class', 'pairs', 'sad', '{}', 'empty', 'd', '010', 2)");
+        replicate("UPDATE pairs SET n = 3 WHERE n = 1", "UPDATE \"Watched\" SET n = n + 1");
+        replicate("DELETE FROM \"Watched\" WHERE n = 2", "UPDATE pairs SET p = (5, 'five') WHERE n = 3");
+    }
+
+    @Test
     void whatTablesCallFindsWhatIsInPublic() throws SQLException {
         define(
                 "CREATE FUNCTION low() RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 0'",
