@@ -1,8 +1,10 @@
 package org.gorda.bindings.postgresql;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.SqlType;
 import org.gorda.gapi.TableShape;
@@ -19,6 +21,10 @@ final class CapturedTable {
 
     private final TableShape shape;
     private final List<Integer> fields = new ArrayList<>();
+
+    /** Of the shape's columns: those that can be inserted and not set. */
+    private final Set<Integer> unsettable = new HashSet<>();
+
     private final List<Key> unique = new ArrayList<>();
     private final List<Key> foreign = new ArrayList<>();
 
@@ -39,6 +45,9 @@ final class CapturedTable {
                         columns.add(new TableShape.Column(text(row, 1), type(text(row, 2))));
                         comparable.add(Values.areComparable(text(row, 2)));
                         fields.add(place);
+                        if (text(row, 4).equals("t")) {
+                            unsettable.add(columns.size());
+                        }
                     }
                     place++;
                 }
@@ -95,6 +104,11 @@ final class CapturedTable {
 
     TableShape shape() {
         return shape;
+    }
+
+    /** Whether an UPDATE can set a column to a value. */
+    boolean canSet(int position) {
+        return !unsettable.contains(position);
     }
 
     /** Primary key and unique indexes. */

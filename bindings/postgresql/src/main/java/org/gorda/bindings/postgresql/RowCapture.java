@@ -183,7 +183,10 @@ final class RowCapture {
                 changed.add(i);
             }
         }
-        if (!changed.isEmpty()) {
+        if (!changed.stream().allMatch(table::canSet)) {
+            delete(out, table, before, false);
+            insert(out, table, after, false);
+        } else if (!changed.isEmpty()) {
             out.update(shape);
             shape.key().forEach(position -> put(out, shape, position, before));
             out.changed(changed.size());

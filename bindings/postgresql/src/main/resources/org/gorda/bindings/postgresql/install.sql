@@ -171,7 +171,7 @@ begin
 end $$;
 
 -- The tables whose rows are captured. A description has a row for each thing, with its kind first: (t, schema, name);
--- columns (c, name, type, whether it is computed); the primary key (p) and unique indexes (u, name, whether nulls are equal, whether it may be checked
+-- columns (c, name, type, whether it is computed, whether it cannot be set, as GENERATED ALWAYS AS IDENTITY); the primary key (p) and unique indexes (u, name, whether nulls are equal, whether it may be checked
 -- late) with (k, column) for each of theirs, and what excludes rows by other operators as a unique index without columns; foreign keys (f, schema, table) with (r, column, name there) for each of theirs.
 drop view if exists gorda.provable;
 drop view if exists gorda.described;
@@ -180,7 +180,7 @@ select c.oid as relid, n.nspname, c.relname,
     row('t', n.nspname, c.relname)::text
     || (select coalesce(string_agg(row('c', a.attname,
             case when t.typtype <> 'b' or t.typnamespace <> 'pg_catalog'::regnamespace then '' else t.typname end
-            || case when coalesce(l.collisdeterministic, true) then '' else '?' end, a.attgenerated <> '')::text, '' order by a.attnum), '')
+            || case when coalesce(l.collisdeterministic, true) then '' else '?' end, a.attgenerated <> '', a.attidentity = 'a')::text, '' order by a.attnum), '')
         from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
             left join pg_catalog.pg_collation l on l.oid = a.attcollation
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)

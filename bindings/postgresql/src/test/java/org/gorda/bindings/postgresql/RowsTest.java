@@ -612,6 +612,20 @@ class RowsTest {
         assertThat(rows(replica)).as("the parent's, and the heir's in both").hasSize(5);
     }
 
+    /** PostgreSQL sets them to DEFAULT, or by a trigger, and to nothing else. */
+    @Test
+    void identitiesThatAreAlwaysGeneratedAreUpdated() throws SQLException {
+        define(
+                "CREATE TABLE t (k integer PRIMARY KEY, twice integer GENERATED ALWAYS AS (k * 2) STORED,"
+                        + " id integer GENERATED ALWAYS AS IDENTITY UNIQUE, a text DEFAULT 'x')",
+                "CREATE TABLE o (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a text)",
+                "CREATE FUNCTION later() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.id := NEW.id + 100; RETURN NEW; END'",
+                "CREATE TRIGGER later BEFORE UPDATE ON o FOR EACH ROW EXECUTE FUNCTION later()");
+        replicate("INSERT INTO t (k) VALUES (1), (2)", "INSERT INTO o (a) VALUES ('a'), ('b')");
+        replicate("UPDATE t SET id = DEFAULT, a = 'y' WHERE k = 1", "UPDATE o SET a = 'c' WHERE id = 2");
+        replicate("UPDATE t SET a = 'z' WHERE id = 3", "DELETE FROM o WHERE id = 102");
+    }
+
     @Test
     void keysThatTheServerComparesAsAnotherTypeAreFound() throws SQLException {
         define(
