@@ -186,7 +186,8 @@ select c.oid as relid, n.nspname, c.relname,
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
     || (select coalesce(string_agg(row(case when i.indisprimary then 'p' else 'u' end, x.relname,
             coalesce(to_jsonb(i) ->> 'indnullsnotdistinct', 'false'), not i.indimmediate)::text
-            || case when i.indpred is not null or i.indexprs is not null or i.indisprimary and not i.indimmediate then '' else
+            || case when i.indpred is not null or i.indexprs is not null or i.indisprimary and not i.indimmediate
+                or exists (select from pg_catalog.pg_collation o where o.oid = any (i.indcollation::oid[]) and not o.collisdeterministic) then '' else
                 (select string_agg(row('k', a.attname)::text, '' order by k.place)
                 from unnest(i.indkey::int2[]) with ordinality k (attnum, place)
                     join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum

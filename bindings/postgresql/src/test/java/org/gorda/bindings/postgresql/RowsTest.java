@@ -361,6 +361,13 @@ class RowsTest {
                 .containsExactlyInAnyOrder("WRITTEN 1", "WRITTEN 2", "WRITTEN 3", "WRITTEN 4", "WRITTEN 5");
         assertThat(keys(known, "UPDATE t SET u = 8 WHERE id = 2"))
                 .contains("WRITTEN 4", "REMOVED 5", "REMOVED 1", "WRITTEN 1");
+        define(
+                "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+                "CREATE TABLE c (id integer PRIMARY KEY, a text)",
+                "CREATE UNIQUE INDEX k ON c (a COLLATE any_case)");
+        List<Long> others = new ArrayList<>();
+        assertThat(keys(others, "INSERT INTO c VALUES (1, 'a')")).containsExactly("WRITTEN 0", "WRITTEN 1");
+        assertThat(keys(others, "INSERT INTO c VALUES (2, 'B')")).contains("WRITTEN 1");
     }
 
     @Test
