@@ -1,8 +1,9 @@
 package org.gorda.bindings.postgresql.wire;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 
 /**
  * Splits SQL texts into statements where the server does: outside of strings, quoted names, comments, parentheses and the bodies of functions. Follows
@@ -10,8 +11,8 @@ import java.util.Locale;
  */
 final class SqlLexer {
 
-    /** What is longer is a literal or of no interest. */
-    private static final int WORD_MAX = 64;
+    /** Of a longer name the server takes the beginning. */
+    private static final int NAME_BYTES_MAX = 63;
 
     private final String sql;
     private final boolean standardStrings;
@@ -39,12 +40,12 @@ final class SqlLexer {
 
         /** As SQL has it. */
         String asWritten() {
-            return isQuoted ? '"' + text.replace("\"", "\"\"") + '"' : text.toLowerCase(Locale.ROOT);
+            return isQuoted ? '"' + text.replace("\"", "\"\"") + '"' : inCase(text, 'A', 'a');
         }
 
         /** As the server compares names. */
         String name() {
-            return isQuoted ? text : text.toLowerCase(Locale.ROOT);
+            return isQuoted ? text : inCase(text, 'A', 'a');
         }
     }
 
@@ -187,7 +188,7 @@ final class SqlLexer {
                 return;
             }
         }
-        String word = length > WORD_MAX ? "" : sql.substring(from, at).toUpperCase(Locale.ROOT);
+        String word = inCase(shortened(sql.substring(from, at)), 'a', 'A');
         add(word, false);
         body(word);
     }
@@ -217,7 +218,34 @@ final class SqlLexer {
             }
             name.append(c);
         }
-        add(name.toString(), true);
+        add(shortened(name.toString()), true);
+    }
+
+    private static String shortened(String name) {
+        if (name.length() <= NAME_BYTES_MAX / 3) {
+            return name;
+        }
+        int end = 0;
+        for (int bytes = 0; end < name.length(); ) {
+            int next = name.offsetByCodePoints(end, 1);
+            bytes += name.substring(end, next).getBytes(UTF_8).length;
+            if (bytes > NAME_BYTES_MAX) {
+                break;
+            }
+            end = next;
+        }
+        return name.substring(0, end);
+    }
+
+    /** As the server folds names: in UTF-8 only the letters that ASCII has. */
+    private static String inCase(String name, char from, char to) {
+        char[] folded = name.toCharArray();
+        for (int i = 0; i < folded.length; i++) {
+            if (folded[i] >= from && folded[i] < from + 26) {
+                folded[i] = (char) (folded[i] - from + to);
+            }
+        }
+        return new String(folded);
     }
 
     private void string(boolean escapes) {

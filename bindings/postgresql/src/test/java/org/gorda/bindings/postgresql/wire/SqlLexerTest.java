@@ -46,6 +46,29 @@ class SqlLexerTest {
         assertThat(texts("SELECT U&\"a;\" ; COMMIT")).hasSize(2);
     }
 
+    /** The server takes the first 63 bytes, and changes the case of ASCII's letters only. */
+    @Test
+    void takesNamesAsTheServerDoes() {
+        String name = "A".repeat(70);
+        assertThat(SqlLexer.statements("UPDATE t SET a = " + name + "(b) WHERE id = $1", true)
+                        .get(0)
+                        .plain())
+                .as("a call of a function")
+                .isNull();
+        for (String written : List.of(name, "a".repeat(64), '"' + "a".repeat(65) + '"')) {
+            assertThat(SqlLexer.statements("SAVEPOINT " + written, true).get(0).name())
+                    .isEqualTo("a".repeat(63));
+        }
+        assertThat(SqlLexer.statements("SAVEPOINT " + "ä".repeat(40), true)
+                        .get(0)
+                        .name())
+                .isEqualTo("ä".repeat(31));
+        assertThat(SqlLexer.statements("SAVEPOINT Straße_Ä", true).get(0).name())
+                .isEqualTo("straße_Ä");
+        assertThat(SqlLexer.statements("DROP TABLE " + name, true).get(0).name())
+                .isEqualTo("a".repeat(63));
+    }
+
     /** Strings that only a new line parts are one, and an escape in the second one counts as in the first. */
     @Test
     void continuesStringsOverLines() {
