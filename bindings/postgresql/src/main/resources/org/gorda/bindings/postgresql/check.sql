@@ -11,6 +11,14 @@ where n.nspname not in ('gorda', 'information_schema') and n.nspname not like 'p
     and (c.relkind = 'f' or c.relkind = 'r' and (c.relpersistence = 'u' or c.relpersistence = 'p'
         and not exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisprimary)))
 union all
+select true, case contypid when 0 then 'table ' || conrelid::regclass else 'domain ' || contypid::regtype end,
+    format('each replica would check its constraint %I by its own time or user, also what is old already', conname),
+    'drop it; have a trigger check it, which only the origin calls'
+from pg_catalog.pg_constraint k
+where contype = 'c' and connamespace <> 'information_schema'::regnamespace and (conbin::text ~ 'SQLVALUEFUNCTION' or exists (select from pg_catalog.pg_proc p
+    where p.pronamespace = 'pg_catalog'::regnamespace and p.proname in ('now', 'clock_timestamp', 'statement_timestamp', 'transaction_timestamp',
+        'timeofday', 'random', 'gen_random_uuid', 'current_user', 'session_user') and k.conbin::text ~ ('funcid ' || p.oid || '\M')))
+union all
 select true, 'large objects', 'there are ' || count(*) || ' of them, which are not replicated', 'store them as bytea'
 from pg_catalog.pg_largeobject_metadata having count(*) > 0
 union all

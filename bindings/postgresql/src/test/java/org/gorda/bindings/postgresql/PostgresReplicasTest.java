@@ -361,6 +361,9 @@ class PostgresReplicasTest {
                 "ALTER TABLE t ALTER COLUMN v TYPE FLOAT8[] USING ARRAY[0, random()]",
                 "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (now()) TO (now() + interval '1 day')",
                 "CREATE MATERIALIZED VIEW m AS SELECT random() FROM t",
+                "CREATE TABLE u (id INTEGER PRIMARY KEY, until TIMESTAMPTZ CHECK (until > now() OR until IS NULL))",
+                "ALTER TABLE t ADD CONSTRAINT own CHECK (v <> length(current_user))",
+                "CREATE DOMAIN past AS DATE CHECK (VALUE < CURRENT_DATE)",
                 "EXPLAIN ANALYZE CREATE TABLE made AS SELECT 1 AS a")) {
             assertThatThrownBy(() -> execute(primary, sql))
                     .as(sql)
@@ -377,7 +380,9 @@ class PostgresReplicasTest {
                 "ALTER TABLE t ADD COLUMN at TIMESTAMPTZ",
                 "ALTER TABLE t ALTER COLUMN v TYPE BIGINT USING v + 1, ALTER COLUMN at SET DEFAULT now()",
                 "CREATE TABLE p2 PARTITION OF p (at DEFAULT now()) FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')",
-                "EXPLAIN ANALYZE CREATE TEMP TABLE own AS SELECT 1 AS a");
+                "EXPLAIN ANALYZE CREATE TEMP TABLE own AS SELECT 1 AS a",
+                "CREATE TABLE u (id INTEGER PRIMARY KEY CHECK (id > 0), at TIMESTAMPTZ DEFAULT now() CHECK (at > '2020-01-01'))",
+                "CREATE POLICY mine ON u WITH CHECK (id = length(current_user))");
         assertIdentical();
     }
 

@@ -16,6 +16,7 @@ import java.util.stream.Collectors;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.DivergenceException;
+import org.gorda.gapi.Finding;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
@@ -648,6 +649,20 @@ class RowsTest {
                         + " ('pg_class', 'pairs', 'sad', '{}', 'empty', 'd', '010', 2)");
         replicate("UPDATE pairs SET n = 3 WHERE n = 1", "UPDATE \"Watched\" SET n = n + 1");
         replicate("DELETE FROM \"Watched\" WHERE n = 2", "UPDATE pairs SET p = (5, 'five') WHERE n = 3");
+    }
+
+    @Test
+    void constraintsThatEachReplicaWouldCheckForItselfAreFound() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY CHECK (id > 0), until timestamptz CONSTRAINT open CHECK (until > now()))",
+                "CREATE DOMAIN past AS date CONSTRAINT over CHECK (VALUE < CURRENT_DATE)",
+                "CREATE DOMAIN early AS date CHECK (VALUE < '2000-01-01')");
+        try (Connection connection = origin.server().connect("")) {
+            assertThat(Installation.findings(connection).stream()
+                            .filter(Finding::obstacle)
+                            .map(Finding::object))
+                    .containsExactly("domain public.past", "table public.t");
+        }
     }
 
     @Test

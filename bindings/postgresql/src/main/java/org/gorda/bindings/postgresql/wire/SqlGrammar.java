@@ -60,6 +60,11 @@ final class SqlGrammar {
     private static final Pattern AWAITED =
             Pattern.compile("SET\\s+gorda\\.position\\s*(?:=|\\sTO\\s)\\s*'?(\\d{1,18})'?", Pattern.CASE_INSENSITIVE);
 
+    private static final String CHECKS = "a constraint that each replica would check by its own time or user";
+
+    private static final String CHECK_INSTEAD =
+            "compare with a column that has it by DEFAULT, or have a trigger check it, which only the origin calls";
+
     private final String text;
     private final List<Token> tokens;
 
@@ -213,6 +218,29 @@ final class SqlGrammar {
         return false;
     }
 
+    /** Whether a constraint of a table or domain may hold for a row at one place and time, and not where it is brought later. */
+    private boolean checksForItself(int what) {
+        if (!is(what, "TABLE") && !is(what, "DOMAIN")) {
+            return false;
+        }
+        for (int i = what; i < tokens.size(); i++) {
+            if (is(i, "CHECK", "(") && computesForItself(i, closing(i + 1))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Where the parenthesis is closed that is opened there. */
+    private int closing(int at) {
+        int end = at + 1;
+        while (end < tokens.size()
+                && !(is(end, ")") && tokens.get(end).depth() == tokens.get(at).depth())) {
+            end++;
+        }
+        return end;
+    }
+
     /** Where what DEFAULT says ends: at the next action, or at the next constraint of the column. */
     private int expressionEnd(int at) {
         int end = actionEnd(at);
@@ -364,6 +392,9 @@ final class SqlGrammar {
         if ((isFilled && computesForItself(what, tokens.size())) || hasComputedBounds()) {
             return refused("what each replica would compute for itself", "use constants");
         }
+        if (checksForItself(what)) {
+            return refused(CHECKS, CHECK_INSTEAD);
+        }
         if (is(what, "FOREIGN", "TABLE") || is(what, "SUBSCRIPTION")) {
             return refused("what lies in other databases", "make it outside of the replicated database");
         }
@@ -396,6 +427,9 @@ final class SqlGrammar {
         }
         if (hasComputedBounds()) {
             return refused("what each replica would compute for itself", "use constants");
+        }
+        if (checksForItself(1)) {
+            return refused(CHECKS, CHECK_INSTEAD);
         }
         return is(1, "SYSTEM") ? of(Kind.PASS) : onServer(1);
     }
