@@ -34,11 +34,16 @@ record Server(String host, int port, String database, Properties login) {
     /** Where databases are created and dropped from. */
     private static final String MAINTENANCE = "postgres";
 
-    /** Texts of values are read and written alike everywhere, and names are written with their schema. */
+    /** Whatever the server's configuration says: texts of values are read and written alike everywhere, names are written with their schema, and nothing ends the session. */
     private static final String OPTIONS =
             "-c search_path=pg_catalog,pg_temp -c datestyle=ISO,YMD -c intervalstyle=postgres -c timezone=UTC -c bytea_output=hex"
                     + " -c extra_float_digits=1 -c lc_monetary=C -c statement_timeout=0 -c lock_timeout=0"
-                    + " -c idle_in_transaction_session_timeout=0 -c row_security=off -c synchronous_commit=local";
+                    + " -c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0 -c row_security=off -c synchronous_commit=local"
+                    + " -c array_nulls=on -c xmloption=content -c default_transaction_isolation=read\\ committed"
+                    + " -c default_transaction_read_only=off";
+
+    /** Before that version the server does not know the name. */
+    private static final int HAS_TRANSACTION_TIMEOUT = 17;
 
     /**
      * Changes what others have changed: without triggers, cascades or checks, and never the one who gives up in a deadlock. Functions that
@@ -106,7 +111,17 @@ record Server(String host, int port, String database, Properties login) {
         properties.setProperty("options", OPTIONS + options);
         properties.setProperty("ApplicationName", APPLICATION);
         properties.setProperty("stringtype", "unspecified");
-        return DriverManager.getConnection("jdbc:postgresql://" + host + ":" + port + "/" + to, properties);
+        Connection connection =
+                DriverManager.getConnection("jdbc:postgresql://" + host + ":" + port + "/" + to, properties);
+        try {
+            if (connection.getMetaData().getDatabaseMajorVersion() >= HAS_TRANSACTION_TIMEOUT) {
+                SqlSession.of(connection).query("SET transaction_timeout TO 0");
+            }
+            return connection;
+        } catch (SQLException e) {
+            connection.close();
+            throw e;
+        }
     }
 
     @Override

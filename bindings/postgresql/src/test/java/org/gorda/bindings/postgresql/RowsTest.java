@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.stream.Collectors;
+import org.awaitility.Awaitility;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.DivergenceException;
@@ -27,6 +28,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.postgresql.PGConnection;
 
 /** What triggers tell of rows, by sessions that have the token, is what the applier does elsewhere. */
 class RowsTest {
@@ -663,6 +665,42 @@ class RowsTest {
                             .map(Finding::object))
                     .containsExactly("domain public.past", "table public.t");
         }
+    }
+
+    /** A server, a database or a role may be given others than PostgreSQL has. */
+    @Test
+    void settingsOfTheServerDoNotMatter() throws Exception {
+        origin.close();
+        replica.close();
+        List<String> settings = new ArrayList<>(List.of(
+                "idle_session_timeout TO '100ms'",
+                "array_nulls TO off",
+                "xmloption TO document",
+                "default_transaction_isolation TO serializable",
+                "default_transaction_read_only TO on"));
+        try (Connection outside = TestServer.connect("postgres")) {
+            SqlSession.of(outside)
+                    .query("SELECT name || ' TO 50' FROM pg_settings WHERE name = 'transaction_timeout'")
+                    .forEach(row -> settings.add(row.get(0)));
+        }
+        for (PostgresDatabase database : List.of(origin, replica)) {
+            for (String setting : settings) {
+                TestServer.execute("ALTER DATABASE " + database.server().database() + " SET " + setting);
+            }
+        }
+        origin = open("origin");
+        replica = open("replica");
+        applier = (PostgresApplier) replica.applier();
+        define("CREATE TABLE t (id integer PRIMARY KEY, a text[], x xml)");
+        try (Connection idle = TestServer.connect(replica.server().database());
+                Connection outside = TestServer.connect("postgres")) {
+            String pid = "" + idle.unwrap(PGConnection.class).getBackendPID();
+            SqlSession looks = SqlSession.of(outside);
+            Awaitility.await("the server ends who is idle")
+                    .until(() -> looks.query("SELECT 1 FROM pg_stat_activity WHERE pid = " + pid)
+                            .isEmpty());
+        }
+        replicate("INSERT INTO t VALUES (1, ARRAY['a', NULL, 'NULL'], XMLPARSE(CONTENT 'a<b/>'))");
     }
 
     @Test
