@@ -45,6 +45,7 @@ final class ClientSession implements ConnectionContext, SqlSession {
     private final ClientTransactions transactions;
     private final Interceptor interceptor;
     private final ReentrantLock using = new ReentrantLock();
+    private final StatementAlone alone = new StatementAlone(this);
     private volatile @Nullable LocalTransaction transaction;
     private volatile @Nullable Object attachment;
     private volatile boolean mayFailToCommit;
@@ -134,6 +135,11 @@ final class ClientSession implements ConnectionContext, SqlSession {
         mayFailToCommit |= isSerializable || text.contains("HOLD");
     }
 
+    /** What is executed while there is no transaction. */
+    StatementAlone alone() {
+        return alone;
+    }
+
     /** The open transaction; null if there is none. */
     @Nullable
     LocalTransaction transaction() {
@@ -209,10 +215,11 @@ final class ClientSession implements ConnectionContext, SqlSession {
         }
     }
 
-    /** Gives up its locks for an ordered change, if it has a transaction. */
+    /** Gives up its locks for an ordered change. */
     void giveWay(Refusal why) {
         LocalTransaction running = transaction;
         if (running == null) {
+            alone.giveWay(why);
             return;
         }
         boolean isNew = running.refuse(why);

@@ -106,6 +106,7 @@ final class ClientTransactions implements Transactions {
     @Override
     public List<OwnStatement> executing(SqlStatement statement, boolean isReplaced) {
         schema.endWatch(); // of a change that has failed
+        session.alone().begins();
         if (!isOfThisRun) {
             sessions.database().requireSameRun();
             isOfThisRun = true;
@@ -297,7 +298,7 @@ final class ClientTransactions implements Transactions {
     @Override
     public @Nullable Refusal takeRefusal() {
         LocalTransaction running = session.transaction();
-        return running == null ? null : running.takeRefusal();
+        return running == null ? session.alone().takeRefusal() : running.takeRefusal();
     }
 
     @Override

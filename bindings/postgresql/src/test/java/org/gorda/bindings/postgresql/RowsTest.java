@@ -1,10 +1,16 @@
 package org.gorda.bindings.postgresql;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLWarning;
@@ -12,6 +18,9 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import org.awaitility.Awaitility;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
@@ -470,6 +479,61 @@ class RowsTest {
             statement.execute("UPDATE t SET a = 7 WHERE id = 2");
             replicate("UPDATE t SET a = 3");
             assertThatThrownBy(() -> statement.execute("SELECT 1")).isInstanceOf(SQLException.class);
+        }
+    }
+
+    /** It has locks, for as long as its client takes to read what it returns. */
+    @Test
+    void whoReadsWithoutATransactionMakesWay() throws Exception {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY)",
+                "CREATE VIEW slow AS SELECT t.id, pg_sleep(60)::text FROM t",
+                "CREATE VIEW large AS SELECT t.id, repeat('x', 1000000) FROM t, generate_series(1, 100)");
+        replicate("INSERT INTO t VALUES (1)");
+        String url = replica.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        String port = url.substring(url.lastIndexOf(':') + 1, url.lastIndexOf('/'));
+        try (Connection client = DriverManager.getConnection(url + "?user=postgres");
+                Statement statement = client.createStatement();
+                Socket deaf = new Socket(InetAddress.getLoopbackAddress(), Integer.parseInt(port))) {
+            Future<?> report = CompletableFuture.runAsync(() -> {
+                try {
+                    statement.executeQuery("SELECT * FROM slow");
+                } catch (SQLException e) {
+                    throw new CompletionException(e);
+                }
+            });
+            awaitWaiting("PgSleep");
+            applySchemaChange("ALTER TABLE t ADD COLUMN a integer");
+            assertThatThrownBy(report::get)
+                    .cause()
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("40001"));
+            assertThat(statement.executeQuery("SELECT id, a FROM t").next()).isTrue();
+
+            String database = replica.server().database();
+            byte[] startup = ("user\0postgres\0database\0" + database + "\0\0").getBytes(UTF_8);
+            byte[] query = "TABLE large\0".getBytes(UTF_8);
+            deaf.getOutputStream()
+                    .write(ByteBuffer.allocate(13 + startup.length + query.length)
+                            .putInt(8 + startup.length)
+                            .putInt(196608)
+                            .put(startup)
+                            .put((byte) 'Q')
+                            .putInt(4 + query.length)
+                            .put(query)
+                            .array());
+            awaitWaiting("ClientWrite");
+            applySchemaChange("ALTER TABLE t ADD COLUMN b integer");
+        }
+    }
+
+    private static void awaitWaiting(String event) throws SQLException {
+        try (Connection outside = TestServer.connect("postgres")) {
+            SqlSession looks = SqlSession.of(outside);
+            Awaitility.await("a session waits: " + event)
+                    .until(() ->
+                            looks.number("SELECT count(*) FROM pg_stat_activity WHERE wait_event = '" + event + "'")
+                                    > 0);
         }
     }
 

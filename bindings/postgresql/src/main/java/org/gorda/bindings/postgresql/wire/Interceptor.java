@@ -226,6 +226,11 @@ public final class Interceptor implements AutoCloseable {
         cancellation.request(() -> !queue.isClosed() && isIt.getAsBoolean());
     }
 
+    /** Waits until what is cancelled has ended: a request must not meet what follows. */
+    public void awaitCancelled() {
+        cancellation.await();
+    }
+
     /** Closes the connection to the server, whatever it does. */
     @Override
     public void close() {
