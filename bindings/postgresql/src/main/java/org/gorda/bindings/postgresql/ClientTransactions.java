@@ -388,11 +388,23 @@ final class ClientTransactions implements Transactions {
             session.undo();
         }
         LocalCommit suspended = ending.commit();
-        if (suspended != null && suspended.isUndone() && ending.hasChangedSession()) {
+        boolean isUndone = suspended != null && suspended.isUndone() && session.isAlive();
+        if (isUndone && (ending.hasChangedSession() || (refusal == null && mayHaveTemporaryTables()))) {
             session.interceptor().close(); // what the session was set to is not so any more
         }
         ended(refusal == null);
         return refusal;
+    }
+
+    /** Of which rows may have been lost with the transaction, and are not in its write set. Who cannot tell has lost them all. */
+    private boolean mayHaveTemporaryTables() {
+        try {
+            return !session.query("SELECT 1 FROM pg_catalog.pg_class WHERE relkind = 'r'"
+                            + " AND relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() LIMIT 1")
+                    .isEmpty();
+        } catch (SQLException e) {
+            return true;
+        }
     }
 
     private void commitUnchanged(String sql) throws SQLException {

@@ -723,6 +723,30 @@ class SessionsTest {
         assertThat(rows("SELECT a FROM t")).containsExactly("60");
     }
 
+    /** They are lost with the locks, and are in no write set. */
+    @Test
+    void whoMayHaveLostTemporaryRowsByGivingWayIsSentAway() throws Exception {
+        AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+        try (Connection connection = begin()) {
+            execute(connection, "CREATE TEMP TABLE own (id int)");
+            connection.commit();
+            meta.answer(suspended::set);
+            execute(connection, "INSERT INTO own VALUES (1)", "INSERT INTO t VALUES (1, 1)");
+            int backend = connection.unwrap(PGConnection.class).getBackendPID();
+            Future<?> client = clients.submit(() -> {
+                connection.commit();
+                return null;
+            });
+            await("it is suspended", () -> suspended.get() != null);
+            ((PostgresDatabase) database).giveWay(backend, conflict("ordered before"));
+            meta.answer(meta::succeed);
+            assertThat(suspended.get().commit(meta.nextPosition(), false)).isFalse();
+            suspended.get().release();
+            client.get(10, TimeUnit.SECONDS);
+            assertState("08006", () -> rows(connection, "SELECT id FROM own"));
+        }
+    }
+
     // ---------------------------------------------------------------------------------------------------------- schema
 
     @Test
