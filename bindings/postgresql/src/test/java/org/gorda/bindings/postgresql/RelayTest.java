@@ -249,6 +249,29 @@ class RelayTest {
         assertThat(ids()).containsExactly("1", "3", "4", "5");
     }
 
+    /** As the server passes over it, the client is in no block. */
+    @Test
+    void aBeginBehindWhatFailsBeginsNothing() throws Exception {
+        try (Client client = new Client()) {
+            for (String end : List.of("SELECT 1", "COMMIT", "ROLLBACK", "BEGIN")) {
+                client.run("INSERT INTO t VALUES (1)").run("INSERT INTO t VALUES (1)");
+                client.run("BEGIN").run("INSERT INTO t VALUES (2)").run(end).sync();
+                assertThat(client.send()).as(end).containsExactly("C INSERT 0 1", "E 23505", "Z I");
+            }
+            client.run("INSERT INTO t VALUES (3)")
+                    .run("BEGIN")
+                    .run("INSERT INTO t VALUES (3)")
+                    .sync();
+            assertThat(client.send())
+                    .as("it has begun before that")
+                    .containsExactly("C INSERT 0 1", "C BEGIN", "E 23505", "Z E");
+            client.run("ROLLBACK").sync().run("INSERT INTO t VALUES (4)").sync();
+            assertThat(client.send()).containsExactly("C ROLLBACK", "Z I", "C INSERT 0 1", "Z I");
+        }
+        assertThat(meta.takeWriteSets()).hasSize(1);
+        assertThat(ids()).containsExactly("4");
+    }
+
     @Test
     void preparedStatementsOfTheClientAreLeftAlone() throws Exception {
         try (Client client = new Client()) {

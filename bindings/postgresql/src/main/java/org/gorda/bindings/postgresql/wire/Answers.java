@@ -242,6 +242,9 @@ final class Answers {
             if (head.rows() != null) {
                 take(head.rows()::end);
             }
+            if (statement.kind() == Kind.BEGIN) {
+                block.begun();
+            }
             transactions.executed(statement);
         }
         if (server.at(0) == 'D' && KeptStatements.drops(server.texts()[0])) {

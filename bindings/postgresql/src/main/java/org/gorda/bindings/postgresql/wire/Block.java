@@ -25,6 +25,9 @@ final class Block {
     /** The client's BEGIN makes ours its own, of which the server warns. */
     private volatile boolean isAdopted;
 
+    /** As before, and the server has not executed the BEGIN yet: it passes over it if something before it fails. */
+    private volatile boolean awaitsBegin;
+
     boolean isOpen() {
         return owner != Owner.NONE;
     }
@@ -45,6 +48,17 @@ final class Block {
     /** The client's BEGIN is about to be sent. */
     void begin() {
         isAdopted = isOurs();
+        awaitsBegin |= isAdopted;
+    }
+
+    /** The server has executed it. */
+    void begun() {
+        awaitsBegin = false;
+    }
+
+    /** Whether the client's BEGIN was to make our block its own, and the server has not executed it. */
+    boolean awaitsBegin() {
+        return awaitsBegin;
     }
 
     /** Whether the client's BEGIN met our block. */
@@ -55,6 +69,7 @@ final class Block {
     /** All that was sent is answered: what the server is in is the client's. */
     void settle() {
         isAdopted = false;
+        awaitsBegin = false;
         owner = isIdle() ? Owner.NONE : Owner.CLIENT;
     }
 

@@ -194,6 +194,9 @@ final class TransactionEnds {
 
     /** Tells the client that the server is ready. What it has sent since may go on. */
     void ready() throws IOException {
+        if (block.awaitsBegin() && !block.isIdle()) {
+            rollback(); // the server has passed over the client's BEGIN: the block is still ours
+        }
         if (!block.isIdle() && transactions.isRefused()) {
             transactions.undone();
             exchanges.undo();
