@@ -98,6 +98,13 @@ final class ClusterConnection implements InvocationHandler {
                 ClusterConnection.class.getClassLoader(), new Class<?>[] {Connection.class}, this);
     }
 
+    /** Why nobody waits any longer. */
+    private static String within(Duration wait) {
+        return Thread.currentThread().isInterrupted()
+                ? ", as the thread is interrupted"
+                : " within " + wait.toSeconds() + " s";
+    }
+
     /** Opens a connection to the primary, looking for it as long as the URL allows. */
     static Connection open(ClusterMonitor monitor, ClusterUrl url) throws SQLException {
         long end = System.nanoTime() + url.connectTimeout().toNanos();
@@ -108,7 +115,7 @@ final class ClusterConnection implements InvocationHandler {
                     left <= 0 ? null : monitor.primary(Duration.ofNanos(left)).orElse(null);
             if (primary == null) {
                 throw new SQLNonTransientConnectionException(
-                        "no primary within " + url.connectTimeout().toSeconds() + " s: " + monitor.describe()
+                        "no primary" + within(url.connectTimeout()) + ": " + monitor.describe()
                                 + (last == null ? "" : "; the last attempt failed: " + last.getMessage()),
                         "08001",
                         last);
@@ -455,8 +462,8 @@ final class ClusterConnection implements InvocationHandler {
                     cause);
         }
         throw new SQLNonTransientConnectionException(
-                "whether transaction " + id + " is committed could not be found out within " + OUTCOME_WAIT.toSeconds()
-                        + " s: " + monitor.describe(),
+                "whether transaction " + id + " is committed could not be found out" + within(OUTCOME_WAIT) + ": "
+                        + monitor.describe(),
                 "08007",
                 cause);
     }
@@ -552,8 +559,7 @@ final class ClusterConnection implements InvocationHandler {
                     left <= 0 ? null : monitor.reader(Duration.ofNanos(left)).orElse(null);
             if (info == null) {
                 throw new SQLNonTransientConnectionException(
-                        "no replica to read from within " + url.connectTimeout().toSeconds() + " s: "
-                                + monitor.describe(),
+                        "no replica to read from" + within(url.connectTimeout()) + ": " + monitor.describe(),
                         "08001",
                         last);
             }

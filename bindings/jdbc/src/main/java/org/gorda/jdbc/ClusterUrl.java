@@ -40,7 +40,8 @@ record ClusterUrl(
                 .map(String::strip)
                 .toList();
         for (String node : nodes) {
-            if (!node.matches("[^:]+:\\d{1,5}") || Integer.parseInt(node.substring(node.indexOf(':') + 1)) > 65535) {
+            if (!node.matches("([^:]+|\\[[^\\]]+\\]):\\d{1,5}")
+                    || Integer.parseInt(node.substring(node.lastIndexOf(':') + 1)) > 65535) {
                 throw UrlSettings.bad("'" + node + "' in the URL is not host:port");
             }
         }

@@ -83,13 +83,22 @@ class UrlTest {
     @Test
     void groupThatDoesNotAnswerIsToldWithAllItsNodes() {
         int port = 1; // where nobody listens
-        assertThatThrownBy(() -> DriverManager.getConnection(
-                        "jdbc:gorda://127.0.0.1:" + port + ",no.such.host.invalid:7801/db;connect-timeout=1s"))
+        assertThatThrownBy(() -> DriverManager.getConnection("jdbc:gorda://127.0.0.1:" + port + ",[::1]:" + port
+                        + ",no.such.host.invalid:7801/db;connect-timeout=1s"))
                 .isInstanceOfSatisfying(
                         SQLNonTransientConnectionException.class,
                         e -> assertThat(e.getSQLState()).isEqualTo("08001"))
                 .hasMessageContaining("no primary within 1 s")
                 .hasMessageContaining("127.0.0.1:" + port + " does not answer")
+                .hasMessageContaining("[::1]:" + port + " does not answer")
                 .hasMessageContaining("no.such.host.invalid:7801 does not answer");
+    }
+
+    @Test
+    void whoseThreadIsInterruptedIsToldThat() {
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> DriverManager.getConnection("jdbc:gorda://127.0.0.1:1/db"))
+                .hasMessageContaining("no primary, as the thread is interrupted: 127.0.0.1:1 does not answer");
+        assertThat(Thread.interrupted()).isTrue();
     }
 }

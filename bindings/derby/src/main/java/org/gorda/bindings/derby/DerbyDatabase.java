@@ -3,6 +3,7 @@ package org.gorda.bindings.derby;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
+import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -593,6 +594,11 @@ final class DerbyDatabase implements ReflectedDatabase {
     public synchronized String listen(InetSocketAddress address) {
         try {
             InetAddress host = address.getAddress();
+            String name = host instanceof Inet6Address ? address.getHostString() : host.getHostAddress();
+            if (name.indexOf(':') >= 0) {
+                throw new ReflectionException("Derby's own driver takes no address of IPv6, as " + name
+                        + ": give clients a name that has it");
+            }
             requireFree(address);
             NetworkServerControl control = new NetworkServerControl(host, address.getPort());
             control.start(new PrintWriter(Writer.nullWriter()));
@@ -603,7 +609,7 @@ final class DerbyDatabase implements ReflectedDatabase {
                 Thread.sleep(20);
             }
             server = control;
-            return "jdbc:derby://" + host.getHostAddress() + ":" + address.getPort() + "/" + configuration.location();
+            return "jdbc:derby://" + name + ":" + address.getPort() + "/" + configuration.location();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new ReflectionException("interrupted while Derby's network server was starting", e);

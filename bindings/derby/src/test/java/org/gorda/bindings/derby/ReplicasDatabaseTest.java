@@ -3,6 +3,9 @@ package org.gorda.bindings.derby;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -14,6 +17,7 @@ import java.util.Map;
 import java.util.Properties;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.tck.MetaLevel;
 import org.junit.jupiter.api.Test;
@@ -60,6 +64,19 @@ class ReplicasDatabaseTest {
         }
         assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
                 .hasMessageNotContaining("stays open"); // the replica has closed it
+    }
+
+    /** It would tell its users of a number that cannot be read. */
+    @Test
+    void addressThatDerbysDriverCannotReadIsNotListenedTo() throws UnknownHostException {
+        byte[] loopback = new byte[16];
+        loopback[15] = 1;
+        InetSocketAddress address = new InetSocketAddress(InetAddress.getByAddress(loopback), 1);
+        try (ReflectedDatabase database = new DerbyBinding().open(configuration("six"), new MetaLevel())) {
+            assertThatThrownBy(() -> database.listen(address))
+                    .isInstanceOf(ReflectionException.class)
+                    .hasMessageContaining("no address of IPv6");
+        }
     }
 
     /** Derby takes a value in a transaction of its own; on a backup that would be a change, and in the applier's way. */

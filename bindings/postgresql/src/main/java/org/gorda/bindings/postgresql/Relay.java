@@ -7,6 +7,8 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,6 +24,9 @@ final class Relay implements AutoCloseable {
 
     /** So long may a client take to begin a session. */
     private static final int STARTUP_TIMEOUT_MILLIS = 60_000;
+
+    /** Before it is tried again to let somebody in. */
+    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final Sessions sessions;
     private final ServerSocket listening;
@@ -56,18 +61,28 @@ final class Relay implements AutoCloseable {
     private void accept() {
         while (!listening.isClosed()) {
             try {
-                Socket client = listening.accept();
-                if (clients.size() >= CLIENTS_MAX) {
-                    client.close();
-                    continue;
-                }
-                clients.add(client);
-                start("gorda-client-" + client.getPort(), () -> serve(client));
-            } catch (IOException e) {
+                admit(listening.accept());
+            } catch (IOException | OutOfMemoryError e) { // the system gives no more files, or threads, for now
                 if (!listening.isClosed()) {
                     LOG.warn("a client was not let in: {}", e.getMessage());
+                    LockSupport.parkNanos(PAUSE_NANOS);
                 }
             }
+        }
+    }
+
+    private void admit(Socket client) throws IOException {
+        if (clients.size() >= CLIENTS_MAX) {
+            client.close();
+            return;
+        }
+        clients.add(client);
+        try {
+            start("gorda-client-" + client.getPort(), () -> serve(client));
+        } catch (OutOfMemoryError e) {
+            clients.remove(client);
+            client.close();
+            throw e;
         }
     }
 
