@@ -70,9 +70,14 @@ public final class KeyHasher {
         hash.add(canonical.scale()).add(bytes, 0, bytes.length);
     }
 
+    /** A whole number is the same key as that of another type: a row may refer by an INTEGER to a DOUBLE. */
     public void addDouble(double value) {
-        // Adding 0.0 turns -0.0 into 0.0; the conversion makes all NaN one.
-        hash.add(Double.doubleToLongBits(value + 0.0));
+        long whole = (long) value;
+        if (whole == value && whole != Long.MAX_VALUE) { // which stands for all beyond, too
+            addInteger(whole);
+        } else {
+            hash.add(Double.doubleToLongBits(value)); // all NaN are one
+        }
     }
 
     public void addText(CharSequence value) {
