@@ -60,6 +60,7 @@ final class DerbyEngine {
         modules.put("derby.module.gorda.connections", ReflectedConnectionFactory.class.getName());
         modules.put("derby.module.gorda.execution", ReflectedExecutionFactory.class.getName());
         modules.put("derby.module.gorda.locks", PriorityLockFactory.class.getName());
+        modules.put("derby.module.gorda.caches", PageCacheFactory.class.getName());
         modules.put("derby.module.gorda.driver", GuardedDriver.class.getName());
         // The name of a kind of storage of its own, which is that of a URL that tells none.
         modules.put("derby.module.directory", DirectoryStorage.class.getName());

@@ -54,7 +54,12 @@ final class DerbySnapshot {
         try (SteadyForce force = new SteadyForce(target);
                 CallableStatement backup = connection.prepareCall("CALL SYSCS_UTIL.SYSCS_BACKUP_DATABASE(?)")) {
             backup.setString(1, target.toString());
-            backup.execute();
+            PageCacheFactory.copies();
+            try {
+                backup.execute();
+            } finally {
+                PageCacheFactory.copied();
+            }
             force.end();
         }
     }

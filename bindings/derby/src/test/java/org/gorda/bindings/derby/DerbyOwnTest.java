@@ -24,7 +24,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.derby.impl.jdbc.EmbedConnection;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.KeyMode;
@@ -677,6 +679,48 @@ class DerbyOwnTest extends BindingTck {
             }
         } finally {
             DerbySnapshot.drop(elsewhere);
+        }
+    }
+
+    /** While all processors are busy, whoever copies is seen to rest; the copy is whole. */
+    @Test
+    void aSnapshotLeavesProcessorsToOthers() throws Exception {
+        int rows = 160;
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, B BLOB(64K) NOT NULL)");
+        try (Connection connection = origin.connect(new Properties());
+                PreparedStatement insert = connection.prepareStatement("INSERT INTO T VALUES (?, ?)")) {
+            for (int i = 0; i < rows; i++) {
+                insert.setInt(1, i);
+                insert.setBytes(2, new byte[64 << 10]);
+                insert.executeUpdate();
+            }
+        }
+        AtomicBoolean done = new AtomicBoolean();
+        List<Thread> others = IntStream.range(0, 2 * Runtime.getRuntime().availableProcessors())
+                .mapToObj(i -> new Thread(() -> {
+                    while (!done.get()) {
+                        Thread.onSpinWait();
+                    }
+                }))
+                .toList();
+        Path snapshot = directory.resolve("snapshot");
+        Thread copier = new Thread(() -> origin.snapshot(snapshot));
+        boolean rested = false;
+        try {
+            others.forEach(Thread::start);
+            copier.start();
+            while (copier.isAlive()) {
+                rested |= Stream.of(copier.getStackTrace())
+                        .anyMatch(frame -> frame.getClassName().equals(LockSupport.class.getName()));
+                TimeUnit.MILLISECONDS.sleep(1);
+            }
+        } finally {
+            done.set(true);
+        }
+        assertThat(rested).isTrue();
+        tested().binding().load(snapshot, configuration("copy"));
+        try (ReflectedDatabase copy = tested().binding().open(configuration("copy"), new MetaLevel())) {
+            assertThat(count(copy, "T")).isEqualTo(rows);
         }
     }
 

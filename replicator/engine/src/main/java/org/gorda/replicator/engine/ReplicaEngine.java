@@ -21,6 +21,7 @@ import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
+import org.gorda.gapi.Restraint;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupCounts;

@@ -1,4 +1,4 @@
-package org.gorda.replicator.engine;
+package org.gorda.gapi;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
@@ -6,10 +6,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Has a thread that catches up leave processors to others: as long as it has to wait for one itself, it works half of the time. For a while only, so that it
+ * Has a thread with much to do leave processors to others: as long as it has to wait for one itself, it works half of the time. For 30 s only, so that it
  * gets there. Alone on its machine it does not wait. Confined to that thread.
  */
-final class Restraint {
+public final class Restraint {
 
     private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
@@ -24,8 +24,11 @@ final class Restraint {
     private long beganCpu;
     private long left = THREADS.isCurrentThreadCpuTimeSupported() ? BUDGET_NANOS : 0;
 
-    /** To be called between two pieces of work that follow each other closely. */
-    void rest() {
+    /** For the thread that will {@link #rest}. */
+    public Restraint() {}
+
+    /** To be called between two pieces of work that follow each other closely, where nobody waits for this thread. */
+    public void rest() {
         long now = System.nanoTime();
         long worked = now - began;
         if (left <= 0 || worked < SLICE_NANOS) {
