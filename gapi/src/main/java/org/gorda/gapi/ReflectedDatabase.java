@@ -37,6 +37,14 @@ public interface ReflectedDatabase extends AutoCloseable {
     Optional<StoredPosition> flush();
 
     /**
+     * Forgets the position, on disk: what the database holds is no group's any more, so that a new one can begin with it. To be called before anything is
+     * applied or committed.
+     *
+     * @throws ReflectionException if the database fails; the position may be there still
+     */
+    void forget();
+
+    /**
      * Writes a copy of the database as it is at some moment during the call, with the position that it holds then. Clients and the applier
      * go on meanwhile; a schema change may wait.
      *

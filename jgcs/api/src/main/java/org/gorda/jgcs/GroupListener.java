@@ -28,6 +28,14 @@ public interface GroupListener extends MessageListener {
     default void onDeliverable(long index) {}
 
     /**
+     * Whether this member may form a group with the others if there is none yet, as it may unless it holds what an earlier one has made. Asked once, when it
+     * joins; if not, it waits for a group that exists. A toolkit whose groups are not formed by their members leaves it out.
+     */
+    default boolean mayForm() {
+        return true;
+    }
+
+    /**
      * A member has sent this by {@link DirectSession}. Called by any thread, beside the other methods; must return at once.
      *
      * @param payload may be kept

@@ -24,7 +24,9 @@ import picocli.CommandLine.Parameters;
             "Look at each replica that is left, take the one whose log ends in the higher term, or in the same term at the higher"
                     + " index, and give it --accept-loss. What the lost ones had acknowledged and it does not hold is lost.",
             "The others must not work with each other again: delete their databases and directories, start them, and take them in"
-                    + " with: gorda member add."
+                    + " with: gorda member add.",
+            "Where all replicas have lost their logs, or nothing but a backup of a database is left, there is nobody to go on with: a new"
+                    + " group begins with the database that --new-group is given for, or with several that hold the same rows."
         })
 @SuppressWarnings("FieldMayBeFinal") // by picocli
 final class RecoverCommand implements Callable<Integer> {
@@ -53,15 +55,22 @@ final class RecoverCommand implements Callable<Integer> {
     @Option(names = "--accept-loss", description = "Makes it the group's only replica.")
     private boolean acceptLoss;
 
+    @Option(
+            names = "--new-group",
+            description =
+                    "Has the database, which has no log, belong to no group any more, so that one can begin with it.")
+    private boolean newGroup;
+
     /** What the command ends with. */
     private record Report(
-            String member,
-            String group,
+            @Nullable String member,
+            @Nullable String group,
             long timeline,
             long firstHeld,
             long lastTerm,
             long lastIndex,
             boolean certain,
+            long storedTerm,
             long stored,
             List<String> voters,
             List<String> learners,
@@ -73,18 +82,24 @@ final class RecoverCommand implements Callable<Integer> {
 
         static Report of(ReplicaRecovery.Remains remains) {
             Recovery.Remains log = remains.log();
-            return new Report(
-                    log.member().name(),
-                    log.group(),
-                    log.timeline(),
-                    log.firstHeld(),
-                    log.lastTerm(),
-                    log.lastIndex(),
-                    log.certain(),
-                    remains.stored() == null ? 0 : remains.stored().index(),
-                    names(log.voters()),
-                    names(log.learners()),
-                    remains.obstacle());
+            long storedTerm = remains.stored() == null ? 0 : remains.stored().term();
+            long stored = remains.stored() == null ? 0 : remains.stored().index();
+            return log == null
+                    ? new Report(
+                            null, null, 0, 0, 0, 0, false, storedTerm, stored, List.of(), List.of(), remains.obstacle())
+                    : new Report(
+                            log.member().name(),
+                            log.group(),
+                            log.timeline(),
+                            log.firstHeld(),
+                            log.lastTerm(),
+                            log.lastIndex(),
+                            log.certain(),
+                            storedTerm,
+                            stored,
+                            names(log.voters()),
+                            names(log.learners()),
+                            remains.obstacle());
         }
     }
 
@@ -95,10 +110,31 @@ final class RecoverCommand implements Callable<Integer> {
             if (acceptLoss) {
                 recovery.goOnAlone();
             }
-            Report report = Report.of(recovery.remains());
-            tell(report);
+            if (newGroup) {
+                recovery.beginNewGroup();
+            }
+            ReplicaRecovery.Remains remains = recovery.remains();
+            Report report = Report.of(remains);
+            if (remains.log() == null) {
+                tellWithoutLog(report);
+            } else {
+                tell(report);
+            }
             output.result(report);
             return 0;
+        }
+    }
+
+    private void tellWithoutLog(Report report) {
+        output.line("log         " + report.obstacle());
+        if (newGroup) {
+            output.line(
+                    "database    belongs to no group any more: start it, and the group that is formed begins with it");
+        } else {
+            output.line("database    holds everything up to " + report.stored());
+            output.line(
+                    "            If a member of its group has its log, start that one and this. If none has, take the database"
+                            + " that holds most, and give it --new-group.");
         }
     }
 

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -173,6 +174,51 @@ final class RecoverTest {
             Awaitility.await("it refuses").atMost(WAIT).until(() -> !last.isAlive());
             assertThat(last.output())
                     .contains("are not part of the group's history (that was told to go on alone, and begins after");
+        }
+    }
+
+    /** As after a stop in order, when somebody has deleted what looked as if it could be made again. */
+    @Test
+    void allHaveLostTheirLogsAndAGroupBeginsWithTheirDatabases() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of())) {
+            group.start();
+            group.awaitOnline(WAIT, line -> {});
+            execute(group.url(), "CREATE TABLE t (id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a INTEGER)");
+            execute(group.url(), "INSERT INTO t (a) VALUES (1), (2)");
+            assertThat(group.verify(WAIT).identical()).isTrue();
+            for (ReplicaProcess replica : group.replicas()) {
+                replica.stop();
+                RestartTest.delete(replica.directory().resolve("bank.gorda"));
+            }
+            group.replicas().forEach(ReplicaProcess::start);
+            for (ReplicaProcess replica : group.replicas()) {
+                Awaitility.await(replica.name() + " says what to do")
+                        .atMost(WAIT)
+                        .until(() -> group.status(replica)
+                                .filter(status -> status.explanation().contains("'gorda recover " + database(replica)))
+                                .isPresent());
+                assertThat(recover(replica, "--new-group").err()).contains("in use by another process");
+            }
+            for (ReplicaProcess replica : group.replicas()) {
+                replica.stop();
+                JsonObject remains = report(recover(replica, "--json"));
+                assertThat(remains.get("stored").getAsLong()).isPositive();
+                assertThat(remains.get("member").isJsonNull()).isTrue();
+                assertThat(recover(replica, "--accept-loss").err()).contains("there is nothing of its group's log");
+                JsonObject forgotten = report(recover(replica, "--new-group", "--json"));
+                assertThat(forgotten.get("stored").getAsLong()).isZero();
+            }
+            group.replicas().forEach(ReplicaProcess::start);
+            group.awaitOnline(WAIT, line -> {});
+            execute(group.url(), "INSERT INTO t (a) VALUES (3)");
+            NodeClient.Comparison comparison = group.verify(WAIT);
+            assertThat(comparison.identical()).isTrue();
+            assertThat(comparison.replicas()).hasSize(3);
+            try (Connection connection = DriverManager.getConnection(group.url());
+                    ResultSet count = connection.createStatement().executeQuery("SELECT COUNT(*) FROM t")) {
+                count.next();
+                assertThat(count.getInt(1)).isEqualTo(3);
+            }
         }
     }
 

@@ -503,6 +503,27 @@ final class DerbyDatabase implements ReflectedDatabase {
     }
 
     @Override
+    public void forget() {
+        synchronized (internal) {
+            ReflectedConnection context = (ReflectedConnection) internal.getLanguageConnection();
+            try {
+                within(context, () -> {
+                    dictionary.startWriting(context);
+                    GeneratorTable.settleBehindRows(internal, context);
+                    return true;
+                });
+                PositionTable.forget(internal);
+                committed = null;
+            } catch (SQLException | StandardException e) {
+                throw new ReflectionException(
+                        "the Derby database " + configuration.location() + " does not forget its position: "
+                                + e.getMessage(),
+                        e);
+            }
+        }
+    }
+
+    @Override
     public void snapshot(Path directory) {
         // On a connection of its own: it takes long, and what else is done internally goes on.
         try (EmbedConnection connection = connectInternally()) {

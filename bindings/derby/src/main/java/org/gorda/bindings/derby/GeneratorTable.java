@@ -18,6 +18,7 @@ import org.apache.derby.iapi.types.RowLocation;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.Generator;
+import org.gorda.gapi.TableShape;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -147,6 +148,37 @@ final class GeneratorTable {
         long other = value + distance;
         boolean overflows = distance > 0 ? other < value : other > value;
         return !overflows && other <= sequence.getMaximumValue() && other >= sequence.getMinimumValue();
+    }
+
+    /** Moves identity columns behind what is in their rows: leased values of other replicas are told nowhere else. Part of the current transaction. */
+    static void settleBehindRows(Connection connection, ReflectedConnection context)
+            throws SQLException, StandardException {
+        Map<Generator, OptionalLong> next = new LinkedHashMap<>();
+        try (Statement columns = connection.createStatement();
+                Statement rows = connection.createStatement();
+                ResultSet found =
+                        columns.executeQuery("SELECT S.SCHEMANAME, T.TABLENAME, C.COLUMNNAME FROM SYS.SYSCOLUMNS C"
+                                + " JOIN SYS.SYSTABLES T ON C.REFERENCEID = T.TABLEID JOIN SYS.SYSSCHEMAS S ON T.SCHEMAID = S.SCHEMAID"
+                                + " WHERE C.AUTOINCREMENTINC IS NOT NULL AND T.TABLETYPE = 'T'")) {
+            while (found.next()) {
+                Generator generator = new Generator(true, found.getString(1), found.getString(2));
+                SequenceDescriptor sequence = find(context, generator);
+                if (sequence == null) {
+                    continue;
+                }
+                String farthest =
+                        (sequence.getIncrement() > 0 ? "MAX(" : "MIN(") + TableShape.quoted(found.getString(3)) + ")";
+                try (ResultSet value = rows.executeQuery("SELECT " + farthest + " FROM "
+                        + TableShape.quoted(generator.schema()) + "." + TableShape.quoted(generator.name()))) {
+                    value.next();
+                    long last = value.getLong(1);
+                    if (!value.wasNull()) {
+                        next.put(generator, behind(sequence, last));
+                    }
+                }
+            }
+        }
+        settle(context, next);
     }
 
     /** Has generators go on with these values, unless they are farther; empty: they have none left. Part of the current transaction. */

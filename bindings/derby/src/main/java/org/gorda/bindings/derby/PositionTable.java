@@ -127,6 +127,16 @@ final class PositionTable {
         connection.commit();
     }
 
+    /** Nothing is stored any more, on disk. */
+    static void forget(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.executeUpdate(
+                    "UPDATE GORDA.POSITION SET GROUP_HIGH = 0, GROUP_LOW = 0, TERM = 0, ENTRY = 0 WHERE SLOT = "
+                            + POSITION_SLOT);
+        }
+        connection.commit();
+    }
+
     /** Stores the position in the given transaction. */
     void store(TransactionController transaction, StoredPosition position) throws StandardException {
         ConglomerateController controller = transaction.openCompiledConglomerate(

@@ -538,6 +538,13 @@ final class PostgresDatabase implements ReflectedDatabase {
         return Optional.ofNullable(before);
     }
 
+    /** Leased values that other replicas have taken are told nowhere but in the rows. */
+    @Override
+    public void forget() {
+        internally("its position cannot be forgotten", session -> session.query("SELECT gorda.forget()"));
+        committed = null;
+    }
+
     @Override
     public void ping() {
         pulse.feel();

@@ -95,6 +95,28 @@ begin
     update gorda.leasing set leases = begins, era = era + 1;
 end $$;
 
+-- The database is no group's any more. Its tables' generators go on behind what is in their rows: leased values of others are told nowhere else.
+create or replace function gorda.forget() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    g record;
+    farthest numeric;
+begin
+    for g in select s.seqrelid, s.seqincrement, coalesce(pg_sequence_last_value(s.seqrelid), s.seqstart - s.seqincrement) as last,
+            format('select %s(%I)::numeric from %s', case when s.seqincrement > 0 then 'max' else 'min' end, a.attname, d.refobjid::regclass) as rows
+        from pg_sequence s join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = s.seqrelid and d.objsubid = 0
+            and d.refclassid = 'pg_class'::regclass and d.refobjsubid > 0 and d.deptype in ('a', 'i')
+            join pg_class c on c.oid = d.refobjid and c.relkind in ('r', 'p') and c.relpersistence = 'p'
+            join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid and a.atttypid in ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+    loop
+        execute g.rows into farthest;
+        if (farthest - g.last) * sign(g.seqincrement) > 0
+                and exists (select from pg_sequence where seqrelid = g.seqrelid and farthest between seqmin and seqmax) then
+            perform setval(g.seqrelid, farthest::bigint);
+        end if;
+    end loop;
+    delete from gorda.position;
+end $$;
+
 -- Takes a value that was set and not called.
 create or replace function gorda.take(which oid) returns void language plpgsql as $$
 begin

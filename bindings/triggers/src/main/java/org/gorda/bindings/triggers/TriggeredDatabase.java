@@ -464,20 +464,41 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     private void deleteOldPositions() throws SQLException {
         StoredPosition last = committed;
         if (last != null) {
-            change(() -> {
-                synchronized (internal) {
-                    try (Statement statement = internal.createStatement()) {
-                        statement.executeUpdate("DELETE FROM " + dialect.positions() + " WHERE IDX < " + last.index());
-                        internal.commit();
-                    } catch (SQLException e) {
-                        internal.rollback();
-                        if (!dialect.isLocked(e)) {
-                            throw e;
-                        }
-                    }
+            try {
+                deletePositions(last.index());
+            } catch (SQLException e) {
+                if (!dialect.isLocked(e)) {
+                    throw e;
                 }
-                return true;
-            });
+            }
+        }
+    }
+
+    private void deletePositions(long before) throws SQLException {
+        change(() -> {
+            synchronized (internal) {
+                try (Statement statement = internal.createStatement()) {
+                    statement.executeUpdate("DELETE FROM " + dialect.positions() + " WHERE IDX < " + before);
+                    internal.commit();
+                } catch (SQLException e) {
+                    internal.rollback();
+                    throw e;
+                }
+            }
+            return true;
+        });
+    }
+
+    @Override
+    public void forget() {
+        try {
+            deletePositions(Long.MAX_VALUE);
+            committed = null;
+            write();
+            dialect.force();
+        } catch (SQLException e) {
+            throw new ReflectionException(
+                    "the database " + configuration.location() + " does not forget its position: " + e.getMessage(), e);
         }
     }
 

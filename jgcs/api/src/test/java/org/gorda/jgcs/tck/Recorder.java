@@ -23,6 +23,17 @@ public final class Recorder implements GroupListener {
     private Position caughtUp = Position.START;
     private GroupException stopped;
     private Consumer<Message> before = message -> {};
+    private boolean mayForm = true;
+
+    /** Whether it may form a group when it joins next. */
+    public synchronized void mayForm(boolean value) {
+        mayForm = value;
+    }
+
+    @Override
+    public synchronized boolean mayForm() {
+        return mayForm;
+    }
 
     /** Called before a message is recorded, on the delivery thread: may throw, and may take its time. */
     public synchronized void before(Consumer<Message> hook) {

@@ -254,7 +254,7 @@ final class RaftGroup
             return;
         }
         try {
-            member.start(now(), System.currentTimeMillis());
+            member.start(now(), System.currentTimeMillis(), listener.mayForm());
             started = true;
             transport.start(this);
             connect();

@@ -291,7 +291,7 @@ public final class SimulatedGroup
         }
         started = true;
         network.attach(self(), this);
-        enter(() -> member.start(simulation.now(), simulation.now()));
+        enter(() -> member.start(simulation.now(), simulation.now(), listener.mayForm()));
         tick();
     }
 

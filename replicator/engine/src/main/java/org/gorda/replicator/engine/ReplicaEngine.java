@@ -151,6 +151,12 @@ final class ReplicaEngine implements GroupListener {
         }
     }
 
+    /** With what an earlier group has made none begins by itself: of replicas that have all lost their logs nobody knows who holds most. */
+    @Override
+    public boolean mayForm() {
+        return history.stored().index() == 0;
+    }
+
     /** Takes part in the group, from where checkpoint and database left off. */
     void join(Group opened) {
         group = opened;
@@ -809,7 +815,7 @@ final class ReplicaEngine implements GroupListener {
     private String explanation(View now) {
         Group joined = group;
         if (joined != null && !now.working() && !standing.is(ReplicaState.STOPPED)) {
-            return joined.explanation();
+            return joined.explanation() + (hasLostItsLog(now) ? adviceWithoutLog() : "");
         }
         if (standing.is(ReplicaState.CATCHING_UP) && watch.isSilent()) {
             return watch.explanation();
@@ -824,6 +830,17 @@ final class ReplicaEngine implements GroupListener {
                             : "shows everything that is ordered, and more";
         }
         return standing.explanation();
+    }
+
+    private boolean hasLostItsLog(View now) {
+        return !mayForm() && now.members().isEmpty() && log().lastCommitted().index() == 0;
+    }
+
+    private String adviceWithoutLog() {
+        return ": the database holds everything up to " + history.stored()
+                + ", but there is nothing of its group's log in "
+                + configuration.directory() + ". If no member has it any more, stop this replica, and see"
+                + " 'gorda recover " + configuration.location() + "'";
     }
 
     /** Off, they forget what they have measured. */

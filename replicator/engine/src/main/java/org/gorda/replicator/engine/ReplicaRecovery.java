@@ -7,8 +7,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.function.Function;
+import org.gorda.gapi.Applier;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.InstalledBinding;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
@@ -18,7 +21,7 @@ import org.gorda.jgcs.Recovery;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A replica that does not run, looked at by a person who must decide with which one to go on after a majority was lost for good. Its
+ * A replica that does not run, looked at by a person who must decide with which one to go on after a majority was lost for good, or all logs were. Its
  * database is opened and closed as at a start. Confined to one thread.
  */
 public final class ReplicaRecovery implements AutoCloseable {
@@ -26,28 +29,39 @@ public final class ReplicaRecovery implements AutoCloseable {
     /**
      * What is left of the replica. Immutable.
      *
-     * @param log what its log holds
+     * @param log what its log holds, null if there is none
      * @param stored up to where its database holds everything, null if it holds nothing that was replicated
      * @param obstacle why it cannot go on alone even if the log's group lets it, null if it can
      */
     public record Remains(
-            Recovery.Remains log,
+            Recovery.@Nullable Remains log,
             @Nullable StoredPosition stored,
             @Nullable String obstacle) {}
 
     private static final int ANSWER_MILLIS = 2000;
 
-    private final Recovery log;
-    private final @Nullable StoredPosition stored;
+    private final DatabaseBinding binding;
+    private final DatabaseConfiguration database;
+    private final Path directory;
+    private final @Nullable Recovery log;
+    private @Nullable StoredPosition stored;
 
     /** From where the log is needed. */
     private final CheckpointFile.@Nullable Checkpoint checkpoint;
 
     private ReplicaRecovery(
-            Recovery log, @Nullable StoredPosition stored, CheckpointFile.@Nullable Checkpoint checkpoint) {
+            DatabaseBinding binding, DatabaseConfiguration database, Path directory, @Nullable Recovery log) {
+        this.binding = binding;
+        this.database = database;
+        this.directory = directory;
         this.log = log;
-        this.stored = stored;
-        this.checkpoint = checkpoint;
+        if (new ReceivedDatabase(directory).isToBeInstalled()) {
+            throw new ReplicaException(
+                    "the replica at " + database.location() + " has received a database, which its next start puts in "
+                            + "place: start it, stop it, and look again");
+        }
+        stored = isThere() ? with(opened -> opened.storedPosition().orElse(null)) : null;
+        checkpoint = new CheckpointFile(directory).load();
     }
 
     /**
@@ -60,49 +74,59 @@ public final class ReplicaRecovery implements AutoCloseable {
     public static ReplicaRecovery open(
             String bindingName, String location, Map<String, String> attributes, @Nullable Path directory) {
         Path kept = directory == null ? ReplicaConfiguration.standardDirectory(location) : directory;
-        Recovery log;
+        DatabaseBinding binding = Replica.binding(bindingName);
+        DatabaseConfiguration database =
+                new DatabaseConfiguration(location, attributes, Duration.ofSeconds(1), 1L << 30, kept.resolve("spool"));
+        Path files = kept.resolve(ReplicaConfiguration.LOG);
+        Recovery log = null;
         try {
-            log = Replica.toolkit(ReplicaConfiguration.RAFT).recovery(kept.resolve(ReplicaConfiguration.LOG));
-        } catch (GroupException e) {
-            throw new ReplicaException(String.valueOf(e.getMessage()), e);
-        }
-        try {
-            if (new ReceivedDatabase(kept).isToBeInstalled()) {
-                throw new ReplicaException(
-                        "the replica at " + location + " has received a database, which its next start puts in "
-                                + "place: start it, stop it, and look again");
+            if (Files.exists(files)) {
+                log = Replica.toolkit(ReplicaConfiguration.RAFT).recovery(files);
             }
-            StoredPosition stored = stored(bindingName, location, attributes, kept);
-            return new ReplicaRecovery(log, stored, new CheckpointFile(kept).load());
-        } catch (ReflectionException e) {
-            log.close();
+            ReplicaRecovery opened = new ReplicaRecovery(binding, database, kept, log);
+            if (log == null && opened.stored == null) {
+                throw new ReplicaException(kept + " is no replica's directory, and " + location
+                        + " no replica's database: name another one");
+            }
+            return opened;
+        } catch (ReflectionException | GroupException e) {
+            close(log);
             throw new ReplicaException(String.valueOf(e.getMessage()), e);
         } catch (RuntimeException e) {
-            log.close();
+            close(log);
             throw e;
         }
     }
 
-    private static @Nullable StoredPosition stored(
-            String bindingName, String location, Map<String, String> attributes, Path directory) {
-        DatabaseBinding binding = Replica.binding(bindingName);
-        DatabaseConfiguration database = new DatabaseConfiguration(
-                location, attributes, Duration.ofSeconds(1), 1L << 30, directory.resolve("spool"));
-        if (!Files.exists(Path.of(location))) {
-            return null; // opening would create it
-        }
+    /** Opening one of this process would create it. */
+    private boolean isThere() {
+        return binding instanceof InstalledBinding || Files.exists(Path.of(database.location()));
+    }
+
+    private <T> T with(Function<ReflectedDatabase, T> work) {
         try (ReflectedDatabase opened = binding.open(database, new LoopbackListener())) {
-            return opened.storedPosition().orElse(null);
+            return work.apply(opened);
         }
     }
 
     /** What there is now. */
     public Remains remains() {
-        return new Remains(log.remains(), stored, obstacle());
+        return new Remains(log(), stored, obstacle());
+    }
+
+    /** Null if there is none, or only what a start that found none has made. */
+    private Recovery.@Nullable Remains log() {
+        Recovery.Remains found = log == null ? null : log.remains();
+        boolean isNew =
+                found == null || (found.lastIndex() == 0 && found.voters().isEmpty());
+        return isNew ? null : found;
     }
 
     private @Nullable String obstacle() {
-        Recovery.Remains found = log.remains();
+        Recovery.Remains found = log();
+        if (found == null) {
+            return "there is nothing of its group's log in " + directory;
+        }
         long holds = stored == null ? 0 : stored.index();
         long begins = checkpoint == null ? 0 : checkpoint.position().index();
         long lacks = checkpoint == null ? 0 : checkpoint.stored().index();
@@ -124,10 +148,11 @@ public final class ReplicaRecovery implements AutoCloseable {
      *     fails, and it is not known whether the step was taken
      */
     public void goOnAlone() {
-        Recovery.Remains found = log.remains();
         String obstacle = obstacle();
-        if (obstacle != null) {
-            throw new ReplicaException(found.member() + " cannot go on alone: " + obstacle);
+        Recovery.Remains found = log();
+        if (obstacle != null || found == null || log == null) {
+            throw new ReplicaException(
+                    (found == null ? database.location() : found.member()) + " cannot go on alone: " + obstacle);
         }
         for (MemberId voter : found.voters()) {
             if (!voter.equals(found.member()) && answers(voter)) {
@@ -152,8 +177,42 @@ public final class ReplicaRecovery implements AutoCloseable {
         }
     }
 
+    /**
+     * Has the database, whose group's log is lost, be that of no group: one that is formed later begins with its rows.
+     *
+     * @throws ReplicaException if there is a log, or nothing to be forgotten; nothing was changed then. Or if the database fails
+     */
+    public void beginNewGroup() {
+        if (log() != null || checkpoint != null) {
+            throw new ReplicaException(
+                    directory + " holds " + (log() == null ? "a checkpoint" : "the log")
+                            + " of the group that " + database.location()
+                            + " belongs to: start the replica; or, if that group is never to work again, move the directory away");
+        }
+        if (stored == null) {
+            throw new ReplicaException(database.location() + " belongs to no group: start it");
+        }
+        try {
+            stored = with(opened -> {
+                Applier applier = opened.applier(); // which knows how far the others' generated keys are
+                opened.takeOver();
+                applier.close();
+                opened.forget();
+                return null;
+            });
+        } catch (ReflectionException e) {
+            throw new ReplicaException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
     @Override
     public void close() {
-        log.close();
+        close(log);
+    }
+
+    private static void close(@Nullable Recovery log) {
+        if (log != null) {
+            log.close();
+        }
     }
 }

@@ -8,7 +8,7 @@ import org.gorda.jgcs.Recovery;
 
 /**
  * Whether what this replica's database holds is part of the group's history. If it is not, only what the group itself has made may be replaced;
- * anything else is for a person to look at. Guarded by the order's lock, but for {@link #mayBeAhead()}.
+ * anything else is for a person to look at. Guarded by the order's lock, but for {@link #mayBeAhead()} and {@link #stored()}.
  */
 final class StoredHistory {
 
@@ -24,7 +24,7 @@ final class StoredHistory {
     }
 
     private final ReplicaConfiguration configuration;
-    private StoredPosition stored = NOTHING;
+    private volatile StoredPosition stored = NOTHING;
     private boolean found;
     private volatile boolean mayBeAhead;
 
@@ -57,6 +57,11 @@ final class StoredHistory {
         return index <= stored.index();
     }
 
+    /** What the database held when it was opened. */
+    StoredPosition stored() {
+        return stored;
+    }
+
     /** Whether what the database held when it was opened has been met in the group's history. */
     boolean isFound() {
         return found;
@@ -80,16 +85,14 @@ final class StoredHistory {
      */
     void delivered(Position position) {
         GroupId identity = position.group();
+        boolean isOfGroup = identity.high() == stored.groupHigh() && identity.low() == stored.groupLow();
         // Terms do not go back: what was ordered in a later term before it shows already that it is not part of the
         // history.
-        boolean isBefore = position.index() < stored.index() && position.term() <= stored.term();
+        boolean isBefore = isOfGroup && position.index() < stored.index() && position.term() <= stored.term();
         if (found || isBefore) {
             return;
         }
-        found = position.index() == stored.index()
-                && position.term() == stored.term()
-                && identity.high() == stored.groupHigh()
-                && identity.low() == stored.groupLow();
+        found = isOfGroup && position.index() == stored.index() && position.term() == stored.term();
         if (!found) {
             if (isAheadOnly(identity, position.term(), stored)) {
                 throw lostTail(stored, "");
@@ -170,7 +173,7 @@ final class StoredHistory {
 
     private ReplicaException notPartOfHistory(String detail) {
         return new ReplicaException("the database at " + configuration.location() + " holds changes up to " + stored
-                + ", which are not part of the group's history (" + detail + "). Delete the database and the directory "
-                + configuration.directory() + ", and the replica will be brought up to date by the group");
+                + ", which are not part of the group's history (" + detail + "). Move the database and the directory "
+                + configuration.directory() + " away, and the replica will be brought up to date by the group");
     }
 }

@@ -89,6 +89,7 @@ public final class RaftCore {
     private long transferDeadlineNanos;
 
     // Fresh
+    private boolean forms = true;
     private final Map<MemberId, Long> freshMembers = new LinkedHashMap<>();
     private long helloDueNanos;
 
@@ -142,6 +143,11 @@ public final class RaftCore {
     /** Takes up what the disk has beside the log, before {@link #start}: the newest configuration, if the log has lost it. */
     public void lost(@Nullable Entry newestConfiguration) {
         lostConfiguration = newestConfiguration;
+    }
+
+    /** Has it wait for a group that exists, before {@link #start}: it forms none. */
+    public void formsNone() {
+        forms = false;
     }
 
     /**
@@ -277,6 +283,9 @@ public final class RaftCore {
 
     /** What a person should know while there is no leader. */
     public String explain() {
+        if (standing == Standing.FRESH && !forms) {
+            return "waits for a member that has taken part in the group, and forms none";
+        }
         if (standing == Standing.FRESH) {
             List<String> missing = new ArrayList<>();
             for (Configuration.Member member : formation.members()) {
@@ -506,7 +515,7 @@ public final class RaftCore {
 
     private void hello(long nowNanos) {
         helloDueNanos = nowNanos + electionNanos / 4;
-        if (standing == Standing.FRESH && formation.members().size() == 1 && formation.isVoter(self)) {
+        if (standing == Standing.FRESH && forms && formation.members().size() == 1 && formation.isVoter(self)) {
             form(nowNanos);
             return;
         }
@@ -520,7 +529,8 @@ public final class RaftCore {
 
     private RaftMessage.Hello greeting(boolean answer) {
         boolean fresh = standing == Standing.FRESH;
-        return new RaftMessage.Hello(term, fresh, fresh ? formation : configuration(), answer);
+        Configuration known = !fresh ? configuration() : forms ? formation : Configuration.EMPTY;
+        return new RaftMessage.Hello(term, fresh, known, answer);
     }
 
     private void onHello(long nowNanos, MemberId from, long fromAdmission, RaftMessage.Hello hello) {
@@ -536,7 +546,8 @@ public final class RaftCore {
             Configuration.Member me = hello.configuration().member(self);
             boolean counted = me != null && me.admission() == admission && me.voter();
             join(nowNanos, counted ? hello.configuration() : Configuration.EMPTY);
-        } else if (formation.member(from) != null
+        } else if (forms
+                && formation.member(from) != null
                 && hello.configuration().ids(true).equals(formation.ids(true))) {
             freshMembers.put(from, fromAdmission);
             form(nowNanos);

@@ -157,8 +157,9 @@ public final class Member implements Effects {
      * Reads the storage and starts.
      *
      * @param incarnationAtLeast a number that an earlier run has hardly used, for instance the time
+     * @param forms as {@link org.gorda.jgcs.GroupListener#mayForm}
      */
-    public void start(long nowNanos, long incarnationAtLeast) {
+    public void start(long nowNanos, long incarnationAtLeast, boolean forms) {
         now = nowNanos;
         Checkpoint checkpoint = storage.checkpoint();
         core.recover(checkpoint, storage.formed());
@@ -175,6 +176,9 @@ public final class Member implements Effects {
             learn(History.of(newest)); // it was told to go on alone, and killed before it wrote that down
         }
         core.lost(boot.lostConfiguration());
+        if (!forms) {
+            core.formsNone();
+        }
         core.start(now, incarnation, boot.standing(), boot.term(), boot.vote());
         started = true;
         learnGroup();
