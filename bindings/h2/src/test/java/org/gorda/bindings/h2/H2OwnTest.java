@@ -13,6 +13,7 @@ import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLTransactionRollbackException;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.time.Duration;
@@ -24,6 +25,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
+import org.assertj.core.api.InstanceOfAssertFactories;
+import org.awaitility.Awaitility;
 import org.gorda.bindings.triggers.tck.OwnStandardTck;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
 import org.gorda.gapi.FrozenRows;
@@ -715,5 +718,40 @@ class H2OwnTest extends OwnStandardTck {
             applier.rollback();
         }
         assertEqual();
+    }
+
+    /** What all databases behind triggers have, as their own tests would show for each of them in the same minute. */
+    @Test
+    void whoWaitsForATurnIsToldWhoHoldsItAndGetsItFromWhoDoesNothing() throws Exception {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 1)");
+        try (Connection idle = connect();
+                Statement statement = idle.createStatement()) {
+            statement.executeUpdate("UPDATE T SET A = 7");
+            assertThatThrownBy(() -> execute("UPDATE T SET A = A + 1"))
+                    .asInstanceOf(InstanceOfAssertFactories.type(SQLException.class))
+                    .returns("40001", SQLException::getSQLState)
+                    .extracting(Throwable::getMessage, InstanceOfAssertFactories.STRING)
+                    .contains(
+                            meta.lastBegun().id().session().toString(),
+                            Thread.currentThread().getName(),
+                            "idle for 10 s after UPDATE T SET A = 7");
+            try (ResultSet rows = statement.executeQuery("SELECT A FROM T")) {
+                assertThat(rows.next()).isTrue();
+                assertThat(rows.getInt(1)).isEqualTo(7);
+            }
+            Awaitility.await("nobody does nothing for that long")
+                    .atMost(Duration.ofSeconds(40))
+                    .ignoreExceptionsMatching(e ->
+                            e instanceof SQLException late && late.getSQLState().equals("40001"))
+                    .untilAsserted(() -> execute("UPDATE T SET A = A + 1"));
+            assertThatThrownBy(idle::commit)
+                    .isInstanceOf(SQLTransactionRollbackException.class)
+                    .hasMessageContaining("did nothing for 30 s");
+            statement.executeUpdate("UPDATE T SET A = A * 10");
+            idle.commit();
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT A FROM T")).containsExactly("20");
     }
 }

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Properties;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -37,6 +38,7 @@ public final class ClientConnection implements ConnectionContext {
     private static final Pattern SAVEPOINT_NAME = Pattern.compile("(?!SYSTEM_SAVEPOINT_)[ -~&&[^\"\\\\]]+");
 
     private static final int KINDS_MAX = 100;
+    private static final int SQL_SHOWN_MAX = 200;
 
     private final TriggeredDatabase database;
     private final Dialect dialect;
@@ -68,6 +70,12 @@ public final class ClientConnection implements ConnectionContext {
     private List<Dialect.Generated> generated = List.of();
     private volatile @Nullable LocalTransaction transaction;
     private volatile @Nullable Object attachment;
+
+    /** The last statement and the thread that has made it, for people, and when its client has done something last. */
+    private volatile String lastSql = "";
+
+    private volatile String lastThread = "";
+    private volatile long usedNanos;
 
     /** What is done with the database. */
     interface Work<T> {
@@ -130,6 +138,8 @@ public final class ClientConnection implements ConnectionContext {
     /** Executes one statement of the client as it is. */
     <T> @Nullable T execute(String sql, Work<T> work) throws SQLException {
         using.lock();
+        lastSql = sql;
+        lastThread = Thread.currentThread().getName();
         try {
             tellRefusal();
             Dialect.Kind kind = kind(sql);
@@ -147,7 +157,7 @@ public final class ClientConnection implements ConnectionContext {
             }
             return null;
         } finally {
-            using.unlock();
+            unlock();
         }
     }
 
@@ -216,8 +226,32 @@ public final class ClientConnection implements ConnectionContext {
             tellRefusal();
             return work.run();
         } finally {
-            using.unlock();
+            unlock();
         }
+    }
+
+    private void unlock() {
+        usedNanos = System.nanoTime();
+        using.unlock();
+    }
+
+    /** For how long its client has done nothing; zero while it does something. */
+    long idleNanos() {
+        return using.isLocked() ? 0 : System.nanoTime() - usedNanos;
+    }
+
+    /** Whose it is and what it does, for people. */
+    @Override
+    public String toString() {
+        LocalTransaction running = transaction;
+        boolean isCommitting = running != null && running.commit() != null;
+        String state = isCommitting
+                ? "whose commit waits for the group after "
+                : using.isLocked()
+                        ? "executing "
+                        : "idle for " + TimeUnit.NANOSECONDS.toSeconds(idleNanos()) + " s after ";
+        return "session " + session + " of thread " + lastThread + ", " + state
+                + lastSql.substring(0, Math.min(lastSql.length(), SQL_SHOWN_MAX));
     }
 
     /**
@@ -329,21 +363,21 @@ public final class ClientConnection implements ConnectionContext {
         if (database.listener().isPacing()) {
             database.listener().pace();
         }
-        database.takeTurn(running);
+        database.turn().take(running);
         running.begin(new TransactionId(session, lastNumber + 1));
         try {
             database.listener().begin(running);
             lastNumber++;
         } catch (RefusedException e) {
             running.didNotBegin();
-            database.giveTurn();
+            database.turn().give();
             throw e;
         }
     }
 
     private void tellEnded(LocalTransaction ending, boolean committed) {
         if (ending.hasBegun()) {
-            database.giveTurn();
+            database.turn().give();
             database.listener().ended(ending, committed);
         }
     }
@@ -560,6 +594,7 @@ public final class ClientConnection implements ConnectionContext {
 
     /** What is left of rows of a transaction that was rolled back must not be taken for all. */
     void checkNotRefused() throws SQLException {
+        usedNanos = System.nanoTime(); // by who reads rows
         LocalTransaction running = transaction;
         if (running != null && running.refusal() != null) {
             within(() -> true);

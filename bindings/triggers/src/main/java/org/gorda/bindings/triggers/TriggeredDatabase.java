@@ -15,7 +15,6 @@ import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -29,7 +28,6 @@ import org.gorda.gapi.NoClients;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
-import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.SuspendedCommit;
 import org.gorda.gapi.TableShape;
@@ -53,8 +51,6 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     /** How often somebody who comes between is rolled back before that is given up. */
     private static final int TRIES = 1000;
 
-    private static final Duration TURN_TIMEOUT = Duration.ofSeconds(10);
-    private static final Duration TURN_GLANCE = Duration.ofMillis(50);
     private static final Duration WAY_GLANCE = Duration.ofMillis(10);
     private static final int WAY_GLANCES = 100;
 
@@ -65,12 +61,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     private final boolean wantsReads;
     private final Dialect dialect;
     private final Connection internal;
-    /**
-     * Held by the transaction that changes rows or the schema, from its begin to its end: with several at a time, changes of keys under contention were
-     * captured otherwise than they were made.
-     */
-    private final Semaphore turn = new Semaphore(1, true);
-
+    private final Turn turn = new Turn();
     private final Changes changes = new Changes();
 
     /** Held for reading while somebody connects, who would open the database anew if it were closed just before. */
@@ -167,37 +158,8 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         return new WriteSetWriter(HEADROOM_BYTES, configuration.writeSetBytesMax(), configuration.spoolDirectory());
     }
 
-    /**
-     * Waits until a transaction may change rows, or the schema.
-     *
-     * @throws RefusedException if that takes too long, or if it is aborted meanwhile
-     */
-    void takeTurn(LocalTransaction transaction) {
-        long end = System.nanoTime() + TURN_TIMEOUT.toNanos();
-        try {
-            while (!turn.tryAcquire(TURN_GLANCE.toNanos(), TimeUnit.NANOSECONDS)) {
-                Refusal refusal = transaction.refusal();
-                if (refusal != null) {
-                    throw new RefusedException(refusal);
-                }
-                if (System.nanoTime() > end) {
-                    throw late();
-                }
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw late();
-        }
-    }
-
-    private static RefusedException late() {
-        return new RefusedException(new Refusal(
-                Refusal.Cause.OVERDUE,
-                "another transaction that changes something has not ended in time: one does at a time; run it again"));
-    }
-
-    void giveTurn() {
-        turn.release();
+    Turn turn() {
+        return turn;
     }
 
     /** Changes something in the database. */
