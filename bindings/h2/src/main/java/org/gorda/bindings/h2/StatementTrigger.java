@@ -35,20 +35,18 @@ public final class StatementTrigger implements Trigger {
     public void fire(Connection connection, Object @Nullable [] before, Object @Nullable [] after) throws SQLException {
         RowCapture capture = H2Dialect.capture(connection);
         if (capture != null) {
-            if (count(STATEMENT, Set.of("update"))
-                    == 1) { // not within another one: a cascade, a trigger, or the update of a MERGE
+            int[] depths = {0, -1
+            }; // what calls this fires itself; the update of a MERGE is called by nothing that does
+            StackWalker.getInstance().forEach(frame -> {
+                String method = frame.getMethodName();
+                depths[0] += method.equals("update") && frame.getClassName().equals(STATEMENT) ? 1 : 0;
+                depths[1] += FIRES.contains(method) && frame.getClassName().equals(TABLE) ? 1 : 0;
+            });
+            if (depths[0] == 1) { // not within another one: a cascade, a trigger, or the update of a MERGE
                 capture.tries();
             }
             Table changed = Objects.requireNonNull(table);
-            // What calls this is one of them itself. The update of a MERGE is called by none.
-            capture.changes(changed.getSchema().getName(), changed.getName(), count(TABLE, FIRES) - 1);
+            capture.changes(changed.getSchema().getName(), changed.getName(), depths[1]);
         }
-    }
-
-    private static int count(String type, Set<String> methods) {
-        return (int) (long) StackWalker.getInstance()
-                .walk(frames -> frames.filter(
-                                frame -> frame.getClassName().equals(type) && methods.contains(frame.getMethodName()))
-                        .count());
     }
 }
