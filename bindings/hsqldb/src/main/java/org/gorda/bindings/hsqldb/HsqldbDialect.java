@@ -1,5 +1,7 @@
 package org.gorda.bindings.hsqldb;
 
+import java.io.IOException;
+import java.io.OutputStream;
 import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -44,8 +46,10 @@ import org.hsqldb.index.Index;
 import org.hsqldb.jdbc.JDBCConnection;
 import org.hsqldb.jdbc.JDBCDriver;
 import org.hsqldb.jdbc.JDBCUtil;
+import org.hsqldb.lib.FileAccess;
 import org.hsqldb.lib.Iterator;
 import org.hsqldb.result.Result;
+import org.hsqldb.scriptio.ScriptWriterBase;
 import org.jspecify.annotations.Nullable;
 
 /** An HSQLDB database, open. Thread-safe. */
@@ -121,6 +125,7 @@ final class HsqldbDialect implements Dialect {
                 }
             }
             internal.commit();
+            log();
         } catch (SQLException | RuntimeException e) {
             if (opened != null) {
                 session(opened).database.close(Database.CLOSEMODE_IMMEDIATELY);
@@ -566,19 +571,37 @@ final class HsqldbDialect implements Dialect {
             if (!isLocked(e)) {
                 throw e;
             }
+        } finally {
+            log();
         }
     }
 
-    /** HSQLDB goes on when its log cannot be written, and says nothing: then less is in the file than it has written. */
     @Override
     public synchronized void force() throws SQLException {
-        Object log = Objects.requireNonNull(field(database.logger, org.hsqldb.persist.Logger.class, "log"));
-        Object writer = Objects.requireNonNull(field(log, org.hsqldb.persist.Log.class, "dbLogWriter"));
-        long written = ((org.hsqldb.scriptio.ScriptWriterBase) writer).size();
         database.logger.synchLog();
-        if (files.logBytes() < written) {
-            throw new SQLException(
-                    "the log has " + files.logBytes() + " bytes of " + written, "S1000", -ErrorCode.FILE_IO_ERROR);
+        try {
+            log().check();
+        } catch (IOException e) {
+            throw new SQLException(e.getMessage(), "S1000", -ErrorCode.FILE_IO_ERROR, e);
+        }
+    }
+
+    /** What HSQLDB writes its log to, which is another one behind each new script. Nobody changes anything when it is. */
+    private LogWriter log() {
+        Object log = field(database.logger, org.hsqldb.persist.Logger.class, "log");
+        Object writer = field(Objects.requireNonNull(log), org.hsqldb.persist.Log.class, "dbLogWriter");
+        Field out = accessible(ScriptWriterBase.class, "fileStreamOut");
+        Field disk = accessible(ScriptWriterBase.class, "outDescriptor");
+        try {
+            if (out.get(writer) instanceof LogWriter known) {
+                return known;
+            }
+            LogWriter ours = new LogWriter((OutputStream) out.get(writer), (FileAccess.FileSync) disk.get(writer));
+            out.set(writer, ours);
+            disk.set(writer, ours);
+            return ours;
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException(e);
         }
     }
 
@@ -590,10 +613,18 @@ final class HsqldbDialect implements Dialect {
     /** What HSQLDB does not show. */
     static @Nullable Object field(Object of, Class<?> declaring, String name) {
         try {
+            return accessible(declaring, name).get(of);
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static Field accessible(Class<?> declaring, String name) {
+        try {
             Field field = declaring.getDeclaredField(name);
             field.setAccessible(true);
-            return field.get(of);
-        } catch (ReflectiveOperationException e) {
+            return field;
+        } catch (NoSuchFieldException e) {
             throw new IllegalStateException("HSQLDB is another one than this was made for", e);
         }
     }

@@ -1,0 +1,70 @@
+package org.gorda.bindings.hsqldb;
+
+import java.io.FilterOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import org.hsqldb.lib.FileAccess.FileSync;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where HSQLDB's log goes through. HSQLDB leaves out what it could not write, says nothing, and writes what comes next when there is room again: a log with a hole in
+ * its midst, which it would execute as if there were none. Here nothing is written any more behind what has failed, so that the log is a beginning of what was committed. Thread-safe.
+ */
+final class LogWriter extends FilterOutputStream implements FileSync {
+
+    private final FileSync disk;
+    private @Nullable IOException failure;
+
+    /** @param disk forces what was written through */
+    LogWriter(OutputStream out, FileSync disk) {
+        super(out);
+        this.disk = disk;
+    }
+
+    private interface Work {
+        void run() throws IOException;
+    }
+
+    private synchronized void unlessFailed(Work work) throws IOException {
+        check();
+        try {
+            work.run();
+        } catch (IOException e) {
+            failure = e;
+            throw e;
+        }
+    }
+
+    /** @throws IOException if anything has failed until now */
+    synchronized void check() throws IOException {
+        if (failure != null) {
+            throw new IOException("the log could not be written: " + failure, failure);
+        }
+    }
+
+    @Override
+    public void write(int one) throws IOException {
+        unlessFailed(() -> out.write(one));
+    }
+
+    @Override
+    public void write(byte[] bytes, int offset, int length) throws IOException {
+        unlessFailed(() -> out.write(bytes, offset, length));
+    }
+
+    @Override
+    public void flush() throws IOException {
+        unlessFailed(out::flush);
+    }
+
+    @Override
+    public void sync() throws IOException {
+        unlessFailed(disk::sync);
+    }
+
+    /** What has failed stays open: to close it would write what is left in its buffer. */
+    @Override
+    public void close() throws IOException {
+        unlessFailed(out::close);
+    }
+}
