@@ -36,7 +36,8 @@ public interface SuspendedCommit {
      * @return false if the database has lost the transaction meanwhile, to an applied change or otherwise: its write set must be
      *     applied instead
      * @throws IllegalArgumentException if the database holds that position already
-     * @throws ReflectionException if the database refuses, so that it is not known what it holds
+     * @throws ReflectionException if the database refuses, so that it is not known what it holds: nobody may commit any more, and only then {@link #leaveUnknown} tells the
+     *     client, who keeps its locks until then
      */
     boolean commit(@Nullable StoredPosition position, boolean durable);
 

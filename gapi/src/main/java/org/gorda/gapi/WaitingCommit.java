@@ -25,6 +25,8 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
         COMMITTING,
         /** Committed; the client's thread still waits. */
         COMMITTED,
+        /** The database could not commit what is ordered: the client's thread keeps its locks until the replica has stopped, so that nobody builds on what is missing. */
+        FAILED,
         /** Committed; the client's thread goes on. */
         RELEASED,
         /** It was lost, and its write set was applied; the client's thread goes on once it has rolled back. */
@@ -36,7 +38,8 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
     private static final Set<State> UNSENT = EnumSet.of(State.WAITING);
     private static final Set<State> OPEN = EnumSet.of(State.WAITING, State.SENT);
     private static final Set<State> UNDECIDED = EnumSet.of(State.WAITING, State.SENT, State.LOST);
-    private static final Set<State> UNTOLD = EnumSet.of(State.WAITING, State.SENT, State.LOST, State.COMMITTED);
+    private static final Set<State> UNTOLD =
+            EnumSet.of(State.WAITING, State.SENT, State.LOST, State.COMMITTED, State.FAILED);
     private static final Set<State> ROLLS_BACK = EnumSet.of(State.LOST, State.REPLAYED);
     private static final Set<State> ANSWERED = EnumSet.of(State.RELEASED, State.REPLAYED, State.REFUSED);
 
@@ -207,7 +210,7 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
         if (!move(OPEN, State.COMMITTING, null)) {
             return false;
         }
-        State next = State.REFUSED;
+        State next = State.FAILED;
         try {
             boolean committed = commitOpen(position, durable);
             next = committed ? State.COMMITTED : State.LOST;
@@ -216,15 +219,8 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
             throw new ReflectionException(
                     "the database could not commit transaction " + transaction().id() + " at " + position, e);
         } finally {
-            move(EnumSet.of(State.COMMITTING), next, next == State.REFUSED ? failed() : null);
+            move(EnumSet.of(State.COMMITTING), next, null);
         }
-    }
-
-    private Refusal failed() {
-        return new Refusal(
-                Refusal.Cause.UNKNOWN_OUTCOME,
-                "the commit of transaction " + transaction().id()
-                        + " failed in this replica's database: ask another replica for its outcome");
     }
 
     @Override

@@ -24,10 +24,21 @@ public class WaitingCommitTest {
     private static final class Commit extends WaitingCommit<RuntimeException> {
         volatile boolean undone;
         volatile boolean committed;
+        private final boolean fails;
+
+        Commit(boolean fails) {
+            this.fails = fails;
+        }
 
         @Override
         public TransactionContext transaction() {
-            throw new AssertionError("asked for a message: the commit has failed");
+            check(fails, "asked for a message: the commit has failed");
+            OpenTransaction<ConnectionContext> transaction = new OpenTransaction<>(null, 0) {
+                @Override
+                public void abort(Refusal refusal) {}
+            };
+            transaction.begin(new TransactionId(new SessionId(0, 0), 1));
+            return transaction;
         }
 
         @Override
@@ -41,6 +52,9 @@ public class WaitingCommitTest {
         @Override
         protected boolean commitOpen(@Nullable StoredPosition position, boolean durable) {
             check(!undone, "rolled back before it is committed");
+            if (fails) {
+                throw new IllegalStateException("the disk is full");
+            }
             committed = true;
             return true;
         }
@@ -52,7 +66,7 @@ public class WaitingCommitTest {
         }
     }
 
-    private final Commit commit = new Commit();
+    private final Commit commit = new Commit(false);
 
     @Operation
     public boolean handOver() {
@@ -141,7 +155,7 @@ public class WaitingCommitTest {
     }
 
     private static void commitWhile(Consumer<Commit> other) {
-        Commit commit = new Commit();
+        Commit commit = new Commit(false);
         AtomicBoolean here = new AtomicBoolean();
         Sender sender = new Sender(() -> {
             here.set(commit.commit(null, false));
@@ -201,5 +215,31 @@ public class WaitingCommitTest {
             commitWhile(commit -> commit.leaveUnknown(UNKNOWN));
             commitWhile(commit -> {});
         }
+    }
+
+    /** Somebody else would change what they keep, as if this had not happened, and be ordered behind it. */
+    @Test
+    void whatIsOrderedAndCannotBeCommittedKeepsItsLocksUntilTheReplicaHasStopped() {
+        Commit failing = new Commit(true);
+        Thread client = Thread.currentThread();
+        AtomicBoolean hasStopped = new AtomicBoolean();
+        Sender sender = new Sender(() -> {
+            try {
+                failing.commit(null, false);
+            } catch (ReflectionException e) {
+                check(!failing.isAnswered() && !failing.giveUp(CONFLICT) && !failing.abort(CONFLICT), "answered");
+                failing.giveWay(PRIORITY);
+                failing.release();
+                while (client.getState() != Thread.State.TIMED_WAITING) {
+                    Thread.onSpinWait();
+                }
+                hasStopped.set(true);
+                failing.leaveUnknown(UNKNOWN);
+            }
+        });
+        Refusal refused = failing.await(sender);
+        check(hasStopped.get() && !failing.undone, "told before the replica has stopped");
+        check(UNKNOWN.equals(refused), "told something else: " + refused);
+        join(sender.delivery);
     }
 }
