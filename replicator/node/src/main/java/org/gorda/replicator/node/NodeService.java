@@ -13,8 +13,8 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
-import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -53,8 +53,10 @@ import org.slf4j.LoggerFactory;
 final class NodeService implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(NodeService.class);
-    private static final int THREADS = 16;
-    private static final int WAITING_MAX = 256;
+
+    /** More than may wait for something at once, or for the rest of a request: whoever looks after the replica is to be answered meanwhile. */
+    private static final int THREADS_MAX = 256;
+
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(2);
     private static final Duration VERIFY_WAIT = Duration.ofMinutes(5);
     private static final Gson JSON = new Gson();
@@ -104,13 +106,11 @@ final class NodeService implements AutoCloseable {
                     e);
         }
         AtomicInteger count = new AtomicInteger();
-        threads = new ThreadPoolExecutor(
-                THREADS, THREADS, 30, TimeUnit.SECONDS, new ArrayBlockingQueue<>(WAITING_MAX), task -> {
-                    Thread thread = new Thread(task, "gorda-service-" + count.incrementAndGet());
-                    thread.setDaemon(true);
-                    return thread;
-                });
-        threads.allowCoreThreadTimeOut(true);
+        threads = new ThreadPoolExecutor(0, THREADS_MAX, 30, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> {
+            Thread thread = new Thread(task, "gorda-service-" + count.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+        });
         server.setExecutor(threads);
         on("GET", "/status", (node, query) -> Response.json(status(node)));
         on("GET", "/conflicts", (node, query) -> Response.json(NodeConflicts.of(node.status(), node.hotRows())));

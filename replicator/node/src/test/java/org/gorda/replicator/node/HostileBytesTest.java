@@ -16,6 +16,7 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -30,6 +31,11 @@ class HostileBytesTest {
     private static final int CONNECTIONS = 300;
     private static final int THREADS_MORE_MAX = 40;
     private static final int ANSWER_MILLIS = 50;
+    private static final int HALVES = 100;
+
+    /** Before anybody who has sent half a request is shown the door. */
+    private static final Duration HALF_ENDS = Duration.ofSeconds(5);
+
     private static final List<String> BEGINNINGS = List.of(
             "",
             "GET /status HTTP/1.1\r\n",
@@ -87,6 +93,26 @@ class HostileBytesTest {
                     HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
             assertThat(answer.statusCode()).as(answer.body()).isEqualTo(403);
             assertThat(new NodeClient().status(service).protocol()).isEqualTo("primary-backup");
+        }
+    }
+
+    @Test
+    void whoSendsHalfARequestKeepsNobodyFromAnAnswer() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 1)) {
+            int port = group.listening(0).get(1);
+            List<Socket> open = new ArrayList<>();
+            try {
+                for (int i = 0; i < HALVES; i++) {
+                    open.add(send(port, "GET /status HTTP/1.1\r\n".getBytes(StandardCharsets.ISO_8859_1), false));
+                }
+                long begun = System.nanoTime();
+                assertThat(new NodeClient().status("127.0.0.1:" + port).state()).isEqualTo("ONLINE");
+                assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(HALF_ENDS);
+            } finally {
+                for (Socket socket : open) {
+                    socket.close();
+                }
+            }
         }
     }
 
