@@ -12,10 +12,14 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Properties;
 import java.util.Random;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.gorda.bindings.triggers.tck.OwnStandardTck;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
 import org.gorda.gapi.ReflectionException;
@@ -292,6 +296,45 @@ class HsqldbOwnTest extends OwnStandardTck {
                         .start()
                         .waitFor())
                 .isZero();
+    }
+
+    /** HSQLDB puts a new table in the place of the old one; who has prepared the statement with the old one must not write to that. */
+    @Test
+    void whatIsPreparedWhileTheSchemaChangesIsWrittenToTheTableThatThereIsThen() throws Exception {
+        makeTable();
+        execute("INSERT INTO T SELECT X, X FROM " + HSQLDB.numbers(1, 2000));
+        AtomicInteger last = new AtomicInteger(10_000);
+        AtomicBoolean ends = new AtomicBoolean();
+        List<Future<?>> all = new ArrayList<>();
+        for (int client = 0; client < 3; client++) {
+            all.add(clients.submit(() -> {
+                while (!ends.get()) {
+                    insertOne(last.incrementAndGet());
+                }
+                return null;
+            }));
+        }
+        for (int i = 0; i < 150; i++) {
+            execute("ALTER TABLE T ADD COLUMN B INTEGER", "ALTER TABLE T DROP COLUMN B");
+        }
+        ends.set(true);
+        for (Future<?> client : all) {
+            client.get(60, TimeUnit.SECONDS);
+        }
+        assertEqual();
+    }
+
+    private void insertOne(int id) throws SQLException {
+        try (Connection connection = connect();
+                PreparedStatement insert = connection.prepareStatement("INSERT INTO T (ID) VALUES (?)")) {
+            insert.setInt(1, id);
+            insert.executeUpdate();
+            connection.commit();
+        } catch (SQLException e) {
+            if (!"40001".equals(e.getSQLState())) {
+                throw e;
+            }
+        }
     }
 
     @Test

@@ -230,6 +230,15 @@ public final class ClientConnection implements ConnectionContext {
         }
     }
 
+    /** Prepares a statement. HSQLDB could take the table that a change of the schema replaces meanwhile for the new one, and put rows into it that nobody finds. */
+    <T> @Nullable T prepare(Work<T> work) throws SQLException {
+        return within(() -> {
+            T prepared = dialect.readersAreInTheWay() ? database.change(work) : work.run();
+            tellRefusal(); // if it was in the way of what it has waited for
+            return prepared;
+        });
+    }
+
     private void unlock() {
         usedNanos = System.nanoTime();
         using.unlock();

@@ -154,10 +154,11 @@ final class Door implements InvocationHandler {
                 });
             default -> {
                 String prepared = name.startsWith("prepare") ? (String) arguments[0] : null;
-                if (prepared != null) {
-                    connection.check(prepared);
+                if (prepared == null) {
+                    return behind(method, null, null, connection.within(() -> call(method, arguments)));
                 }
-                return behind(method, null, prepared, connection.within(() -> call(method, arguments)));
+                connection.check(prepared);
+                return behind(method, null, prepared, connection.prepare(() -> call(method, arguments)));
             }
         }
         return null;
