@@ -82,6 +82,7 @@ public record NodeConfiguration(
                 ? beside(self, 2)
                 : addresses("clients", givenClients).get(0);
         requireDistinct(members, services, clients);
+        requireOfThisReplica(clients);
         if (!"true".equals(settings.get(Setting.INSECURE))) {
             requireLoopback("services", services.get(members.indexOf(self)));
             requireLoopback("clients", clients);
@@ -109,18 +110,30 @@ public record NodeConfiguration(
         }
     }
 
+    /** Clients are told it as it is: to them 0.0.0.0 is their own machine, and who listens there at that port may be another replica. */
+    private static void requireOfThisReplica(MemberId clients) {
+        if (resolve("clients", clients).isAnyLocalAddress()) {
+            throw new ReplicaException("clients is " + clients
+                    + ", which is every address of whatever machine it is used on, and clients are told it as it is: give a name or"
+                    + " an address by which they reach this replica");
+        }
+    }
+
     /** What is said there is neither encrypted nor authenticated yet. */
     private static void requireLoopback(String key, MemberId address) {
+        if (!resolve(key, address).isLoopbackAddress()) {
+            throw new ReplicaException(
+                    key + " is " + address
+                            + ", which others can reach, and nothing is encrypted there yet: set insecure=true if the network is safe");
+        }
+    }
+
+    private static InetAddress resolve(String key, MemberId address) {
         try {
-            if (InetAddress.getByName(address.host()).isLoopbackAddress()) {
-                return;
-            }
+            return InetAddress.getByName(address.host());
         } catch (UnknownHostException e) {
             throw new ReplicaException(key + " is " + address + ", and there is no such host", e);
         }
-        throw new ReplicaException(
-                key + " is " + address
-                        + ", which others can reach, and nothing is encrypted there yet: set insecure=true if the network is safe");
     }
 
     private static MemberId beside(MemberId member, int ports) {
