@@ -1,11 +1,14 @@
 package org.gorda.jdbc;
 
 import java.sql.Connection;
+import java.sql.Driver;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
 import java.time.Duration;
 import java.util.Properties;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -19,6 +22,17 @@ final class ClusterLogin {
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterLogin.class);
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    static {
+        // DriverManager looks for drivers once in a program: in a container perhaps before the application and its
+        // drivers were there.
+        try {
+            ServiceLoader.load(Driver.class, ClusterLogin.class.getClassLoader())
+                    .forEach(driver -> LOG.trace("{} is there", driver));
+        } catch (ServiceConfigurationError | LinkageError e) {
+            LOG.debug("a driver on the class path cannot be loaded", e);
+        }
+    }
 
     private ClusterLogin() {}
 

@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.gorda.gapi.TransactionId;
 import org.jspecify.annotations.Nullable;
@@ -29,7 +30,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Watches the replica processes of a group for all connections to it: who is the primary, and which connections go to one that is
- * not it any more, be it frozen and unable to say so itself. One thread per replica. Thread-safe.
+ * not it any more, be it frozen and unable to say so itself. One thread per replica, until none has been connected for a minute. Thread-safe.
  */
 final class ClusterMonitor {
 
@@ -42,6 +43,9 @@ final class ClusterMonitor {
     private static final int FAILURES_MIN = 5;
     private static final int ANSWER_BYTES_MAX = 64 << 10;
 
+    /** Longer than anybody asks for an outcome whose connection was lost. */
+    private static final long UNUSED_NANOS = TimeUnit.MINUTES.toNanos(1);
+
     private final List<String> nodes;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition answered = lock.newCondition();
@@ -51,23 +55,91 @@ final class ClusterMonitor {
     /** Those that an application has dropped without closing them, or whose closing was refused, are left to the garbage collector, and with them their transactions. */
     private final Set<ClusterConnection> connections = Collections.newSetFromMap(new WeakHashMap<>());
 
+    private final Consumer<ClusterMonitor> ifUnused;
+
+    /** Guarded by the connections, as the next three. */
+    private long usedNanos = System.nanoTime();
+
+    private int connecting;
+    private boolean endsSoon;
+    private boolean ended;
+
     private volatile long searchUntilNanos = System.nanoTime();
     private final AtomicLong orderedIndex = new AtomicLong();
     private final AtomicInteger turns = new AtomicInteger();
 
-    ClusterMonitor(List<String> nodes) {
+    /** @param ifUnused called now and then while nobody is connected, to {@linkplain #endIfUnused end} it */
+    ClusterMonitor(List<String> nodes, Consumer<ClusterMonitor> ifUnused) {
         this.nodes = nodes;
+        this.ifUnused = ifUnused;
         for (String node : nodes) {
             Thread thread = new Thread(() -> watch(node), "gorda-monitor-" + node);
             thread.setDaemon(true);
+            thread.setContextClassLoader(ClusterMonitor.class.getClassLoader()); // not that of whoever came first
             thread.start();
         }
     }
 
+    List<String> nodes() {
+        return nodes;
+    }
+
+    // ------------------------------------------------------------------------------------------------- its own end
+
+    /** Somebody connects. */
+    void enter() {
+        synchronized (connections) {
+            connecting++;
+        }
+    }
+
+    /** Has connected, or has failed to. */
+    void exit() {
+        synchronized (connections) {
+            connecting--;
+            usedNanos = System.nanoTime();
+        }
+    }
+
+    /** From now on it ends as soon as it is not used. */
+    void endSoon() {
+        synchronized (connections) {
+            endsSoon = true;
+        }
+        search();
+    }
+
+    private boolean isUnused() {
+        synchronized (connections) {
+            return connecting == 0
+                    && connections.isEmpty()
+                    && (endsSoon || System.nanoTime() - usedNanos > UNUSED_NANOS);
+        }
+    }
+
+    /** Ends its threads if nobody has been connected for a while; nobody may {@linkplain #enter} meanwhile. */
+    boolean endIfUnused() {
+        synchronized (connections) {
+            ended |= isUnused();
+            return ended;
+        }
+    }
+
+    private boolean hasEnded() {
+        if (isUnused()) {
+            ifUnused.accept(this);
+        }
+        synchronized (connections) {
+            return ended;
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- watching
+
     private void watch(String node) {
         long lastNanos = System.nanoTime();
         int failures = 0;
-        while (true) {
+        while (!hasEnded()) {
             long start = System.nanoTime();
             try {
                 NodeInfo info = NodeInfo.parse(node, request("GET", node, "/topology", TIMEOUT_MILLIS), start);
@@ -153,6 +225,7 @@ final class ClusterMonitor {
     void forget(ClusterConnection connection) {
         synchronized (connections) {
             connections.remove(connection);
+            usedNanos = System.nanoTime();
         }
     }
 

@@ -20,7 +20,7 @@ public final class GordaDriver implements Driver {
 
     static {
         try {
-            DriverManager.registerDriver(new GordaDriver());
+            DriverManager.registerDriver(new GordaDriver(), Clusters::end);
         } catch (SQLException e) {
             throw new ExceptionInInitializerError(e);
         }

@@ -6,16 +6,25 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import com.zaxxer.hikari.SQLExceptionOverride.Override;
+import java.io.File;
+import java.lang.ref.WeakReference;
 import java.lang.reflect.Method;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.Driver;
+import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Properties;
 import javax.tools.ToolProvider;
 import org.gorda.jdbc.GordaDataSource;
+import org.gorda.jdbc.GordaDriver;
 import org.gorda.jdbc.HikariExceptionOverride;
 import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.AfterAll;
@@ -203,6 +212,57 @@ class PoolTest {
                     .hasToString("CONTINUE_EVICT");
             assertThat(adjudicate.invoke(override, new SQLException("", "0A000")))
                     .hasToString("DO_NOT_EVICT");
+        }
+    }
+
+    /** What a container does when it stops an application that has brought its drivers; the application's class loader has it, too. */
+    public static final class Container implements Runnable {
+        public Container() {}
+
+        @java.lang.Override
+        public void run() {
+            for (Driver driver : Collections.list(DriverManager.getDrivers())) {
+                try {
+                    DriverManager.deregisterDriver(driver);
+                } catch (SQLException e) {
+                    throw new IllegalStateException(e);
+                }
+            }
+        }
+    }
+
+    @Test
+    void applicationsInAContainerFindTheEnginesDriverAndLeaveNothingBehind() throws Exception {
+        assertThat(DriverManager.drivers())
+                .as("from now on it looks for no more")
+                .isNotEmpty();
+        WeakReference<ClassLoader> application = comesAndGoes();
+        NodeGroup.patiently("its classes are unloaded").until(() -> {
+            System.gc();
+            return application.refersTo(null);
+        });
+    }
+
+    private static WeakReference<ClassLoader> comesAndGoes() throws Exception {
+        List<URL> classPath = new ArrayList<>();
+        for (String entry : System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"))
+                .split(File.pathSeparator, -1)) {
+            classPath.add(Path.of(entry).toUri().toURL());
+        }
+        try (URLClassLoader loader =
+                new URLClassLoader(classPath.toArray(URL[]::new), ClassLoader.getPlatformClassLoader())) {
+            Driver driver = (Driver) loader.loadClass(GordaDriver.class.getName())
+                    .getConstructor()
+                    .newInstance();
+            try (Connection connection =
+                            driver.connect("jdbc:gorda://" + group.service(0) + "/shop", new Properties());
+                    Statement statement = connection.createStatement()) {
+                statement.executeQuery("VALUES 1").close();
+            }
+            Runnable container = (Runnable)
+                    loader.loadClass(Container.class.getName()).getConstructor().newInstance();
+            container.run();
+            return new WeakReference<>(loader);
         }
     }
 
