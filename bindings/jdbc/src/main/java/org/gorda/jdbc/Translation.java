@@ -7,12 +7,18 @@ import java.sql.SQLFeatureNotSupportedException;
 import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLTransactionRollbackException;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Gives errors that replicas raise the form they have inside the engine, whatever the engine's own driver made of them. */
 final class Translation {
 
     private static final String MARK = ".GORDA : [0] ";
+
+    /** How Derby's driver gives it where the server, whom it asks for the text, does not answer any more. */
+    private static final Pattern UNASKED =
+            Pattern.compile("DERBY SQL error: .*, SQLERRMC: (?<text>[^\\x14]+)\\x14[^\\x14]*\\.GORDA", Pattern.DOTALL);
 
     private Translation() {}
 
@@ -91,7 +97,14 @@ final class Translation {
     /** The text of a refusal of ours, null if it is none. */
     private static @Nullable String ownText(SQLException e) {
         String message = e.getMessage();
-        int mark = message == null ? -1 : message.indexOf(MARK);
-        return message == null || mark < 0 ? null : message.substring(mark + MARK.length());
+        if (message == null) {
+            return null;
+        }
+        int mark = message.indexOf(MARK);
+        if (mark >= 0) {
+            return message.substring(mark + MARK.length());
+        }
+        Matcher unasked = UNASKED.matcher(message);
+        return unasked.matches() ? unasked.group("text") : null;
     }
 }
