@@ -122,6 +122,9 @@ final class ClientTransactions implements Transactions {
         if (running != null && kind != Kind.BEGIN) {
             checkNotRefused(running);
             if (kind == Kind.WRITE || kind == Kind.COPY_IN) {
+                if (!running.hasBegun() && !running.mayHaveChanged() && !session.hasSnapshots()) {
+                    running.beginsAt(listener.visible()); // it sees the schema and other tables as they are now
+                }
                 begin(running);
                 checkNotRefused(running);
                 if (statement.setsGenerator() && sessions.database().leases().haveBegun()) {

@@ -435,6 +435,31 @@ class LeasedSequencesTest {
         }
     }
 
+    /** As Flyway does, which holds an advisory lock in a transaction while its other connection changes the schema. */
+    @Test
+    void whoHasOnlyReadBeforeASchemaChangeMayChangeRowsAfterIt() throws SQLException {
+        execute(0, "CREATE TABLE history (id INTEGER PRIMARY KEY)");
+        try (Connection connection = connect(0);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute("SELECT pg_advisory_xact_lock(1)");
+            execute(0, "CREATE TABLE first (id INTEGER PRIMARY KEY REFERENCES history)");
+            statement.executeUpdate("INSERT INTO history VALUES (1)");
+            connection.commit();
+            statement.executeUpdate("INSERT INTO history VALUES (2)");
+            execute(1, "CREATE TABLE second (id INTEGER PRIMARY KEY)");
+            assertRefused("40001", connection::commit);
+            connection.rollback();
+            connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            statement.execute("SELECT count(*) FROM history");
+            execute(1, "CREATE TABLE third (id INTEGER PRIMARY KEY)");
+            statement.executeUpdate("INSERT INTO history VALUES (3)");
+            assertRefused("40001", connection::commit);
+        }
+        assertThat(number(2, "SELECT count(*) FROM history")).isEqualTo(1);
+        assertIdentical();
+    }
+
     /** As dumps and frameworks do once they have brought rows with keys of their own. */
     @Test
     void sequencesGoOnWhereTheyAreSet() throws Exception {
