@@ -7,7 +7,6 @@ import java.util.Arrays;
 /** Cuts what a client sends into messages. What is allocated is at most twice what has arrived. Confined to one thread. */
 public final class ClientMessages {
 
-    private static final int MESSAGE_BYTES_MAX = (1 << 30) - 1;
     private static final int STARTUP_BYTES_MAX = 10_000;
 
     private byte[] buffer = new byte[1024];
@@ -58,8 +57,10 @@ public final class ClientMessages {
             return lengthAt + 4 - filled;
         }
         int length = ByteBuffer.wrap(buffer).getInt(lengthAt);
-        if (length < 4 || length > (isStarted ? MESSAGE_BYTES_MAX : STARTUP_BYTES_MAX)) {
-            throw new IOException("a client sent a message of " + length + " bytes");
+        if (length < 4 || length > (isStarted ? ServerStream.MESSAGE_BYTES_MAX : STARTUP_BYTES_MAX)) {
+            throw isStarted
+                    ? ServerStream.refused("a client", length)
+                    : new IOException("a client sent a message of " + length + " bytes");
         }
         return lengthAt + length - filled;
     }

@@ -13,6 +13,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Messages from and to the server. A time-out of the socket loses nothing. Reading is confined to one thread at a time, and so is writing; closing is not.
@@ -21,8 +23,14 @@ final class ServerStream implements Closeable {
 
     private static final int BUFFER_BYTES = 64 << 10;
 
-    /** The server's own bound. */
-    private static final int MESSAGE_BYTES_MAX = (1 << 30) - 1;
+    private static final Logger LOG = LoggerFactory.getLogger(ServerStream.class);
+
+    /**
+     * The server's own bound, or what the heap takes when a message is read, decoded and written on: a process without memory ends, and a client
+     * that tries again would have one replica end after the other.
+     */
+    static final long MESSAGE_BYTES_MAX =
+            Math.min((1 << 30) - 1, Runtime.getRuntime().maxMemory() / 8);
 
     private final Socket socket;
     private final InputStream in;
@@ -89,9 +97,17 @@ final class ServerStream implements Closeable {
         }
         int length = number(message + 1);
         if (length < 4 || length > MESSAGE_BYTES_MAX) {
-            throw new IOException("the server sent a message of " + length + " bytes");
+            throw refused("the server", length);
         }
         return filled - message > length;
+    }
+
+    /** A message of a length that cannot be, after which its session ends. */
+    static IOException refused(String sender, int length) {
+        IOException refused = new IOException(sender + " sent a message of " + length
+                + " bytes, and this replica takes up to " + MESSAGE_BYTES_MAX + ", an eighth of its heap (-Xmx)");
+        LOG.warn("a session is ended: {}", refused.getMessage());
+        return refused;
     }
 
     /** What is allocated is at most twice what has arrived. */
