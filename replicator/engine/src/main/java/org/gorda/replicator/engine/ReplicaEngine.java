@@ -193,7 +193,7 @@ final class ReplicaEngine implements GroupListener {
             return;
         }
         LOG.info("{}: stopping", configuration.self());
-        end(ReplicaState.STOPPED, "stopped by request");
+        end(ReplicaState.STOPPED, "stopped in order");
     }
 
     /** Leaves in order, and makes room for an engine that begins anew. */

@@ -83,7 +83,7 @@ public enum Setting {
     SELF(
             "self",
             "host:port",
-            "the one member of this machine",
+            "the one member of this machine; for `gorda node` the only member",
             "this replica's address for the others",
             Use.REPLICAS,
             (builder, text) -> builder.self(text)),

@@ -2,6 +2,7 @@ package org.gorda.replicator.engine;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.HashMap;
@@ -115,6 +116,8 @@ public final class Settings {
                     .collect(Collectors.toMap(
                             entry -> String.valueOf(entry.getKey()),
                             entry -> text(file, String.valueOf(entry.getKey()), entry.getValue())));
+        } catch (NoSuchFileException e) {
+            throw new ReplicaException(file + " is not there: name the file that config is to be read from", e);
         } catch (IOException e) {
             throw new ReplicaException(file + " cannot be read: " + e, e);
         } catch (YamlEngineException e) {

@@ -61,10 +61,14 @@ public record NodeConfiguration(
         if (givenSelf == null && givenMembers == null) {
             throw new ReplicaException("self and members are not set: give this replica's address and those of all");
         }
-        List<MemberId> members = addresses("members", givenMembers == null ? givenSelf : givenMembers);
-        MemberId self = givenSelf == null && members.size() == 1
+        List<MemberId> members =
+                addresses(givenMembers == null ? "self" : "members", givenMembers == null ? givenSelf : givenMembers);
+        if (givenSelf == null && members.size() > 1) {
+            throw new ReplicaException("self is not set: say which of the members " + members + " this replica is");
+        }
+        MemberId self = givenSelf == null
                 ? members.get(0)
-                : addresses("self", givenSelf == null ? "" : givenSelf).get(0);
+                : addresses("self", givenSelf).get(0);
         if (!members.contains(self)) {
             throw new ReplicaException("self is " + self + " but must be one of the members " + members);
         }

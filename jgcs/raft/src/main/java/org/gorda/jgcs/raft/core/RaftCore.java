@@ -294,7 +294,8 @@ public final class RaftCore {
                 }
             }
             return "the group is formed when all its members have been started: waiting for "
-                    + String.join(", ", missing);
+                    + String.join(", ", missing)
+                    + ". If it is there already, this member has to be added to it";
         }
         if (!isMember()) {
             boolean wasMember = configurations.values().stream().anyMatch(this::isIn);
