@@ -38,10 +38,10 @@ final class RecoverCommand implements Callable<Integer> {
     private String database = "";
 
     @Option(
-            names = "--binding",
+            names = "--engine",
             description = "The kind of database (default: ${DEFAULT-VALUE}).",
             defaultValue = "derby")
-    private String binding = "";
+    private String engine = "";
 
     @Option(names = "--directory", description = "The replica's directory (default: DATABASE.gorda).")
     private @Nullable Path directory;
@@ -106,7 +106,7 @@ final class RecoverCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         Node.logBeside(database);
-        try (ReplicaRecovery recovery = ReplicaRecovery.open(binding, database, attributes, directory)) {
+        try (ReplicaRecovery recovery = ReplicaRecovery.open(engine, database, attributes, directory)) {
             if (acceptLoss) {
                 recovery.goOnAlone();
             }

@@ -13,6 +13,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
@@ -22,6 +23,9 @@ import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.ReplicaState;
 import org.gorda.replicator.node.NodeClient;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -220,6 +224,38 @@ final class RecoverTest {
                 assertThat(count.getInt(1)).isEqualTo(3);
             }
         }
+    }
+
+    /** Whose files are not where the database is said to be. */
+    @Test
+    void databaseOfAnotherEngineIsFoundWithWhatItHolds() throws Exception {
+        String database = directory.resolve("bank").toString();
+        try (Replica replica = Replica.builder()
+                .database("h2", database)
+                .self("127.0.0.1:" + LoopbackPorts.free(1).get(0))
+                .start()) {
+            replica.awaitPrimary(WAIT);
+            replica.awaitState(ReplicaState.ONLINE, WAIT);
+            try (Connection connection = replica.connect(new Properties())) {
+                connection.createStatement().execute("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+                connection.createStatement().execute("INSERT INTO t VALUES (1)");
+            }
+        }
+        JsonObject remains = report(GordaRun.in(directory, "recover", database, "--engine", "h2", "--json"));
+        assertThat(remains.get("stored").getAsLong()).isPositive();
+        assertThat(remains.get("obstacle").isJsonNull()).isTrue();
+
+        RestartTest.delete(directory.resolve("bank.gorda"));
+        report(GordaRun.in(directory, "recover", database, "--engine", "h2", "--json", "--new-group"));
+        GordaRun again = GordaRun.in(directory, "recover", database, "--engine", "h2");
+        assertThat(again.status()).isEqualTo(1);
+        assertThat(again.err()).contains("belongs to no group");
+
+        GordaRun nothing =
+                GordaRun.in(directory, "recover", directory.resolve("nothing").toString());
+        assertThat(nothing.status()).isEqualTo(1);
+        assertThat(nothing.err()).contains("no replica's database: name another one");
+        assertThat(directory.resolve("nothing")).doesNotExist();
     }
 
     private static String own(ReplicaGroup group, ReplicaProcess replica) {

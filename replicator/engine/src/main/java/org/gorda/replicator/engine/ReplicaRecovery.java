@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -85,8 +86,11 @@ public final class ReplicaRecovery implements AutoCloseable {
             }
             ReplicaRecovery opened = new ReplicaRecovery(binding, database, kept, log);
             if (log == null && opened.stored == null) {
-                throw new ReplicaException(kept + " is no replica's directory, and " + location
-                        + " no replica's database: name another one");
+                throw new ReplicaException(
+                        opened.isThere()
+                                ? location + " belongs to no group: start it"
+                                : kept + " is no replica's directory, and " + location
+                                        + " no replica's database: name another one");
             }
             return opened;
         } catch (ReflectionException | GroupException e) {
@@ -98,9 +102,23 @@ public final class ReplicaRecovery implements AutoCloseable {
         }
     }
 
-    /** Opening one of this process would create it. */
+    /** Opening one of this process would create it; engines give its files names of their own, which begin with the database's. */
     private boolean isThere() {
-        return binding instanceof InstalledBinding || Files.exists(Path.of(database.location()));
+        if (binding instanceof InstalledBinding) {
+            return true;
+        }
+        Path path = Path.of(database.location()).toAbsolutePath();
+        String name = path.getFileName() + ".";
+        String own = ReplicaConfiguration.standardDirectory(database.location())
+                .getFileName()
+                .toString();
+        try (Stream<Path> beside = Files.list(path.resolveSibling(""))) {
+            return Files.exists(path)
+                    || beside.map(file -> file.getFileName().toString())
+                            .anyMatch(other -> other.startsWith(name) && !other.startsWith(own));
+        } catch (IOException e) {
+            return Files.exists(path);
+        }
     }
 
     private <T> T with(Function<ReflectedDatabase, T> work) {
