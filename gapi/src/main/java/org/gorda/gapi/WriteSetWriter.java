@@ -44,7 +44,10 @@ import java.util.zip.CRC32C;
 public final class WriteSetWriter {
 
     static final byte MAGIC = 'W';
-    static final byte VERSION = 4;
+
+    /** Of what a write set is in bytes. */
+    public static final byte VERSION = 4;
+
     static final int HEADER_BYTES = 29;
 
     /** Added to the code of a value's type: it is encoded in pieces. */

@@ -8,6 +8,7 @@ import java.util.List;
  * How a member takes part in a group. Immutable; made by {@link #builder}, which refuses what cannot work.
  *
  * @param group the group's name, the same on all members
+ * @param speaks numbers what their messages are like: what a member of another number sends is not taken, and it gets no messages that it might not understand
  * @param self this member; one of {@code members} when the group is formed
  * @param members those that form the group, the same list on all; later changes are kept in the log
  * @param directory where this member keeps its log; belongs to this member alone
@@ -20,6 +21,7 @@ import java.util.List;
  */
 public record GroupConfiguration(
         String group,
+        int speaks,
         MemberId self,
         List<MemberId> members,
         Path directory,
@@ -62,6 +64,7 @@ public record GroupConfiguration(
         private final String group;
         private final MemberId self;
         private final Path directory;
+        private int speaks;
         private List<MemberId> members;
         private Service.Durability durability = Service.Durability.WRITTEN;
         private Duration electionTimeout = Duration.ofSeconds(1);
@@ -78,6 +81,11 @@ public record GroupConfiguration(
 
         public Builder members(List<MemberId> all) {
             this.members = all;
+            return this;
+        }
+
+        public Builder speaks(int value) {
+            this.speaks = value;
             return this;
         }
 
@@ -114,6 +122,7 @@ public record GroupConfiguration(
         public GroupConfiguration build() {
             return new GroupConfiguration(
                     group,
+                    speaks,
                     self,
                     members,
                     directory,

@@ -12,6 +12,9 @@ import org.gorda.jgcs.MemberId;
 /** What replicas send each other through the total order. Immutable. */
 public sealed interface ReplicaMessage {
 
+    /** Of what they are in bytes. */
+    byte VERSION = 7;
+
     /** Bytes that {@link #putWriteSetHeader} takes before a write set. */
     int WRITE_SET_HEADER_BYTES = 54;
 
@@ -105,14 +108,14 @@ public sealed interface ReplicaMessage {
     /** Writes the header of a {@link Commit} in front of its write set. */
     static void putWriteSetHeader(
             ByteBuffer target, TransactionId id, long epoch, long begun, long executed, int chunks) {
-        target.put(Kind.COMMIT).put(Kind.VERSION);
+        target.put(Kind.COMMIT).put(VERSION);
         putTransaction(target, id);
         target.putLong(epoch).putLong(begun).putLong(executed).putInt(chunks);
     }
 
     /** Writes the header of a {@link Chunk} in front of its content. */
     static void putChunkHeader(ByteBuffer target, TransactionId id, long epoch, long base, int number, int checksum) {
-        target.put(Kind.CHUNK).put(Kind.VERSION);
+        target.put(Kind.CHUNK).put(VERSION);
         putTransaction(target, id);
         target.putLong(epoch).putLong(base).putInt(number).putInt(checksum);
     }
@@ -127,7 +130,7 @@ public sealed interface ReplicaMessage {
             byte[] name = primary.member().name().getBytes(StandardCharsets.UTF_8);
             return ByteBuffer.allocate(12 + name.length)
                     .put(Kind.PRIMARY)
-                    .put(Kind.VERSION)
+                    .put(VERSION)
                     .putLong(primary.run())
                     .putShort((short) name.length)
                     .put(name)
@@ -135,7 +138,7 @@ public sealed interface ReplicaMessage {
         } else if (message instanceof Begin begin) {
             return ByteBuffer.allocate(19)
                     .put(Kind.BEGIN)
-                    .put(Kind.VERSION)
+                    .put(VERSION)
                     .put(Kind.code(begin.protocol()))
                     .putLong(begin.rows().count())
                     .putLong(begin.rows().checksum())
@@ -143,18 +146,18 @@ public sealed interface ReplicaMessage {
         } else if (message instanceof ChangeProtocol change) {
             return ByteBuffer.allocate(11)
                     .put(Kind.CHANGE_PROTOCOL)
-                    .put(Kind.VERSION)
+                    .put(VERSION)
                     .put(Kind.code(change.protocol()))
                     .putLong(change.epoch())
                     .flip();
         } else if (message instanceof Close close) {
-            ByteBuffer out = ByteBuffer.allocate(42).put(Kind.CLOSE).put(Kind.VERSION);
+            ByteBuffer out = ByteBuffer.allocate(42).put(Kind.CLOSE).put(VERSION);
             putTransaction(out, close.id());
             return out.putLong(close.since()).putLong(close.request()).flip();
         } else if (message instanceof Verify verify) {
             return ByteBuffer.allocate(18)
                     .put(Kind.VERIFY)
-                    .put(Kind.VERSION)
+                    .put(VERSION)
                     .putLong(verify.request())
                     .putLong(verify.epoch())
                     .flip();
@@ -162,7 +165,7 @@ public sealed interface ReplicaMessage {
             byte[] name = durable.member().name().getBytes(StandardCharsets.UTF_8);
             return ByteBuffer.allocate(12 + name.length)
                     .put(Kind.DURABLE)
-                    .put(Kind.VERSION)
+                    .put(VERSION)
                     .putLong(durable.index())
                     .putShort((short) name.length)
                     .put(name)
@@ -171,7 +174,7 @@ public sealed interface ReplicaMessage {
             GeneratorState state = lease.state();
             ByteBuffer out = ByteBuffer.allocate(54 + Leases.encodedBytes(state.generator()))
                     .put(Kind.LEASE)
-                    .put(Kind.VERSION)
+                    .put(VERSION)
                     .putLong(lease.request())
                     .putLong(lease.seen())
                     .putInt(lease.count());
@@ -182,7 +185,7 @@ public sealed interface ReplicaMessage {
                     .putLong(state.maximum())
                     .flip();
         } else if (message instanceof SchemaTurn turn) {
-            ByteBuffer out = ByteBuffer.allocate(27).put(Kind.SCHEMA_TURN).put(Kind.VERSION);
+            ByteBuffer out = ByteBuffer.allocate(27).put(Kind.SCHEMA_TURN).put(VERSION);
             putTransaction(out, turn.id());
             return out.put((byte) (turn.ends() ? 1 : 0)).flip();
         }
@@ -199,9 +202,9 @@ public sealed interface ReplicaMessage {
         try {
             byte kind = in.get();
             byte version = in.get();
-            if (version != Kind.VERSION) {
+            if (version != VERSION) {
                 throw new MalformedMessageException("a message of version " + version + ", this replica speaks version "
-                        + Kind.VERSION + ": run the same release on all replicas");
+                        + VERSION + ": run the same release on all replicas");
             }
             return switch (kind) {
                 case Kind.COMMIT ->
@@ -250,7 +253,6 @@ public sealed interface ReplicaMessage {
 
     /** Codes on the wire. */
     final class Kind {
-        static final byte VERSION = 7;
         static final byte COMMIT = 1;
         static final byte PRIMARY = 2;
         static final byte CLOSE = 3;

@@ -29,6 +29,7 @@ import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.WriteSet;
+import org.gorda.gapi.WriteSetWriter;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupCounts;
@@ -39,6 +40,7 @@ import org.gorda.jgcs.Protocol;
 import org.gorda.jgcs.Service;
 import org.gorda.jgcs.View;
 import org.gorda.replicator.core.Outcome;
+import org.gorda.replicator.core.ReplicaMessage;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.jspecify.annotations.Nullable;
 
@@ -58,6 +60,10 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class Replica implements AutoCloseable {
+
+    /** All that members send each other: messages in the order, write sets in them, and what goes past it. */
+    private static final int SPEAKS =
+            (ReplicaMessage.VERSION * 100 + WriteSetWriter.VERSION) * 100 + DirectMessage.VERSION;
 
     private final ReplicaConfiguration configuration;
     private final DatabaseBinding binding;
@@ -160,6 +166,7 @@ public final class Replica implements AutoCloseable {
                         configuration.group(),
                         configuration.self(),
                         configuration.directory().resolve(ReplicaConfiguration.LOG))
+                .speaks(SPEAKS)
                 .members(configuration.members())
                 .durability(configuration.durability().log())
                 .electionTimeout(configuration.electionTimeout())

@@ -189,7 +189,7 @@ class DamageTest {
                 byte[] newer = new byte[200];
                 ByteBuffer.wrap(newer)
                         .put((byte) 'G')
-                        .put((byte) 4)
+                        .put((byte) 5)
                         .put((byte) 3)
                         .put((byte) name.length)
                         .position(52)
@@ -200,12 +200,12 @@ class DamageTest {
                         other,
                         newer,
                         "a frame of " + cluster.id(impersonated)
-                                + " in protocol version 4, this member speaks version 3: run the same release on all members");
+                                + " in protocol version 5, this member speaks version 4: run the same release on all members");
                 byte[] noise = new byte[5000];
                 new Random(3).nextBytes(noise);
                 awaitIgnored(cluster, left, other, noise, "not a frame of this protocol");
                 noise[0] = 'G';
-                noise[1] = 3;
+                noise[1] = 4;
                 awaitIgnored(cluster, left, other, noise, "checksum does not match");
                 // Larger than any message: the connection is closed before anything is allocated for it.
                 other.send(cluster.id(left), new byte[40 << 20]);

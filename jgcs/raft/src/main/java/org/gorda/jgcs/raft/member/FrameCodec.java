@@ -23,7 +23,8 @@ import org.gorda.jgcs.raft.core.RaftMessage;
  * <pre>
  *   byte 'G'  byte version  byte type  byte length of sender's name  int CRC32C from here to the entries
  *   int  bytes covered      long group's name, hashed   long long group's identity   long admission   long run
- *   sender's name           long timeline               body
+ *   sender's name           int version of its messages, {@link org.gorda.jgcs.GroupConfiguration#speaks}
+ *   long timeline           body
  * </pre>
  */
 final class FrameCodec {
@@ -36,7 +37,7 @@ final class FrameCodec {
     record Received(MemberId from, long admission, long run, History history, Frame frame) {}
 
     private static final byte MAGIC = 'G';
-    private static final byte VERSION = 3;
+    private static final byte VERSION = 4;
     private static final int AT_CRC = 4;
     private static final int AT_COVERED = 8;
     private static final int HEADER_BYTES = 4 + 4 + 4 + 8 + 16 + 8 + 8;
@@ -55,13 +56,15 @@ final class FrameCodec {
     private static final byte ANSWER = 12;
     private static final byte DIRECT = 13;
 
+    private final int speaks;
     private final long groupName;
     private final byte[] self;
     private final long admission;
     private volatile History history = History.UNKNOWN;
     private long run;
 
-    FrameCodec(String groupName, MemberId self, long admission) {
+    FrameCodec(String groupName, int speaks, MemberId self, long admission) {
+        this.speaks = speaks;
         CRC32C crc = new CRC32C();
         byte[] name = groupName.getBytes(StandardCharsets.UTF_8);
         crc.update(name);
@@ -196,7 +199,7 @@ final class FrameCodec {
     }
 
     private ByteBuffer begin(byte type, int bodyBytes) {
-        ByteBuffer buffer = ByteBuffer.allocate(HEADER_BYTES + self.length + Long.BYTES + bodyBytes);
+        ByteBuffer buffer = ByteBuffer.allocate(HEADER_BYTES + self.length + Integer.BYTES + Long.BYTES + bodyBytes);
         buffer.put(MAGIC)
                 .put(VERSION)
                 .put(type)
@@ -210,6 +213,7 @@ final class FrameCodec {
                 .putLong(admission)
                 .putLong(run)
                 .put(self)
+                .putInt(speaks)
                 .putLong(known.timeline());
     }
 
@@ -264,7 +268,13 @@ final class FrameCodec {
             long sendersRun = buffer.getLong();
             byte[] name = MessageHeader.readName(buffer, bytes[3] & 0xff);
             MemberId from = new MemberId(new String(name, StandardCharsets.UTF_8));
+            int sendersVersion = buffer.getInt();
             History senders = new History(sendersGroup, buffer.getLong());
+            if (sendersVersion != speaks) {
+                throw new CorruptEntryException(
+                        "a frame of " + from + ", whose messages are of version " + sendersVersion
+                                + ", this member's are of version " + speaks + ": run the same release on all members");
+            }
             if (sendersGroupName != groupName) {
                 throw new CorruptEntryException("a frame of " + from
                         + ", whose group has another name: set group to the same on all members, or take it off the list "

@@ -150,7 +150,7 @@ public final class Member implements Effects {
         this.resendNanos = electionNanos / 2;
         this.core =
                 new RaftCore(self, storage.admission(), configuration.members(), electionNanos, random, this, storage);
-        this.codec = new FrameCodec(configuration.group(), self, storage.admission());
+        this.codec = new FrameCodec(configuration.group(), configuration.speaks(), self, storage.admission());
     }
 
     /**

@@ -43,7 +43,7 @@ class DecodersFuzzTest {
             GROUP, 6, List.of(new Configuration.Member(SELF, 1, true), new Configuration.Member(OTHER, 2, false)));
 
     private static FrameCodec codec() {
-        FrameCodec codec = new FrameCodec("bank", SELF, 5);
+        FrameCodec codec = new FrameCodec("bank", 7, SELF, 5);
         codec.history(new History(GROUP, 6));
         return codec;
     }

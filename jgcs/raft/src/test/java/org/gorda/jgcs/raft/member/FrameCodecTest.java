@@ -20,7 +20,7 @@ class FrameCodecTest {
     private static final Frame CANDIDACY = new Frame.Core(new RaftMessage.VoteRequest(2, 0, 0, false, false));
 
     private static FrameCodec codec(String group, String member, History history) {
-        FrameCodec codec = new FrameCodec(group, new MemberId(member), 5);
+        FrameCodec codec = new FrameCodec(group, 7, new MemberId(member), 5);
         codec.history(history);
         return codec;
     }
@@ -45,6 +45,16 @@ class FrameCodecTest {
             assertThat(received.history()).isEqualTo(history);
             assertThat(received.frame()).isEqualTo(APPEND);
         }
+    }
+
+    /** What it puts into the order would stop whoever does not understand it. */
+    @Test
+    void whoSpeaksOtherwiseIsRefused() {
+        byte[] frame = new FrameCodec("bank", 8, new MemberId("db2:7800"), 5).encode(APPEND);
+        assertThatThrownBy(() -> receiver(History.UNKNOWN).decode(frame))
+                .isInstanceOf(CorruptEntryException.class)
+                .hasMessage("a frame of db2:7800, whose messages are of version 8, this member's are of version 7:"
+                        + " run the same release on all members");
     }
 
     @Test
