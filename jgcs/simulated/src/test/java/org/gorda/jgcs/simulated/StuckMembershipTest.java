@@ -60,6 +60,17 @@ class StuckMembershipTest {
                 .anyMatch(group -> group.core().view(simulation.now()).working());
     }
 
+    /** Without waiting until the others miss it, which takes a second. */
+    @Test
+    void aLeaderThatRemovesItselfIsFollowedAtOnce() {
+        form(3);
+        groups.get(0).remove(id(0));
+        simulation.run(Duration.ofMillis(200));
+        assertThat(List.of(groups.get(1), groups.get(2)))
+                .as("m1 %s, m2 %s", groups.get(1).explanation(), groups.get(2).explanation())
+                .anyMatch(group -> group.view().isLeader(group.self()));
+    }
+
     /** Dissertation, section 4.2.2: who is not in its newest configuration must still campaign until that is decided, it may be needed. */
     @Test
     void aLeaderOfTwoIsToRemoveItselfAndIsRestarted() {

@@ -256,7 +256,9 @@ final class ReplicaEngine implements GroupListener {
             return;
         }
         boolean disk = isOfADisk(cause);
-        String why = disk ? what + " Make room or mend the disk, then start this replica again." : what;
+        String why = disk
+                ? what + (what.endsWith(".") ? "" : ".") + " Make room or mend the disk, then start this replica again."
+                : what;
         if (disk || cause instanceof ReplicaException || cause instanceof GroupException) {
             LOG.error("{}: the replica stops: {}", configuration.self(), why);
         } else {

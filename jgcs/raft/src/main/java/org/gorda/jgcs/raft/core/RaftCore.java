@@ -3,6 +3,7 @@ package org.gorda.jgcs.raft.core;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -1199,8 +1200,17 @@ public final class RaftCore {
             for (Peer peer : peers.values()) {
                 heartbeat(nowNanos, peer);
             }
+            succeed(current);
             follow(nowNanos, term, null);
         }
+    }
+
+    /** Has who holds most be elected at once, so that nobody waits for this leader's silence (section 3.10). */
+    private void succeed(Configuration current) {
+        peers.values().stream()
+                .filter(peer -> current.isVoter(peer.id))
+                .max(Comparator.comparingLong(peer -> peer.match))
+                .ifPresent(peer -> effects.send(peer.id, new RaftMessage.TimeoutNow(term)));
     }
 
     private void continueTransfer() {
