@@ -13,32 +13,41 @@ import org.jspecify.annotations.Nullable;
 final class LogWriter extends FilterOutputStream implements FileSync {
 
     private final FileSync disk;
+
+    /** HSQLDB's own, which its timer may hold since before this was put in its place; and who writes holds this one's. */
+    private final OutputStream lock;
+
     private @Nullable IOException failure;
 
     /** @param disk forces what was written through */
     LogWriter(OutputStream out, FileSync disk) {
         super(out);
         this.disk = disk;
+        this.lock = out;
     }
 
     private interface Work {
         void run() throws IOException;
     }
 
-    private synchronized void unlessFailed(Work work) throws IOException {
-        check();
-        try {
-            work.run();
-        } catch (IOException e) {
-            failure = e;
-            throw e;
+    private void unlessFailed(Work work) throws IOException {
+        synchronized (lock) {
+            check();
+            try {
+                work.run();
+            } catch (IOException e) {
+                failure = e;
+                throw e;
+            }
         }
     }
 
     /** @throws IOException if anything has failed until now */
-    synchronized void check() throws IOException {
-        if (failure != null) {
-            throw new IOException("the log could not be written: " + failure, failure);
+    void check() throws IOException {
+        synchronized (lock) {
+            if (failure != null) {
+                throw new IOException("the log could not be written: " + failure, failure);
+            }
         }
     }
 
