@@ -131,10 +131,10 @@ final class RecoverCommand implements Callable<Integer> {
             output.line(
                     "database    belongs to no group any more: start it, and the group that is formed begins with it");
         } else {
-            output.line("database    holds everything up to " + report.stored());
+            output.line("database    holds everything up to " + report.storedTerm() + "." + report.stored());
             output.line(
                     "            If a member of its group has its log, start that one and this. If none has, take the database"
-                            + " that holds most, and give it --new-group.");
+                            + " that holds most (the higher term, before the dot, first), and give it --new-group.");
         }
     }
 

@@ -208,6 +208,10 @@ final class RecoverTest {
                 JsonObject remains = report(recover(replica, "--json"));
                 assertThat(remains.get("stored").getAsLong()).isPositive();
                 assertThat(remains.get("member").isJsonNull()).isTrue();
+                assertThat(recover(replica).out())
+                        .contains("holds everything up to "
+                                + remains.get("stored_term").getAsLong() + "."
+                                + remains.get("stored").getAsLong());
                 assertThat(recover(replica, "--accept-loss").err()).contains("there is nothing of its group's log");
                 JsonObject forgotten = report(recover(replica, "--new-group", "--json"));
                 assertThat(forgotten.get("stored").getAsLong()).isZero();
@@ -226,7 +230,6 @@ final class RecoverTest {
         }
     }
 
-    /** Whose files are not where the database is said to be. */
     @Test
     void databaseOfAnotherEngineIsFoundWithWhatItHolds() throws Exception {
         String database = directory.resolve("bank").toString();

@@ -35,8 +35,8 @@ public final class StatementTrigger implements Trigger {
     public void fire(Connection connection, Object @Nullable [] before, Object @Nullable [] after) throws SQLException {
         RowCapture capture = H2Dialect.capture(connection);
         if (capture != null) {
-            int[] depths = {0, -1
-            }; // what calls this fires itself; the update of a MERGE is called by nothing that does
+            // What calls this fires itself; the update of a MERGE is called by nothing that does.
+            int[] depths = {0, -1};
             StackWalker.getInstance().forEach(frame -> {
                 String method = frame.getMethodName();
                 depths[0] += method.equals("update") && frame.getClassName().equals(STATEMENT) ? 1 : 0;

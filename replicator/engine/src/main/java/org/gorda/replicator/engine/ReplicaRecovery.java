@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.function.Function;
-import java.util.stream.Stream;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -102,23 +101,9 @@ public final class ReplicaRecovery implements AutoCloseable {
         }
     }
 
-    /** Opening one of this process would create it; engines give its files names of their own, which begin with the database's. */
+    /** Opening one of this process would create it. */
     private boolean isThere() {
-        if (binding instanceof InstalledBinding) {
-            return true;
-        }
-        Path path = Path.of(database.location()).toAbsolutePath();
-        String name = path.getFileName() + ".";
-        String own = ReplicaConfiguration.standardDirectory(database.location())
-                .getFileName()
-                .toString();
-        try (Stream<Path> beside = Files.list(path.resolveSibling(""))) {
-            return Files.exists(path)
-                    || beside.map(file -> file.getFileName().toString())
-                            .anyMatch(other -> other.startsWith(name) && !other.startsWith(own));
-        } catch (IOException e) {
-            return Files.exists(path);
-        }
+        return binding instanceof InstalledBinding || Files.exists(Path.of(database.location()));
     }
 
     private <T> T with(Function<ReflectedDatabase, T> work) {
