@@ -13,8 +13,10 @@ import java.util.List;
 public final class KeyHasher {
 
     /**
-     * The key of the schema: removed by a transaction that changes it, referenced by all others. It stands for every table, because a
-     * change of one may concern the rows of another.
+     * The key of the schema, which every transaction has once. {@link KeyMode#REMOVED} by one that changes it; {@link KeyMode#WRITTEN} if all
+     * that it changes are tables, and it keeps them, and others whose rows that may concern, locked against writers until it is committed.
+     * {@link KeyMode#REFERENCED} by all others; {@link KeyMode#CHANGED} if it has kept the tables of its rows locked against such changes, and
+     * what it knew of each is from behind its lock.
      */
     public static final long SCHEMA = 0x73_63_68_65_6d_61L;
 

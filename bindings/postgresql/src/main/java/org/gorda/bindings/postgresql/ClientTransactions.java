@@ -56,6 +56,8 @@ final class ClientTransactions implements Transactions {
     /** Whether the listener knows that the transaction changes the schema. */
     private boolean changesSchema;
 
+    private boolean changesTablesOnly = true;
+
     /** Whether the server has not crashed since this replica has opened the database, which would have ended the session. */
     private boolean isOfThisRun;
 
@@ -278,6 +280,7 @@ final class ClientTransactions implements Transactions {
     @Override
     public void changed(SqlStatement statement) throws SQLException {
         schema.after(statement);
+        changesTablesOnly &= statement.kind() != Kind.SCHEMA || schema.changesTablesOnly(statement);
         ask(TOLD);
         if (statement.kind() == Kind.CONSTRAINTS) {
             ask(sessions.database().tellSoFar());
@@ -338,6 +341,7 @@ final class ClientTransactions implements Transactions {
         schema.endWatch();
         returned.ended(committed, ending != null && ending.mayHaveChanged());
         changesSchema = false;
+        changesTablesOnly = true;
         called = null;
         reads.clear();
         readsMore = "";
@@ -392,22 +396,33 @@ final class ClientTransactions implements Transactions {
         }
         LocalCommit suspended = ending.commit();
         boolean isUndone = suspended != null && suspended.isUndone() && session.isAlive();
-        if (isUndone && (ending.hasChangedSession() || (refusal == null && mayHaveTemporaryTables()))) {
-            session.interceptor().close(); // what the session was set to is not so any more
+        if (isUndone && refusal == null && !keepsSession(ending)) {
+            session.interceptor().close(); // what the client was told of the session is not so
         }
         ended(refusal == null);
         return refusal;
     }
 
-    /** Of which rows may have been lost with the transaction, and are not in its write set. Who cannot tell has lost them all. */
-    private boolean mayHaveTemporaryTables() {
+    /** Whether the session is as a transaction has left it whose changes were taken back and are applied instead: it is set again. */
+    private boolean keepsSession(LocalTransaction committed) {
         try {
-            return !session.query("SELECT 1 FROM pg_catalog.pg_class WHERE relkind = 'r'"
-                            + " AND relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() LIMIT 1")
-                    .isEmpty();
-        } catch (SQLException e) {
+            if (committed.hasChangedSession() || mayHaveTemporaryTables()) {
+                return false;
+            }
+            for (String setting : committed.settings()) {
+                session.query(OwnStatement.once(setting));
+            }
             return true;
+        } catch (SQLException e) {
+            return false;
         }
+    }
+
+    /** Of which rows may have been lost with the transaction, and are not in its write set. */
+    private boolean mayHaveTemporaryTables() throws SQLException {
+        return !session.query("SELECT 1 FROM pg_catalog.pg_class WHERE relkind = 'r'"
+                        + " AND relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() LIMIT 1")
+                .isEmpty();
     }
 
     private void commitUnchanged(String sql) throws SQLException {
@@ -499,13 +514,21 @@ final class ClientTransactions implements Transactions {
                         : refusal);
     }
 
+    /** The server holds the locks of tables until the transaction ends, and looks at a table behind its lock; but for what snapshots show. */
+    private KeyMode modeOfSchema() {
+        if (out.changesSchema()) {
+            return changesTablesOnly ? KeyMode.WRITTEN : KeyMode.REMOVED;
+        }
+        return session.hasSnapshots() ? KeyMode.REFERENCED : KeyMode.CHANGED;
+    }
+
     private @Nullable Refusal suspend(LocalTransaction ending, String sql, boolean isSerializable) throws SQLException {
         if (keys) {
             if (isSerializable) {
                 addReads();
             }
             out.keysOfTables();
-            out.key(out.changesSchema() ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA);
+            out.key(modeOfSchema(), KeyHasher.SCHEMA);
         }
         LocalCommit commit = new LocalCommit(ending, sessions, out.finish(), sql);
         Refusal refusal = ending.suspend(commit);

@@ -1,5 +1,7 @@
 package org.gorda.bindings.postgresql;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
@@ -17,6 +19,7 @@ final class LocalTransaction extends OpenTransaction<ClientSession> {
     private boolean hasExecuted;
     private boolean mayHaveChanged;
     private boolean hasChangedSession;
+    private final List<String> settings = new ArrayList<>(0);
 
     // ------------------------------------------------------------------------------------------------ guarded by this
     private @Nullable Refusal refusal;
@@ -42,12 +45,22 @@ final class LocalTransaction extends OpenTransaction<ClientSession> {
         Kind kind = statement.kind();
         hasExecuted = true;
         mayHaveChanged |= kind != Kind.READ && kind != Kind.PASS;
-        hasChangedSession |= statement.outlivesTransaction();
+        if (statement.setsSession()) {
+            settings.add(statement.text());
+        } else {
+            boolean mayTakeBack = kind == Kind.ROLLBACK_TO && !settings.isEmpty();
+            hasChangedSession |= mayTakeBack || statement.outlivesTransaction();
+        }
     }
 
-    /** Whether it may have changed what is lost with it and is not replicated, as settings are. */
+    /** Whether it may have changed what is lost with it and neither replicated nor {@linkplain #settings set again}. */
     boolean hasChangedSession() {
         return hasChangedSession;
+    }
+
+    /** The statements by which it has set what goes on behind it. */
+    List<String> settings() {
+        return settings;
     }
 
     /** Whether its client may still do something in it: it neither waits for the answer to its commit nor is over. */

@@ -24,6 +24,15 @@ final class SchemaChange {
             "SELECT session_user, current_user, (SELECT pg_catalog.string_agg(relname, E'\\n')"
                     + " FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relkind IN ('r', 'v', 'S', 'p'))";
 
+    /** A table that functions have a say in where rows are applied: by a check, an index, or a column computed from others. */
+    private static final String BY_ROUTINES = "SELECT 1 FROM pg_catalog.pg_depend d"
+            + " LEFT JOIN pg_catalog.pg_attrdef a ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND a.oid = d.objid"
+            + " LEFT JOIN pg_catalog.pg_attribute c ON c.attrelid = a.adrelid AND c.attnum = a.adnum"
+            + " WHERE d.refclassid IN ('pg_catalog.pg_proc'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass)"
+            + " AND d.refobjid >= 16384 AND d.classid IN ('pg_catalog.pg_constraint'::pg_catalog.regclass,"
+            + " 'pg_catalog.pg_class'::pg_catalog.regclass, 'pg_catalog.pg_attrdef'::pg_catalog.regclass)"
+            + " AND c.attgenerated IS DISTINCT FROM '' LIMIT 1";
+
     private final ClientSession session;
     private final PostgresDatabase database;
     private final WriteSetWriter out;
@@ -67,6 +76,13 @@ final class SchemaChange {
                     "a statement on temporary relations and others cannot be replicated: have one for each"));
         }
         return true;
+    }
+
+    /** Whether the server keeps all locked until the commit whose rows a statement may concern that has been executed. */
+    boolean changesTablesOnly(SqlStatement statement) throws SQLException {
+        return statement.changesTablesOnly()
+                || (statement.changesRoutinesOnly()
+                        && session.query(BY_ROUTINES).isEmpty());
     }
 
     /** Others must make way from now on, until it has ended. */

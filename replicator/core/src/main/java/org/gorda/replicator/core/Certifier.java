@@ -22,7 +22,9 @@ import org.jspecify.annotations.Nullable;
  * SERIALIZABLE one does, which keeps its locks on that to the end: then it is as if it had run at its own place in the order. What it has
  * seen without locks is compared from {@code begun} on.
  *
- * <p>The schema is one key, which every transaction uses. One that changes it needs a moment in which no rows change. It asks for that
+ * <p>The schema is one key, which every transaction uses, {@linkplain KeyHasher#SCHEMA in a mode} that tells what its database's locks
+ * make sure of: who kept its tables locked is compared from {@code executed} on with who changed others under locks, and from {@code
+ * begun} on with all other changes. A transaction that changes the schema needs a moment in which no rows change. It asks for that
  * by a {@linkplain #schemaTurn turn} before its first change of the schema, and gives as {@code executed} what was visible when its turn had come:
  * rows that are changed between there and its own place make it lose. So that there are none, whoever sent without having
  * executed the turn loses, and whoever has executed it sends nothing until it is over. What it wrote itself before its turn is compared from
@@ -46,8 +48,11 @@ final class Certifier {
     private KeyHistory older = new KeyHistory(0);
     private KeyHistory current = new KeyHistory(0);
 
-    /** Where the schema and where rows were last changed; not forgotten, because every transaction depends on it. */
+    /** Where the schema was last changed, in what no lock of the tables concerned guards; not forgotten, because every transaction depends on it. */
     private long schemaChanged;
+
+    /** Where only tables were last changed, with locks on them that writers of their rows do not go with. */
+    private long tablesChanged;
 
     private long rowsChanged;
 
@@ -62,6 +67,7 @@ final class Certifier {
         older = new KeyHistory(index);
         current = new KeyHistory(index);
         schemaChanged = index;
+        tablesChanged = index;
         rowsChanged = index;
         schemaTurn = index;
         winners.clear();
@@ -137,8 +143,11 @@ final class Certifier {
     }
 
     private long againstSchema(KeyMode mode, long begun, long executed) {
-        return Math.max(
-                since(begun, schemaChanged), since(executed, mode == KeyMode.REMOVED ? rowsChanged : schemaTurn));
+        return switch (mode) {
+            case REMOVED, WRITTEN -> Math.max(since(begun, schemaChanged()), since(executed, rowsChanged));
+            case CHANGED -> Math.max(since(begun, schemaChanged), since(executed, Math.max(tablesChanged, schemaTurn)));
+            default -> Math.max(since(begun, schemaChanged()), since(executed, schemaTurn));
+        };
     }
 
     /** A transaction is about to change the schema: what was sent without having seen this place makes room. */
@@ -149,7 +158,7 @@ final class Certifier {
 
     /** The place of the last transaction that changed the schema; 0 if there was none. */
     long schemaChanged() {
-        return schemaChanged;
+        return Math.max(schemaChanged, tablesChanged);
     }
 
     private static long since(long seen, long index) {
@@ -174,10 +183,12 @@ final class Certifier {
         }
         if (key != KeyHasher.SCHEMA) {
             current.put(key, mode, index);
-        } else if (mode == KeyMode.REMOVED) {
-            schemaChanged = index;
-        } else {
-            rowsChanged = index;
+            return;
+        }
+        switch (mode) {
+            case REMOVED -> schemaChanged = index;
+            case WRITTEN -> tablesChanged = index;
+            default -> rowsChanged = index;
         }
     }
 
@@ -193,17 +204,21 @@ final class Certifier {
     }
 
     int encodedBytes() {
-        return 3 * Long.BYTES + older.encodedBytes() + current.encodedBytes();
+        return 4 * Long.BYTES + older.encodedBytes() + current.encodedBytes();
     }
 
     void encode(ByteBuffer target) {
-        target.putLong(schemaChanged).putLong(rowsChanged).putLong(schemaTurn);
+        target.putLong(schemaChanged)
+                .putLong(tablesChanged)
+                .putLong(rowsChanged)
+                .putLong(schemaTurn);
         older.encode(target);
         current.encode(target);
     }
 
     void decode(ByteBuffer source) {
         schemaChanged = source.getLong();
+        tablesChanged = source.getLong();
         rowsChanged = source.getLong();
         schemaTurn = source.getLong();
         older = KeyHistory.decode(source);

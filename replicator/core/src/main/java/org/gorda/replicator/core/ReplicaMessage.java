@@ -13,7 +13,7 @@ import org.gorda.jgcs.MemberId;
 public sealed interface ReplicaMessage {
 
     /** Of what they are in bytes. */
-    byte VERSION = 7;
+    byte VERSION = 8;
 
     /** Bytes that {@link #putWriteSetHeader} takes before a write set. */
     int WRITE_SET_HEADER_BYTES = 54;

@@ -132,6 +132,24 @@ class CertifierTest {
     }
 
     @Test
+    void whoKeptItsTablesLockedNeedNotHaveBegunBehindChangesOfOtherTables() {
+        Use locked = new Use(KeyMode.CHANGED, KeyHasher.SCHEMA);
+        Use uses = new Use(KeyMode.REFERENCED, KeyHasher.SCHEMA);
+        Use changesTables = new Use(KeyMode.WRITTEN, KeyHasher.SCHEMA);
+        Use changes = new Use(KeyMode.REMOVED, KeyHasher.SCHEMA);
+        assertThat(order(0, 0, changesTables)).isNull();
+        assertThat(certifier.schemaChanged()).isEqualTo(1);
+        assertThat(order(0, 0, locked)).as("did not execute it").isNotNull();
+        assertThat(order(0, 2, locked)).isNull();
+        assertThat(order(0, 3, uses)).as("began before it").isNotNull();
+        assertThat(order(0, 3, changesTables)).as("began before it").isNotNull();
+        assertThat(order(3, 2, changesTables)).as("did not see the rows").isNotNull();
+        assertThat(order(3, 6, changes)).isNull();
+        assertThat(order(3, 7, locked)).as("began before what no lock guards").isNotNull();
+        assertThat(order(7, 7, locked)).isNull();
+    }
+
+    @Test
     void whatWasReadMustNotHaveBeenChangedSince() {
         long wrote = order(0, 0, written(1)) == null ? index : 0;
         Use reads = new Use(KeyMode.READ, 1);
@@ -193,7 +211,10 @@ class CertifierTest {
                                             OF_TABLES.get(random.nextInt(OF_TABLES.size())), 100 + random.nextInt(3)));
                 }
                 boolean changesSchema = random.nextInt(8) == 0;
-                uses.add(new Use(changesSchema ? KeyMode.REMOVED : KeyMode.REFERENCED, KeyHasher.SCHEMA));
+                boolean locks = random.nextBoolean();
+                KeyMode rows = locks ? KeyMode.CHANGED : KeyMode.REFERENCED;
+                KeyMode schema = locks ? KeyMode.WRITTEN : KeyMode.REMOVED;
+                uses.add(new Use(changesSchema ? schema : rows, KeyHasher.SCHEMA));
                 boolean expected = (!changesSchema && turn > executed)
                         || certified.stream()
                                 .anyMatch(past -> past.uses().stream()
@@ -220,6 +241,15 @@ class CertifierTest {
         if (Math.max(1, theirs.key()) != Math.max(1, mine.key())) {
             return false;
         }
+        if (mine.key() == KeyHasher.SCHEMA) {
+            boolean changes = mine.mode() == KeyMode.REMOVED || mine.mode() == KeyMode.WRITTEN;
+            if (theirs.mode() == KeyMode.REFERENCED || theirs.mode() == KeyMode.CHANGED) {
+                // Rows that a schema change has not seen; its turn was where it calls everything executed.
+                return changes && at > executed;
+            }
+            boolean guarded = mine.mode() == KeyMode.CHANGED && theirs.mode() == KeyMode.WRITTEN;
+            return at > (guarded ? executed : begun);
+        }
         boolean wasRead = theirs.mode() == KeyMode.READ || theirs.mode() == KeyMode.READ_UNLOCKED;
         if (wasRead || mine.mode() == KeyMode.CHANGED) {
             return false;
@@ -228,11 +258,7 @@ class CertifierTest {
             return theirs.mode() != KeyMode.REFERENCED && at > begun;
         }
         if (theirs.mode() == KeyMode.REFERENCED) {
-            // Rows that a schema change has not seen; its turn was where it calls everything executed.
-            return mine.mode() == KeyMode.REMOVED && at > (mine.key() == KeyHasher.SCHEMA ? executed : begun);
-        }
-        if (mine.key() == KeyHasher.SCHEMA) {
-            return at > begun;
+            return mine.mode() == KeyMode.REMOVED && at > begun;
         }
         if (mine.mode() == KeyMode.REFERENCED) {
             return theirs.mode() == KeyMode.REMOVED && at > begun;

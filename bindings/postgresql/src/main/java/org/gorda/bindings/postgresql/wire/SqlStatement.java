@@ -2,6 +2,7 @@ package org.gorda.bindings.postgresql.wire;
 
 import java.util.List;
 import java.util.Locale;
+import java.util.regex.Pattern;
 import org.gorda.gapi.Refusal;
 import org.jspecify.annotations.Nullable;
 
@@ -22,10 +23,17 @@ public record SqlStatement(
 
     static final String SNAPSHOT = "SNAPSHOT";
 
+    /** What the server does with locks on all tables whose rows it may concern, in a mode that does not go with writers of them. */
+    private static final Pattern OF_TABLES = Pattern.compile(
+            "(?is)((CREATE|ALTER|DROP)\\s+(OR\\s+REPLACE\\s+|UNIQUE\\s+)?(TABLE|INDEX|SEQUENCE|VIEW|TRIGGER)"
+                    + "|CREATE\\s+(SCHEMA|TYPE|DOMAIN|EXTENSION)|ALTER\\s+TYPE\\s+\\S+\\s+ADD\\s+VALUE"
+                    + "|COMMENT|GRANT|REVOKE|TRUNCATE)\\b.*");
+
+    private static final Pattern OF_ROUTINES =
+            Pattern.compile("(?is)(CREATE|ALTER|DROP)\\s+(OR\\s+REPLACE\\s+)?(FUNCTION|PROCEDURE|ROUTINE)\\b.*");
+
     /** Set until the end of the transaction. */
     static final String LOCAL = "LOCAL";
-
-    private static final String DECLARE = "DECLARE";
 
     /** What a statement means for the transaction that it is in. */
     public enum Kind {
@@ -91,6 +99,16 @@ public record SqlStatement(
         return types.isEmpty() ? this : new SqlStatement(kind, text, name, plain, types);
     }
 
+    /** Whether it changes only tables, and what else the server keeps locked with them until the commit: other tables' rows it does not concern. */
+    public boolean changesTablesOnly() {
+        return OF_TABLES.matcher(text).matches();
+    }
+
+    /** Whether it changes only functions or procedures. */
+    public boolean changesRoutinesOnly() {
+        return OF_ROUTINES.matcher(text).matches();
+    }
+
     /** Whether it is executed in a transaction block, in one of ours if the client has none. The server refuses a cursor that is not held without the client's. */
     boolean needsBlock() {
         boolean isForBlock = isCursor() && !text.toUpperCase(Locale.ROOT).contains("HOLD");
@@ -98,7 +116,11 @@ public record SqlStatement(
     }
 
     private boolean isCursor() {
-        return text.regionMatches(true, 0, DECLARE, 0, DECLARE.length());
+        return begins("DECLARE");
+    }
+
+    private boolean begins(String word) {
+        return text.regionMatches(true, 0, word, 0, word.length());
     }
 
     /** Whether it may change the session's settings, or keep something beyond its transaction. */
@@ -112,6 +134,11 @@ public record SqlStatement(
     /** Whether it sets something that goes on behind its transaction, and is lost if the server takes that back. */
     public boolean outlivesTransaction() {
         return kind == Kind.PASS && !name.equals(LOCAL) && !name.equals(SNAPSHOT);
+    }
+
+    /** Whether that is all it does, and it can be executed again. */
+    public boolean setsSession() {
+        return outlivesTransaction() && (begins("SET") || begins("RESET"));
     }
 
     /** Whether its transaction reads from now on what another one does. */

@@ -1,0 +1,1 @@
+UPDATE customer SET tier = 'gold' WHERE email LIKE 'a%';
