@@ -37,6 +37,9 @@ import org.slf4j.LoggerFactory;
  *
  * <ul>
  *   <li>{@code GET /status}: a {@link NodeStatus} as JSON
+ *   <li>{@code GET /ready}: 200 if the replica takes part, else 503 and why not
+ *   <li>{@code GET /writable}: 200 if it takes writes, else 503 and who does, or why nobody: for load balancers
+ *   <li>{@code GET /metrics}: its numbers, for Prometheus
  *   <li>{@code GET /conflicts}: by which rows transactions have lost, a {@link NodeConflicts} as JSON
  *   <li>{@code GET /probes}: where its transactions' time goes and what they cost, {@link NodeProbes} as JSON
  *   <li>{@code POST /probe?to=on} or {@code off}: switches its probes; what they had measured, {@link NodeProbes} as JSON
@@ -113,6 +116,9 @@ final class NodeService implements AutoCloseable {
         });
         server.setExecutor(threads);
         on("GET", "/status", (node, query) -> Response.json(status(node)));
+        on("GET", "/ready", (node, query) -> ready(status(node)));
+        on("GET", "/writable", (node, query) -> writable(status(node)));
+        on("GET", "/metrics", (node, query) -> metrics(status(node), node));
         on("GET", "/conflicts", (node, query) -> Response.json(NodeConflicts.of(node.status(), node.hotRows())));
         on("GET", "/probes", (node, query) -> Response.json(NodeProbes.of(node.probes())));
         on("POST", "/probe", (node, query) -> Response.json(NodeProbes.of(node.probe(isOn(query)))));
@@ -224,6 +230,27 @@ final class NodeService implements AutoCloseable {
 
     private NodeStatus status(Replica node) {
         return NodeStatus.of(configuration, node.configuration().durability().key(), node.status(), clients);
+    }
+
+    private static Response ready(NodeStatus now) {
+        boolean isReady = now.state().equals(ReplicaState.ONLINE.toString());
+        return Response.text(isReady ? 200 : 503, now.state() + ": " + now.explanation());
+    }
+
+    private static Response writable(NodeStatus now) {
+        boolean isElsewhere =
+                now.working() && now.primary() != null && !now.primary().equals(now.self());
+        return now.executes()
+                ? Response.text(200, now.role())
+                : Response.text(
+                        503,
+                        isElsewhere
+                                ? "the primary is " + now.primary()
+                                : ready(now).body().strip());
+    }
+
+    private static Response metrics(NodeStatus now, Replica node) {
+        return new Response(200, NodeMetrics.TYPE, NodeMetrics.text(now, NodeProbes.of(node.probes())));
     }
 
     private String topology(Replica node) throws IOException {
