@@ -1,24 +1,15 @@
 package org.gorda.bindings.postgresql;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -27,141 +18,26 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.stream.Stream;
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.awaitility.Awaitility;
-import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.engine.Replica;
-import org.gorda.replicator.engine.Verification;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
-import org.postgresql.PGConnection;
 
 /** Three replicas, all of which take writes, generate keys at once, and no value comes twice. */
 @Timeout(180)
-class LeasedSequencesTest {
+class LeasedSequencesTest extends ThreeReplicas {
 
-    private static final int SIZE = 3;
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
-
-    @TempDir
-    Path directory;
-
-    private final String[] members =
-            LoopbackPorts.free(SIZE).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
-    private final @Nullable Replica[] replicas = new Replica[SIZE];
     private final ExecutorService clients = Executors.newCachedThreadPool();
 
-    @BeforeEach
-    void start() throws SQLException {
-        TestServer.dropOthers(directory);
-        for (int i = 0; i < SIZE; i++) {
-            start(i);
-        }
-        awaitOnline();
+    LeasedSequencesTest() {
+        super(ReplicationProtocol.CERTIFICATION);
     }
 
     @AfterEach
-    void stop() {
+    void endClients() {
         clients.shutdownNow();
-        for (Replica replica : replicas) {
-            if (replica != null) {
-                replica.close();
-            }
-        }
-    }
-
-    private void start(int i) {
-        replicas[i] = Replica.builder()
-                .database(
-                        "postgresql",
-                        TestServer.configuration(directory, "replica" + i).location())
-                .attribute("user", "postgres")
-                .directory(directory.resolve("replica" + i))
-                .group("test")
-                .self(members[i])
-                .members(members)
-                .protocol(ReplicationProtocol.CERTIFICATION)
-                .electionTimeout(Duration.ofSeconds(2))
-                .start();
-    }
-
-    private Replica replica(int i) {
-        return Objects.requireNonNull(replicas[i]);
-    }
-
-    private void awaitOnline() {
-        Awaitility.await("all take writes")
-                .atMost(PATIENCE)
-                .until(() -> Arrays.stream(replicas)
-                        .allMatch(replica -> replica != null
-                                && replica.status().executesHere()
-                                && replica.status().working()));
-        awaitEverywhere();
-    }
-
-    private void awaitEverywhere() {
-        long newest = Arrays.stream(replicas)
-                .filter(Objects::nonNull)
-                .mapToLong(replica -> replica.status().orderedIndex())
-                .max()
-                .orElseThrow();
-        Awaitility.await("all show it")
-                .atMost(PATIENCE)
-                .pollInterval(Duration.ofMillis(5))
-                .until(() -> Arrays.stream(replicas)
-                        .filter(Objects::nonNull)
-                        .allMatch(replica -> replica.status().appliedIndex() >= newest));
-    }
-
-    private String database(int i) {
-        String location = TestServer.configuration(directory, "replica" + i).location();
-        return location.substring(location.lastIndexOf('/') + 1);
-    }
-
-    private Connection connect(int i) throws SQLException {
-        return replica(i).connect(new Properties());
-    }
-
-    /** In one transaction that sees all that was ordered; then waits until all replicas show it. */
-    private void execute(int i, String... statements) throws SQLException {
-        awaitEverywhere();
-        try (Connection connection = connect(i);
-                Statement statement = connection.createStatement()) {
-            connection.setAutoCommit(false);
-            for (String sql : statements) {
-                statement.execute(sql);
-            }
-            connection.commit();
-        }
-        awaitEverywhere();
-    }
-
-    private static long number(Statement statement, String sql) throws SQLException {
-        try (ResultSet row = statement.executeQuery(sql)) {
-            assertThat(row.next()).isTrue();
-            return row.getLong(1);
-        }
-    }
-
-    private long number(int i, String sql) throws SQLException {
-        awaitEverywhere();
-        try (Connection connection = connect(i);
-                Statement statement = connection.createStatement()) {
-            return number(statement, sql);
-        }
-    }
-
-    private static void assertRefused(String sqlState, ThrowingCallable call) {
-        assertThatThrownBy(call)
-                .isInstanceOfSatisfying(
-                        SQLException.class,
-                        e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo(sqlState));
     }
 
     private interface Work<T> {
@@ -179,20 +55,6 @@ class LeasedSequencesTest {
             results.add(one.get(90, TimeUnit.SECONDS));
         }
         return results;
-    }
-
-    /** All replicas compare all rows of all tables, at one place in the order. */
-    private void assertIdentical() {
-        awaitEverywhere();
-        Verification own = replica(0).verify(PATIENCE);
-        for (Replica replica : replicas) {
-            Awaitility.await("all have compared")
-                    .atMost(PATIENCE)
-                    .until(() -> replica.verification(own.request()).isPresent());
-            assertThat(replica.verification(own.request()).orElseThrow().tables())
-                    .isEqualTo(own.tables());
-        }
-        assertThat(own.tables()).isNotEmpty();
     }
 
     private static final String[] TABLES = {
@@ -222,8 +84,7 @@ class LeasedSequencesTest {
         }
         Set<Long> some = given.get(INSERTS.get(0));
         Awaitility.await().atMost(PATIENCE).until(() -> some.size() > 1500);
-        Replica killed = replica(2);
-        replicas[2] = null;
+        Replica killed = take(2);
         TestServer.execute(
                 "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '" + database(2) + "'");
         killed.close();
@@ -255,12 +116,11 @@ class LeasedSequencesTest {
     /** Inserts at one replica, whose connections may end with it. */
     private void insert(int at, Map<String, Set<Long>> given, AtomicBoolean ended, List<Throwable> failures) {
         while (!ended.get()) {
-            Replica replica = replicas[at];
-            if (replica == null || !replica.status().executesHere()) {
-                Awaitility.await().atMost(PATIENCE).until(() -> ended.get() || replicas[at] != null);
+            if (isGone(at) || !replica(at).status().executesHere()) {
+                Awaitility.await().atMost(PATIENCE).until(() -> ended.get() || !isGone(at));
                 continue;
             }
-            try (Connection connection = replica.connect(new Properties());
+            try (Connection connection = connect(at);
                     Statement statement = connection.createStatement()) {
                 for (int i = 0; !ended.get(); i++) {
                     connection.setAutoCommit(i % 2 == 0);
@@ -279,13 +139,11 @@ class LeasedSequencesTest {
                 }
             } catch (SQLException e) {
                 boolean isRefused = List.of("40001", "2200H", "23505", "0A000").contains(e.getSQLState());
-                if (replicas[at] != null
-                        && isRefused
-                        && !String.valueOf(e.getMessage()).contains("not up to date")) {
+                if (!isGone(at) && isRefused && !String.valueOf(e.getMessage()).contains("not up to date")) {
                     failures.add(e);
                 }
             } catch (RuntimeException e) {
-                if (replicas[at] != null) {
+                if (!isGone(at)) {
                     failures.add(e);
                 }
             }
@@ -414,133 +272,6 @@ class LeasedSequencesTest {
         }
     }
 
-    private static String shown(Statement statement, String setting) throws SQLException {
-        try (ResultSet row = statement.executeQuery("SHOW " + setting)) {
-            row.next();
-            return row.getString(1);
-        }
-    }
-
-    /** The server takes back what the session was set to, too; as migration tools set the role, and the search path. */
-    @Test
-    void aSchemaChangeThatIsMadeAgainKeepsItsConnection() throws SQLException {
-        for (int i = 0; i < 3; i++) {
-            try (Connection connection = replica(0).connect(new Properties());
-                    Statement statement = connection.createStatement()) {
-                statement.execute("CREATE TABLE h" + i + " (id SERIAL PRIMARY KEY, d INTEGER NOT NULL)");
-                statement.execute("CREATE TABLE c" + i + " (id INTEGER PRIMARY KEY, b INTEGER)");
-                statement.execute("INSERT INTO c" + i + " VALUES (1, 3)");
-                connection.setAutoCommit(false);
-                statement.execute("SET LOCAL work_mem = '5MB'");
-                statement.execute("SET search_path TO public");
-                statement.execute("ALTER TABLE c" + i + " ALTER b TYPE TEXT");
-                statement.execute("INSERT INTO h" + i + " (d) VALUES (1)");
-                statement.execute("SET statement_timeout TO 770" + i);
-                statement.execute("RESET search_path");
-                statement.execute("SET TimeZone TO 'Asia/Tokyo'");
-                connection.commit();
-                assertThat(shown(statement, "work_mem")).isNotEqualTo("5MB");
-                assertThat(shown(statement, "search_path")).isEqualTo("\"$user\", public");
-                assertThat(shown(statement, "statement_timeout")).isEqualTo("770" + i + "ms");
-                assertThat(connection.unwrap(PGConnection.class).getParameterStatus("TimeZone"))
-                        .isEqualTo("Asia/Tokyo");
-                try (ResultSet row = statement.executeQuery("SELECT b FROM c" + i)) {
-                    row.next();
-                    assertThat(row.getString(1)).isEqualTo("3");
-                }
-                connection.commit();
-            }
-        }
-    }
-
-    /** As Flyway does, which holds an advisory lock in a transaction while its other connection changes the schema. */
-    @Test
-    void whoHasOnlyReadBeforeASchemaChangeMayChangeRowsAfterIt() throws SQLException {
-        execute(0, "CREATE TABLE history (id INTEGER PRIMARY KEY)");
-        try (Connection connection = connect(0);
-                Statement statement = connection.createStatement()) {
-            connection.setAutoCommit(false);
-            statement.execute("SELECT pg_advisory_xact_lock(1)");
-            execute(0, "CREATE TABLE first (id INTEGER PRIMARY KEY REFERENCES history)");
-            statement.executeUpdate("INSERT INTO history VALUES (1)");
-            connection.commit();
-            connection.commit();
-            connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
-            statement.execute("SELECT count(*) FROM history");
-            execute(1, "CREATE TABLE third (id INTEGER PRIMARY KEY)");
-            statement.executeUpdate("INSERT INTO history VALUES (3)");
-            assertRefused("40001", connection::commit);
-        }
-        assertThat(number(2, "SELECT count(*) FROM history")).isEqualTo(1);
-        assertIdentical();
-    }
-
-    /** The server holds the locks of tables to the end: what changes meanwhile are others. */
-    @Test
-    void whoHasChangedRowsGoesOnWhenOtherTablesAreChanged() throws SQLException {
-        execute(0, TABLES);
-        execute(
-                0,
-                "CREATE TABLE history (id SERIAL PRIMARY KEY, parent INTEGER REFERENCES history)",
-                "CREATE TABLE other (id INTEGER PRIMARY KEY)",
-                "CREATE TABLE more (id INTEGER PRIMARY KEY)");
-        List<String> changes = List.of(
-                "CREATE TABLE first (id INTEGER PRIMARY KEY)",
-                "ALTER TABLE other ADD COLUMN n INTEGER NOT NULL DEFAULT 3",
-                "CREATE UNIQUE INDEX ON other (n)",
-                "CREATE OR REPLACE VIEW seen AS SELECT n FROM other",
-                "TRUNCATE more",
-                "CREATE OR REPLACE FUNCTION twice(n INTEGER) RETURNS INTEGER LANGUAGE SQL AS 'SELECT 2 * n'",
-                "CREATE TYPE mood AS ENUM ('sad'); ALTER TYPE mood ADD VALUE 'glad'",
-                "ALTER TABLE more RENAME TO less; COMMENT ON TABLE less IS 'of what there is'",
-                "DROP TABLE first, less");
-        try (Connection connection = connect(0);
-                Statement statement = connection.createStatement()) {
-            connection.setAutoCommit(false);
-            statement.executeUpdate("INSERT INTO history VALUES (0, NULL)");
-            for (int i = 0; i < changes.size(); i++) {
-                execute(i % SIZE, changes.get(i));
-                statement.executeUpdate("INSERT INTO history (parent) VALUES (0)");
-            }
-            connection.commit();
-            statement.executeUpdate("INSERT INTO history (parent) VALUES (0)");
-            execute(1, "ALTER TABLE history ADD COLUMN n INTEGER");
-            assertRefused("40001", connection::commit);
-        }
-        assertThat(number(2, "SELECT count(*) FROM history")).isEqualTo(1 + changes.size());
-        assertIdentical();
-    }
-
-    /** What names and functions and values mean is locked by nobody. */
-    @Test
-    void whoHasChangedRowsIsRefusedWhenWhatNoLockGuardsIsChanged() throws SQLException {
-        execute(
-                0,
-                "CREATE FUNCTION fits(n INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE SQL AS 'SELECT n > 0'",
-                "CREATE TYPE mood AS ENUM ('sad', 'glad')",
-                "CREATE SCHEMA away",
-                "CREATE TABLE checked (n INTEGER PRIMARY KEY CHECK (fits(n)))",
-                "CREATE TABLE felt (m mood PRIMARY KEY)",
-                "CREATE TABLE away.t (n INTEGER PRIMARY KEY)");
-        Map<String, String> changesByInsert = Map.of(
-                "INSERT INTO checked VALUES (1)",
-                "CREATE OR REPLACE FUNCTION fits(n INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE SQL AS 'SELECT n > 1'",
-                "INSERT INTO felt VALUES ('sad')",
-                "ALTER TYPE mood RENAME VALUE 'sad' TO 'sorry'",
-                "INSERT INTO away.t VALUES (1)",
-                "CREATE TABLE between (n INTEGER PRIMARY KEY); ALTER SCHEMA away RENAME TO here");
-        for (Map.Entry<String, String> change : changesByInsert.entrySet()) {
-            try (Connection connection = connect(0);
-                    Statement statement = connection.createStatement()) {
-                connection.setAutoCommit(false);
-                statement.executeUpdate(change.getKey());
-                execute(1, change.getValue());
-                assertRefused("40001", connection::commit);
-            }
-        }
-        assertIdentical();
-    }
-
     /** As dumps and frameworks do once they have brought rows with keys of their own. */
     @Test
     void sequencesGoOnWhereTheyAreSet() throws Exception {
@@ -651,7 +382,8 @@ class LeasedSequencesTest {
         awaitOnline();
         onAll(take);
 
-        lose(1);
+        stop(1);
+        deleteAll(1);
         start(1);
         awaitOnline();
         onAll(take);
@@ -668,8 +400,7 @@ class LeasedSequencesTest {
         assertIdentical();
         assertThat(number(2, "SELECT count(*) FROM a")).isEqualTo(50000 + given.size());
 
-        replica(2).close();
-        replicas[2] = null;
+        stop(2);
         try (Connection connection = TestServer.connect(database(2));
                 Statement statement = connection.createStatement()) {
             new PostgresBinding().uninstall(connection);
@@ -677,19 +408,6 @@ class LeasedSequencesTest {
                     .isEqualTo(Integer.MAX_VALUE);
             long last = number(statement, "SELECT max(id) FROM a");
             assertThat(number(statement, INSERTS.get(0))).isGreaterThan(last);
-        }
-    }
-
-    /** A replica that has lost all that it had. */
-    private void lose(int i) throws SQLException, IOException {
-        Replica gone = replica(i);
-        replicas[i] = null;
-        gone.close();
-        TestServer.execute("DROP DATABASE " + database(i) + " WITH (FORCE)");
-        try (Stream<Path> files = Files.walk(directory.resolve("replica" + i))) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
         }
     }
 }

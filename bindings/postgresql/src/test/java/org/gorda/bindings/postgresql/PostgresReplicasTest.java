@@ -15,13 +15,8 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
-import java.util.Objects;
-import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -31,19 +26,11 @@ import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
-import org.gorda.replicator.engine.Replica;
-import org.gorda.replicator.engine.Verification;
-import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
-/** Three replicas in this process, each with a database of its own on a real server. */
-class PostgresReplicasTest {
+/** One primary and its backups. */
+class PostgresReplicasTest extends ThreeReplicas {
 
-    private static final int SIZE = 3;
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final int BODY_REPEATS = 4_000;
 
     /** More than replicas keep of the log while one lacks it. */
@@ -51,118 +38,14 @@ class PostgresReplicasTest {
 
     private static final String DOCTORS = "SELECT doctors FROM duty WHERE side = ";
 
-    @TempDir
-    Path directory;
-
-    private final String[] members =
-            LoopbackPorts.free(SIZE).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
-    private final @Nullable Replica[] replicas = new Replica[SIZE];
-
-    @BeforeEach
-    void start() throws SQLException {
-        TestServer.dropOthers(directory);
-        for (int i = 0; i < SIZE; i++) {
-            start(i);
-        }
-        for (int i = 0; i < SIZE; i++) {
-            replica(i).awaitPrimary(PATIENCE);
-        }
-    }
-
-    @AfterEach
-    void stop() {
-        for (Replica replica : replicas) {
-            if (replica != null) {
-                replica.close();
-            }
-        }
-    }
-
-    private void start(int i) {
-        replicas[i] = Replica.builder()
-                .database(
-                        "postgresql",
-                        TestServer.configuration(directory, "replica" + i).location())
-                .attribute("user", "postgres")
-                .directory(directory.resolve("replica" + i))
-                .group("test")
-                .self(members[i])
-                .members(members)
-                .protocol(ReplicationProtocol.PRIMARY_BACKUP)
-                .logRetainBytes(1 << 20)
-                .electionTimeout(Duration.ofSeconds(2))
-                .start();
-    }
-
-    private Replica replica(int i) {
-        return Objects.requireNonNull(replicas[i]);
-    }
-
-    private int primary() {
-        int[] found = {-1};
-        Awaitility.await("there is a primary").atMost(PATIENCE).until(() -> {
-            for (int i = 0; i < SIZE; i++) {
-                Replica one = replicas[i];
-                if (one != null && one.status().executesHere() && one.status().working()) {
-                    found[0] = i;
-                    return true;
-                }
-            }
-            return false;
-        });
-        return found[0];
-    }
-
-    private Connection connect(int i) throws SQLException {
-        return replica(i).connect(new Properties());
-    }
-
-    private void execute(int i, String... statements) throws SQLException {
-        try (Connection connection = connect(i);
-                Statement statement = connection.createStatement()) {
-            connection.setAutoCommit(false);
-            for (String sql : statements) {
-                statement.execute(sql);
-            }
-            connection.commit();
-        }
+    PostgresReplicasTest() {
+        super(ReplicationProtocol.PRIMARY_BACKUP);
     }
 
     private static long number(Connection connection, String query) throws SQLException {
-        try (Statement statement = connection.createStatement();
-                ResultSet row = statement.executeQuery(query)) {
-            row.next();
-            return row.getLong(1);
+        try (Statement statement = connection.createStatement()) {
+            return number(statement, query);
         }
-    }
-
-    private void awaitEverywhere() {
-        long newest = Arrays.stream(replicas)
-                .filter(Objects::nonNull)
-                .mapToLong(replica -> replica.status().orderedIndex())
-                .max()
-                .orElseThrow();
-        Awaitility.await("all show it")
-                .atMost(PATIENCE)
-                .until(() -> Arrays.stream(replicas)
-                        .filter(Objects::nonNull)
-                        .allMatch(replica -> replica.status().appliedIndex() >= newest));
-    }
-
-    /** All replicas compare all rows of all tables, at one place in the order. */
-    private void assertIdentical() {
-        awaitEverywhere();
-        Verification own = replica(primary()).verify(PATIENCE);
-        for (Replica replica : replicas) {
-            if (replica != null) {
-                Awaitility.await("all have compared")
-                        .atMost(PATIENCE)
-                        .until(() -> replica.verification(own.request()).isPresent());
-                assertThat(replica.verification(own.request()).orElseThrow().tables())
-                        .isEqualTo(own.tables());
-            }
-        }
-        assertThat(own.tables()).isNotEmpty();
     }
 
     @Test
@@ -237,11 +120,6 @@ class PostgresReplicasTest {
         }
     }
 
-    private String database(int i) {
-        String location = TestServer.configuration(directory, "replica" + i).location();
-        return location.substring(location.lastIndexOf('/') + 1);
-    }
-
     /** What a person's pg_dump, ORM or session may do. */
     @Test
     void oddTablesRowsAndSettingsAreTheSameEverywhere() throws SQLException {
@@ -291,8 +169,7 @@ class PostgresReplicasTest {
                 "INSERT INTO feels VALUES (1, 'sad')");
         awaitEverywhere();
         int away = (primary + 1) % SIZE;
-        replica(away).close();
-        replicas[away] = null;
+        stop(away);
         execute(primary, "ALTER TYPE mood ADD VALUE 'great'");
         execute(primary, "INSERT INTO feels VALUES (2, 'great')");
         execute(primary, "ALTER TYPE mood ADD VALUE 'so so' BEFORE 'great'", "UPDATE feels SET m = 'great'");
@@ -516,9 +393,7 @@ class PostgresReplicasTest {
             writers.add(thread);
         }
         Awaitility.await().atMost(PATIENCE).until(() -> acknowledged.size() > 200);
-        Replica gone = replica(first);
-        replicas[first] = null;
-        gone.close();
+        stop(first);
         int second = primary();
         // So that it cannot come back by what is in a log.
         Awaitility.await("others go on, and cut the log")
@@ -530,12 +405,7 @@ class PostgresReplicasTest {
                 });
 
         // It has lost all that it had.
-        TestServer.execute("DROP DATABASE " + database(first) + " WITH (FORCE)");
-        try (Stream<Path> files = Files.walk(directory.resolve("replica" + first))) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        }
+        deleteAll(first);
         start(first);
         replica(first).awaitPrimary(PATIENCE);
         int online = acknowledged.size();

@@ -1,0 +1,149 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+import java.util.Map;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.postgresql.PGConnection;
+
+/** What becomes of transactions that are open while the schema changes, where every replica takes writes. */
+@Timeout(180)
+class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
+
+    OpenWhileTheSchemaChangesTest() {
+        super(ReplicationProtocol.CERTIFICATION);
+    }
+
+    private static String shown(Statement statement, String setting) throws SQLException {
+        try (ResultSet row = statement.executeQuery("SHOW " + setting)) {
+            row.next();
+            return row.getString(1);
+        }
+    }
+
+    /** The server takes back what the session was set to, too; as migration tools set the role, and the search path. */
+    @Test
+    void aSchemaChangeThatIsMadeAgainKeepsItsConnection() throws SQLException {
+        for (int i = 0; i < 3; i++) {
+            try (Connection connection = connect(0);
+                    Statement statement = connection.createStatement()) {
+                statement.execute("CREATE TABLE h" + i + " (id SERIAL PRIMARY KEY, d INTEGER NOT NULL)");
+                statement.execute("CREATE TABLE c" + i + " (id INTEGER PRIMARY KEY, b INTEGER)");
+                statement.execute("INSERT INTO c" + i + " VALUES (1, 3)");
+                connection.setAutoCommit(false);
+                statement.execute("SET LOCAL work_mem = '5MB'");
+                statement.execute("SET search_path TO public");
+                statement.execute("ALTER TABLE c" + i + " ALTER b TYPE TEXT");
+                statement.execute("INSERT INTO h" + i + " (d) VALUES (1)");
+                statement.execute("SET statement_timeout TO 770" + i);
+                statement.execute("RESET search_path");
+                statement.execute("SET TimeZone TO 'Asia/Tokyo'");
+                connection.commit();
+                assertThat(shown(statement, "work_mem")).isNotEqualTo("5MB");
+                assertThat(shown(statement, "search_path")).isEqualTo("\"$user\", public");
+                assertThat(shown(statement, "statement_timeout")).isEqualTo("770" + i + "ms");
+                assertThat(connection.unwrap(PGConnection.class).getParameterStatus("TimeZone"))
+                        .isEqualTo("Asia/Tokyo");
+                try (ResultSet row = statement.executeQuery("SELECT b FROM c" + i)) {
+                    row.next();
+                    assertThat(row.getString(1)).isEqualTo("3");
+                }
+                connection.commit();
+            }
+        }
+    }
+
+    /** As Flyway does, which holds an advisory lock in a transaction while its other connection changes the schema. */
+    @Test
+    void whoHasOnlyReadBeforeASchemaChangeMayChangeRowsAfterIt() throws SQLException {
+        execute(0, "CREATE TABLE history (id INTEGER PRIMARY KEY)");
+        try (Connection connection = connect(0);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute("SELECT pg_advisory_xact_lock(1)");
+            execute(0, "CREATE TABLE first (id INTEGER PRIMARY KEY REFERENCES history)");
+            statement.executeUpdate("INSERT INTO history VALUES (1)");
+            connection.commit();
+            connection.commit();
+            connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            statement.execute("SELECT count(*) FROM history");
+            execute(1, "CREATE TABLE third (id INTEGER PRIMARY KEY)");
+            statement.executeUpdate("INSERT INTO history VALUES (3)");
+            assertRefused("40001", connection::commit);
+        }
+        assertThat(number(2, "SELECT count(*) FROM history")).isEqualTo(1);
+        assertIdentical();
+    }
+
+    /** The server holds the locks of tables to the end: what changes meanwhile are others. */
+    @Test
+    void whoHasChangedRowsGoesOnWhenOtherTablesAreChanged() throws SQLException {
+        execute(
+                0,
+                "CREATE TABLE history (id SERIAL PRIMARY KEY, parent INTEGER REFERENCES history)",
+                "CREATE TABLE other (id INTEGER PRIMARY KEY)",
+                "CREATE TABLE more (id INTEGER PRIMARY KEY)");
+        List<String> changes = List.of(
+                "CREATE TABLE first (id INTEGER PRIMARY KEY)",
+                "ALTER TABLE other ADD COLUMN n INTEGER NOT NULL DEFAULT 3",
+                "CREATE UNIQUE INDEX ON other (n)",
+                "CREATE OR REPLACE VIEW seen AS SELECT n FROM other",
+                "TRUNCATE more",
+                "CREATE OR REPLACE FUNCTION twice(n INTEGER) RETURNS INTEGER LANGUAGE SQL AS 'SELECT 2 * n'",
+                "CREATE TYPE mood AS ENUM ('sad'); ALTER TYPE mood ADD VALUE 'glad'",
+                "ALTER TABLE more RENAME TO less; COMMENT ON TABLE less IS 'of what there is'",
+                "DROP TABLE first, less");
+        try (Connection connection = connect(0);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.executeUpdate("INSERT INTO history VALUES (0, NULL)");
+            for (int i = 0; i < changes.size(); i++) {
+                execute(i % SIZE, changes.get(i));
+                statement.executeUpdate("INSERT INTO history (parent) VALUES (0)");
+            }
+            connection.commit();
+            statement.executeUpdate("INSERT INTO history (parent) VALUES (0)");
+            execute(1, "ALTER TABLE history ADD COLUMN n INTEGER");
+            assertRefused("40001", connection::commit);
+        }
+        assertThat(number(2, "SELECT count(*) FROM history")).isEqualTo(1 + changes.size());
+        assertIdentical();
+    }
+
+    /** What names and functions and values mean is locked by nobody. */
+    @Test
+    void whoHasChangedRowsIsRefusedWhenWhatNoLockGuardsIsChanged() throws SQLException {
+        execute(
+                0,
+                "CREATE FUNCTION fits(n INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE SQL AS 'SELECT n > 0'",
+                "CREATE TYPE mood AS ENUM ('sad', 'glad')",
+                "CREATE SCHEMA away",
+                "CREATE TABLE checked (n INTEGER PRIMARY KEY CHECK (fits(n)))",
+                "CREATE TABLE felt (m mood PRIMARY KEY)",
+                "CREATE TABLE away.t (n INTEGER PRIMARY KEY)");
+        Map<String, String> changesByInsert = Map.of(
+                "INSERT INTO checked VALUES (1)",
+                "CREATE OR REPLACE FUNCTION fits(n INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE SQL AS 'SELECT n > 1'",
+                "INSERT INTO felt VALUES ('sad')",
+                "ALTER TYPE mood RENAME VALUE 'sad' TO 'sorry'",
+                "INSERT INTO away.t VALUES (1)",
+                "CREATE TABLE between (n INTEGER PRIMARY KEY); ALTER SCHEMA away RENAME TO here");
+        for (Map.Entry<String, String> change : changesByInsert.entrySet()) {
+            try (Connection connection = connect(0);
+                    Statement statement = connection.createStatement()) {
+                connection.setAutoCommit(false);
+                statement.executeUpdate(change.getKey());
+                execute(1, change.getValue());
+                assertRefused("40001", connection::commit);
+            }
+        }
+        assertIdentical();
+    }
+}
