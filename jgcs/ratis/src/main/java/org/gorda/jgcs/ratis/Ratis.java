@@ -159,6 +159,10 @@ final class Ratis implements AutoCloseable {
         RaftServerConfigKeys.Log.setSegmentCacheSizeMax(set, bytes(CACHED_SEGMENTS * segmentBytes));
         RaftServerConfigKeys.Log.Appender.setBufferByteLimit(set, bytes(entryBytes));
         RaftServerConfigKeys.Log.setWriteBufferSize(set, bytes(entryBytes + 64));
+        // With it, Ratis 3.3.0 acknowledges entries that it has not: those by which a second request is longer than one
+        // that begins with the
+        // same entry and is being worked off (ServerImplUtils.NavigableIndices).
+        RaftServerConfigKeys.Log.setAppendEntriesComposeEnabled(set, false);
         RaftServerConfigKeys.Log.setPurgeGap(set, 1);
         RaftServerConfigKeys.Log.setPurgeUptoSnapshotIndex(set, true);
         RaftServerConfigKeys.Snapshot.setAutoTriggerEnabled(set, false);
