@@ -25,8 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(1200)
 final class RatisTest {
 
-    /** Once, on a busy machine, a replica that was started again knew no leader for three minutes. */
-    private static final Duration WAIT = Duration.ofMinutes(6);
+    private static final Duration WAIT = Duration.ofMinutes(2);
 
     private static final int ENOUGH = 100;
 
