@@ -90,11 +90,22 @@ final class RatisGroupTest {
         cluster.group(member).log().orElseThrow().readPosition().join();
     }
 
+    private void awaitStrongRead(int member) {
+        cluster.await("a strong read at " + member, () -> {
+            try {
+                readStrongly(member);
+                return true;
+            } catch (CompletionException e) {
+                return false;
+            }
+        });
+    }
+
     @Test
     void strongReadsWorkAgainAfterTheMajorityWasAwayForLong() {
         List.of(0, 1, 2).forEach(cluster::start);
         awaitWorking(0, 1, 2);
-        readStrongly(0);
+        awaitStrongRead(0);
         List.of(1, 2).forEach(cluster::kill);
         long until = System.nanoTime() + Duration.ofSeconds(6).toNanos(); // more than Ratis's client tries
         do {
@@ -103,14 +114,7 @@ final class RatisGroupTest {
         } while (System.nanoTime() < until);
         List.of(1, 2).forEach(cluster::start);
         awaitWorking(0, 1, 2);
-        cluster.await("a strong read at 0", () -> {
-            try {
-                readStrongly(0);
-                return true;
-            } catch (CompletionException e) {
-                return false;
-            }
-        });
+        awaitStrongRead(0);
         cluster.group(0).membership().orElseThrow().add(cluster.id(1)).join();
     }
 
