@@ -267,6 +267,11 @@ final class ClientTransactions implements Transactions {
             if (first) {
                 running.beginsAt(listener.visible());
             }
+            if (keys) {
+                changesTablesOnly &= schema.changesTablesOnly(statement);
+            } else {
+                schema.keepWritersAway(statement);
+            }
             if (listener.wins(running)) {
                 schema.win(listener.makeWay(null));
             }
@@ -280,7 +285,6 @@ final class ClientTransactions implements Transactions {
     @Override
     public void changed(SqlStatement statement) throws SQLException {
         schema.after(statement);
-        changesTablesOnly &= statement.kind() != Kind.SCHEMA || schema.changesTablesOnly(statement);
         ask(TOLD);
         if (statement.kind() == Kind.CONSTRAINTS) {
             ask(sessions.database().tellSoFar());

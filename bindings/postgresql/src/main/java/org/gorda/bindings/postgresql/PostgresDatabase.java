@@ -234,6 +234,14 @@ final class PostgresDatabase implements ReflectedDatabase {
                 GeneratorChange.of(statement).name());
     }
 
+    /** Locks the tables against writers whose rows a statement may concern without a lock of the server's own. */
+    OwnStatement keepWritersAway(SqlStatement statement) {
+        return OwnStatement.kept(
+                "SELECT gorda.keep_writers_away($1, $2::pg_catalog.bool)",
+                token,
+                String.valueOf(statement.changesNamesOfTables()));
+    }
+
     WriteSetWriter newWriter() {
         return new WriteSetWriter(HEADROOM_BYTES, configuration.writeSetBytesMax(), configuration.spoolDirectory());
     }

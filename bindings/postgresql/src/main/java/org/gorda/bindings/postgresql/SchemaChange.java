@@ -24,15 +24,6 @@ final class SchemaChange {
             "SELECT session_user, current_user, (SELECT pg_catalog.string_agg(relname, E'\\n')"
                     + " FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relkind IN ('r', 'v', 'S', 'p'))";
 
-    /** A table that functions have a say in where rows are applied: by a check, an index, or a column computed from others. */
-    private static final String BY_ROUTINES = "SELECT 1 FROM pg_catalog.pg_depend d"
-            + " LEFT JOIN pg_catalog.pg_attrdef a ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND a.oid = d.objid"
-            + " LEFT JOIN pg_catalog.pg_attribute c ON c.attrelid = a.adrelid AND c.attnum = a.adnum"
-            + " WHERE d.refclassid IN ('pg_catalog.pg_proc'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass)"
-            + " AND d.refobjid >= 16384 AND d.classid IN ('pg_catalog.pg_constraint'::pg_catalog.regclass,"
-            + " 'pg_catalog.pg_class'::pg_catalog.regclass, 'pg_catalog.pg_attrdef'::pg_catalog.regclass)"
-            + " AND c.attgenerated IS DISTINCT FROM '' LIMIT 1";
-
     private final ClientSession session;
     private final PostgresDatabase database;
     private final WriteSetWriter out;
@@ -78,11 +69,23 @@ final class SchemaChange {
         return true;
     }
 
-    /** Whether the server keeps all locked until the commit whose rows a statement may concern that has been executed. */
+    /** Whether the server keeps all locked until the commit whose rows a statement may concern that is to be executed. */
     boolean changesTablesOnly(SqlStatement statement) throws SQLException {
-        return statement.changesTablesOnly()
-                || (statement.changesRoutinesOnly()
-                        && session.query(BY_ROUTINES).isEmpty());
+        boolean changesRoutines = statement.changesRoutinesOnly();
+        return (statement.changesTablesOnly() || changesRoutines)
+                && (statement.onlyAdds()
+                        || session.query("SELECT 1 FROM gorda.by_names LIMIT 1").isEmpty())
+                && (!changesRoutines
+                        || session.query("SELECT 1 FROM gorda.by_routines LIMIT 1")
+                                .isEmpty());
+    }
+
+    /** Waits until nobody has changed rows that a statement may concern for which the server does not wait, and keeps others from doing so until the commit. */
+    void keepWritersAway(SqlStatement statement) throws SQLException {
+        if (!changesTablesOnly(statement)
+                && (statement.changesTablesOnly() || statement.changesRoutinesOnly() || statement.changesNames())) {
+            session.query(database.keepWritersAway(statement));
+        }
     }
 
     /** Others must make way from now on, until it has ended. */

@@ -374,6 +374,45 @@ begin
     raise exception using errcode = 'GW002', message = 'the transaction cannot be committed in this way: its replica does not see it';
 end $$;
 
+-- Columns whose values are written by the names of tables or functions, or by the columns of a table: of types that refer to such, or row types of tables, also within composite types and domains.
+create or replace view gorda.by_names as
+with named as (select unnest(array[t.oid, t.typarray]) as oid from pg_catalog.pg_type t left join pg_catalog.pg_class c on c.oid = t.typrelid
+    where c.relkind <> 'c' or t.oid in ('regclass'::regtype, 'regtype'::regtype, 'regproc'::regtype, 'regprocedure'::regtype, 'regoper'::regtype, 'regoperator'::regtype))
+select from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
+where a.atttypid in (select oid from named) and a.attnum > 0 and c.oid >= 16384 and c.relkind in ('r', 'p', 'c') and c.relnamespace <> 'gorda'::regnamespace
+union all
+select from pg_catalog.pg_type d where d.typtype = 'd' and d.oid >= 16384 and d.typbasetype in (select oid from named);
+
+-- Tables that functions have a say in where rows are applied: by a check, an index, or a column computed from others; those of a domain have no number.
+create or replace view gorda.by_routines as
+select coalesce(k.conrelid, i.indrelid, a.adrelid, d.objid) as relid from pg_catalog.pg_depend d
+    left join pg_catalog.pg_constraint k on d.classid = 'pg_catalog.pg_constraint'::regclass and k.oid = d.objid
+    left join pg_catalog.pg_index i on d.classid = 'pg_catalog.pg_class'::regclass and i.indexrelid = d.objid
+    left join pg_catalog.pg_attrdef a on d.classid = 'pg_catalog.pg_attrdef'::regclass and a.oid = d.objid
+    left join pg_catalog.pg_attribute c on c.attrelid = a.adrelid and c.attnum = a.adnum
+where d.refclassid in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass) and d.refobjid >= 16384
+    and d.classid in ('pg_catalog.pg_constraint'::regclass, 'pg_catalog.pg_class'::regclass, 'pg_catalog.pg_attrdef'::regclass)
+    and c.attgenerated is distinct from '';
+grant select on gorda.by_names, gorda.by_routines to public;
+
+-- Before a change of the schema for which the server locks no tables: waits for who has changed their rows, because those are written down as they were before. All tables, or those with
+-- types of the database's own, or of which functions have a say.
+create or replace function gorda.keep_writers_away(token text, all_tables boolean) returns void language plpgsql security definer
+    set search_path = pg_catalog, pg_temp as $$
+declare
+    is_unlimited boolean := current_setting('lock_timeout') = '0';
+    names text := (select string_agg(format('%I.%I', d.nspname, d.relname), ', ') from gorda.described d
+        where all_tables or d.relid in (select relid from gorda.by_routines) or exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid
+            where a.attrelid = d.relid and a.attnum > 0 and (t.typnamespace <> 'pg_catalog'::regnamespace or t.typname like 'reg%' or t.typname like '\_reg%')));
+begin
+    perform gorda.know(token);
+    if names is not null then
+        perform set_config('lock_timeout', '10s', true) where is_unlimited; -- others wait behind it
+        execute 'lock table ' || names || ' in share mode';
+        perform set_config('lock_timeout', '0', true) where is_unlimited;
+    end if;
+end $$;
+
 -- Gives each table the triggers that it needs as it is now. Their argument has the digest of its description, and how it is told of: with texts that depend on settings,
 -- and only if its statement does not return its rows.
 create or replace function gorda.adopt() returns void language plpgsql security definer

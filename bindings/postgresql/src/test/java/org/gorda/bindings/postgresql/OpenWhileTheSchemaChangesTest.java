@@ -125,16 +125,24 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
                 "CREATE FUNCTION fits(n INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE SQL AS 'SELECT n > 0'",
                 "CREATE TYPE mood AS ENUM ('sad', 'glad')",
                 "CREATE SCHEMA away",
+                "CREATE TABLE between (n INTEGER PRIMARY KEY)",
                 "CREATE TABLE checked (n INTEGER PRIMARY KEY CHECK (fits(n)))",
                 "CREATE TABLE felt (m mood PRIMARY KEY)",
+                "CREATE TABLE part (n INTEGER PRIMARY KEY, m INTEGER)",
+                "CREATE TABLE whole (n INTEGER PRIMARY KEY, p part)",
+                "CREATE TABLE called (n regclass PRIMARY KEY)",
                 "CREATE TABLE away.t (n INTEGER PRIMARY KEY)");
         Map<String, String> changesByInsert = Map.of(
                 "INSERT INTO checked VALUES (1)",
                 "CREATE OR REPLACE FUNCTION fits(n INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE SQL AS 'SELECT n > 1'",
                 "INSERT INTO felt VALUES ('sad')",
                 "ALTER TYPE mood RENAME VALUE 'sad' TO 'sorry'",
+                "INSERT INTO whole VALUES (1, ROW(2, 3))",
+                "ALTER TABLE part ADD COLUMN o INTEGER",
+                "INSERT INTO called VALUES ('between')",
+                "ALTER TABLE between RENAME TO among",
                 "INSERT INTO away.t VALUES (1)",
-                "CREATE TABLE between (n INTEGER PRIMARY KEY); ALTER SCHEMA away RENAME TO here");
+                "CREATE TABLE first (n INTEGER PRIMARY KEY); ALTER SCHEMA away RENAME TO here");
         for (Map.Entry<String, String> change : changesByInsert.entrySet()) {
             try (Connection connection = connect(0);
                     Statement statement = connection.createStatement()) {

@@ -221,6 +221,59 @@ class PostgresReplicasTest extends ThreeReplicas {
         }
     }
 
+    /** Their rows are written down as they were before, and others find them behind the change. */
+    @Test
+    void whatNoLockGuardsIsChangedOnceNobodyHasChangedRowsThatItMayConcern() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE FUNCTION fits(n INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE SQL AS 'SELECT n > 0'",
+                "CREATE TYPE mood AS ENUM ('sad', 'glad')",
+                "CREATE DOMAIN small AS INTEGER",
+                "CREATE SCHEMA away",
+                "CREATE TABLE part (n INTEGER PRIMARY KEY, m INTEGER)",
+                "CREATE TABLE t0 (n INTEGER PRIMARY KEY CHECK (fits(n)))",
+                "CREATE TABLE t1 (m mood PRIMARY KEY)",
+                "CREATE TABLE t2 (n small PRIMARY KEY)",
+                "CREATE TABLE away.t3 (n INTEGER PRIMARY KEY)",
+                "CREATE TABLE t4 (n INTEGER PRIMARY KEY, p part)",
+                "CREATE TABLE t5 (n regclass PRIMARY KEY)");
+        List<String> inserts = List.of(
+                "INSERT INTO t0 VALUES (1)",
+                "INSERT INTO t1 VALUES ('sad')",
+                "INSERT INTO t2 VALUES (1)",
+                "INSERT INTO away.t3 VALUES (1)",
+                "INSERT INTO t4 VALUES (1, ROW(2, 3))",
+                "INSERT INTO t5 VALUES ('t0')");
+        List<String> changes = List.of(
+                "CREATE OR REPLACE FUNCTION fits(n INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE SQL AS 'SELECT n > 1'",
+                "ALTER TYPE mood RENAME VALUE 'sad' TO 'sorry'",
+                "ALTER DOMAIN small ADD CHECK (VALUE > 1) NOT VALID",
+                "ALTER SCHEMA away RENAME TO here",
+                "ALTER TABLE part ADD COLUMN o INTEGER",
+                "ALTER TABLE t0 RENAME TO t6");
+        for (int i = 0; i < changes.size(); i++) {
+            String change = changes.get(i);
+            try (Connection connection = connect(primary);
+                    Statement statement = connection.createStatement()) {
+                connection.setAutoCommit(false);
+                statement.executeUpdate(inserts.get(i));
+                assertThatThrownBy(() -> execute(primary, "SET lock_timeout TO 200", change))
+                        .as(change)
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState())
+                                        .as(e.toString())
+                                        .isEqualTo("55P03"));
+                execute(primary, "CREATE TABLE u" + i + " (m mood PRIMARY KEY)");
+                connection.commit();
+            }
+            execute(primary, change);
+        }
+        awaitEverywhere();
+        assertIdentical();
+    }
+
     @Test
     void whatEachReplicaWouldComputeForItselfIsRefused() throws SQLException {
         int primary = primary();

@@ -2,6 +2,7 @@ package org.gorda.bindings.postgresql.wire;
 
 import java.util.List;
 import java.util.Locale;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.gorda.gapi.Refusal;
 import org.jspecify.annotations.Nullable;
@@ -31,6 +32,13 @@ public record SqlStatement(
 
     private static final Pattern OF_ROUTINES =
             Pattern.compile("(?is)(CREATE|ALTER|DROP)\\s+(OR\\s+REPLACE\\s+)?(FUNCTION|PROCEDURE|ROUTINE)\\b.*");
+
+    private static final Pattern CHANGES_WHAT_IS_THERE =
+            Pattern.compile("(?is)(ALTER|DROP|CREATE\\s+(OR\\s+REPLACE|FUNCTION|PROCEDURE))\\b.*");
+
+    /** What all values of a type, or all of a schema, are written by, checked, or found; no table is locked for that. */
+    private static final Pattern OF_NAMES =
+            Pattern.compile("(?is)ALTER\\s+(TYPE|DOMAIN|(?<more>SCHEMA|EXTENSION|TEXT))\\b.*");
 
     /** Set until the end of the transaction. */
     static final String LOCAL = "LOCAL";
@@ -107,6 +115,22 @@ public record SqlStatement(
     /** Whether it changes only functions or procedures. */
     public boolean changesRoutinesOnly() {
         return OF_ROUTINES.matcher(text).matches();
+    }
+
+    /** Whether what is there is called as before, and has the columns that it had. */
+    public boolean onlyAdds() {
+        return !CHANGES_WHAT_IS_THERE.matcher(text).matches();
+    }
+
+    /** Whether it may change how values are written, or tables found, without locks on the tables. */
+    public boolean changesNames() {
+        return OF_NAMES.matcher(text).matches();
+    }
+
+    /** Whether those may be any tables, and not only those with columns of types of the database's own. */
+    public boolean changesNamesOfTables() {
+        Matcher names = OF_NAMES.matcher(text);
+        return names.matches() && names.group("more") != null;
     }
 
     /** Whether it is executed in a transaction block, in one of ours if the client has none. The server refuses a cursor that is not held without the client's. */
