@@ -32,6 +32,11 @@ final class ClientSession implements ConnectionContext, SqlSession {
 
     private static final OwnStatement DURABLY = OwnStatement.kept("SET LOCAL synchronous_commit TO on");
 
+    private static final OwnStatement OWN = OwnStatement.kept(
+            "SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()"
+                    + " UNION ALL SELECT 1 FROM pg_catalog.pg_cursors WHERE is_holdable"
+                    + " AND creation_time OPERATOR(pg_catalog.>=) pg_catalog.transaction_timestamp() LIMIT 1");
+
     /** Parameters that name something, and set nothing. */
     private static final Set<String> NAMES = Set.of("user", "database", "application_name");
 
@@ -162,6 +167,15 @@ final class ClientSession implements ConnectionContext, SqlSession {
             return interceptor.query(statement);
         } catch (IOException e) {
             throw new SQLException("the connection to the server is lost: " + e.getMessage(), "08006", e);
+        }
+    }
+
+    /** Whether its transaction may have made temporary relations, or changed their rows, or leaves a cursor open. */
+    boolean hasOwn() {
+        try {
+            return !query(OWN).isEmpty();
+        } catch (SQLException e) {
+            return true;
         }
     }
 

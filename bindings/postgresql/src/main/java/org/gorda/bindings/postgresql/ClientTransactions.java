@@ -399,8 +399,11 @@ final class ClientTransactions implements Transactions {
             session.undo();
         }
         LocalCommit suspended = ending.commit();
-        boolean isUndone = suspended != null && suspended.isUndone() && session.isAlive();
-        if (isUndone && refusal == null && !keepsSession(ending)) {
+        if (suspended != null
+                && suspended.isUndone()
+                && session.isAlive()
+                && refusal == null
+                && !keepsSession(ending, suspended)) {
             session.interceptor().close(); // what the client was told of the session is not so
         }
         ended(refusal == null);
@@ -408,11 +411,11 @@ final class ClientTransactions implements Transactions {
     }
 
     /** Whether the session is as a transaction has left it whose changes were taken back and are applied instead: it is set again. */
-    private boolean keepsSession(LocalTransaction committed) {
+    private boolean keepsSession(LocalTransaction committed, LocalCommit undone) {
+        if (committed.hasChangedSession() || undone.losesMore()) {
+            return false;
+        }
         try {
-            if (committed.hasChangedSession() || mayHaveTemporaryTables()) {
-                return false;
-            }
             for (String setting : committed.settings()) {
                 session.query(OwnStatement.once(setting));
             }
@@ -420,13 +423,6 @@ final class ClientTransactions implements Transactions {
         } catch (SQLException e) {
             return false;
         }
-    }
-
-    /** Of which rows may have been lost with the transaction, and are not in its write set. */
-    private boolean mayHaveTemporaryTables() throws SQLException {
-        return !session.query("SELECT 1 FROM pg_catalog.pg_class WHERE relkind = 'r'"
-                        + " AND relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() LIMIT 1")
-                .isEmpty();
     }
 
     private void commitUnchanged(String sql) throws SQLException {

@@ -17,6 +17,9 @@ final class LocalCommit extends WaitingCommit<SQLException> {
     private final WriteSet writeSet;
     private final String sql;
 
+    /** Written and read by the client's thread. */
+    private boolean losesMore;
+
     /** @param sql the statement that commits */
     LocalCommit(LocalTransaction transaction, Sessions sessions, WriteSet writeSet, String sql) {
         this.transaction = transaction;
@@ -52,7 +55,13 @@ final class LocalCommit extends WaitingCommit<SQLException> {
 
     @Override
     protected void undo() {
+        losesMore = !sql.equals("COMMIT") || transaction.connection().hasOwn();
         transaction.connection().undo();
+    }
+
+    /** Whether with the transaction, which is {@linkplain #isUndone undone}, more is lost than its changes and settings: what is the session's own, or the transaction that was to follow. */
+    boolean losesMore() {
+        return losesMore;
     }
 
     @Override

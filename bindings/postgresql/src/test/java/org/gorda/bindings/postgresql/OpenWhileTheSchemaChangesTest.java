@@ -60,6 +60,51 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
         }
     }
 
+    /** What is the session's own and cannot be made again is not missing silently. */
+    @Test
+    void aSchemaChangeThatIsMadeAgainLosesNothingOfItsConnectionSilently() throws SQLException {
+        execute(0, "CREATE TABLE h (id SERIAL PRIMARY KEY, d INTEGER NOT NULL)", "CREATE TABLE c (id INTEGER, b TEXT)");
+        Map<String, String> looksByOwn = Map.of(
+                "CREATE TEMPORARY TABLE own AS SELECT 7 AS n", "SELECT n FROM own",
+                "DECLARE own CURSOR WITH HOLD FOR SELECT 7", "FETCH own",
+                "SELECT set_config('deadlock_timeout', '7', false)",
+                        "SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout'");
+        int tried = 0;
+        for (Map.Entry<String, String> look : looksByOwn.entrySet()) {
+            execute(0, "ALTER TABLE c ALTER b TYPE TEXT");
+            try (Connection connection = connect(0);
+                    Statement statement = connection.createStatement()) {
+                connection.setAutoCommit(false);
+                statement.execute(look.getKey());
+                statement.execute("ALTER TABLE c ALTER b TYPE VARCHAR");
+                statement.execute("INSERT INTO h (d) VALUES (1)");
+                connection.commit();
+                assertThat(number(statement, look.getValue())).isEqualTo(7);
+            } catch (SQLException e) {
+                assertThat(e.getSQLState()).as(look.getKey() + ": " + e).startsWith("08");
+            }
+            tried++;
+            assertThat(number(0, "SELECT count(*) FROM h")).isEqualTo(tried);
+        }
+    }
+
+    @Test
+    void whatFollowsASchemaChangeThatIsMadeAgainIsInTheTransactionThatItBegins() throws SQLException {
+        execute(0, "CREATE TABLE h (id SERIAL PRIMARY KEY, d INTEGER NOT NULL)", "CREATE TABLE c (id INTEGER, b TEXT)");
+        try (Connection connection = connect(0);
+                Statement statement = connection.createStatement()) {
+            statement.execute("BEGIN");
+            statement.execute("ALTER TABLE c ALTER b TYPE VARCHAR");
+            statement.execute("INSERT INTO h (d) VALUES (1)");
+            statement.execute("COMMIT AND CHAIN");
+            statement.execute("INSERT INTO h (d) VALUES (2)");
+            statement.execute("ROLLBACK");
+        } catch (SQLException e) {
+            assertThat(e.getSQLState()).as(e.toString()).startsWith("08");
+        }
+        assertThat(number(0, "SELECT count(*) FROM h")).isEqualTo(1);
+    }
+
     /** As Flyway does, which holds an advisory lock in a transaction while its other connection changes the schema. */
     @Test
     void whoHasOnlyReadBeforeASchemaChangeMayChangeRowsAfterIt() throws SQLException {
