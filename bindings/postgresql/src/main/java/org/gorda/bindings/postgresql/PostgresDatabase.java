@@ -555,7 +555,13 @@ final class PostgresDatabase implements ReflectedDatabase {
 
     @Override
     public void ping() {
-        pulse.feel();
+        try {
+            pulse.feel();
+        } catch (ReflectionException e) {
+            // or the server has begun again, which nobody else may meet while there is nothing to do
+            internally("it is not known whether it is there", session -> session.query("SELECT 1"));
+            throw e;
+        }
     }
 
     @Override

@@ -165,4 +165,27 @@ class CrashedServerTest {
             }
         }
     }
+
+    /** Nobody else would meet it, and become the primary. */
+    @Test
+    @Timeout(180)
+    void aCrashOfTheServerIsNoticedWhileNobodyDoesAnything() throws Exception {
+        int primary = primary();
+        long[] flushes = {-1};
+        Awaitility.await("there is nothing to flush")
+                .atMost(PATIENCE)
+                .pollInterval(Duration.ofSeconds(8))
+                .until(() -> {
+                    try (Connection connection = around(primary)) {
+                        long before = flushes[0];
+                        flushes[0] = number(connection, "SELECT flushes FROM gorda.flush");
+                        return flushes[0] == before;
+                    }
+                });
+        killOneProcessOfServer(primary);
+        Awaitility.await("the replica has met it")
+                .atMost(PATIENCE)
+                .until(() -> replicas.get(primary).status().state() == ReplicaState.STOPPED);
+        execute(primary(), "CREATE TABLE t (id INTEGER PRIMARY KEY)");
+    }
 }
