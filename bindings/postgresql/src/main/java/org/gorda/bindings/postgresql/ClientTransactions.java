@@ -107,7 +107,6 @@ final class ClientTransactions implements Transactions {
 
     @Override
     public List<OwnStatement> executing(SqlStatement statement, boolean isReplaced) {
-        schema.endWatch(); // of a change that has failed
         session.alone().begins();
         if (!isOfThisRun) {
             sessions.database().requireSameRun();
@@ -123,6 +122,9 @@ final class ClientTransactions implements Transactions {
         LocalTransaction running = session.transaction();
         if (running != null && kind != Kind.BEGIN) {
             checkNotRefused(running);
+            if (changesSchema && !listener.wins(running)) {
+                schema.endWatch(); // its turn is over
+            }
             if (kind == Kind.WRITE || kind == Kind.COPY_IN) {
                 if (!running.hasBegun() && !running.mayHaveChanged() && !session.hasSnapshots()) {
                     running.beginsAt(listener.visible()); // it sees the schema and other tables as they are now
@@ -244,6 +246,7 @@ final class ClientTransactions implements Transactions {
         returned.executed();
         if (savepoints.executed(statement) && changesSchema && !out.changesSchema()) {
             changesSchema = false;
+            schema.endWatch();
             listener.schemaUnchanged(open());
         }
     }

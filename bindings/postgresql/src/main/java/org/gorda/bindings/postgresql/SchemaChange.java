@@ -32,7 +32,7 @@ final class SchemaChange {
     private String role = "";
     private boolean isTemporary;
 
-    /** While the schema is changed by a transaction that wins. */
+    /** From the first change of the schema by a transaction that wins to the transaction's end. */
     private @Nullable LockWatch watch;
 
     SchemaChange(ClientSession session, PostgresDatabase database, WriteSetWriter out) {
@@ -88,8 +88,11 @@ final class SchemaChange {
         }
     }
 
-    /** Others must make way from now on, until it has ended. */
+    /** Others must make way from now on, also for rows: they may have asked for their commits, which wait until this one has ended. */
     void win(Refusal why) throws SQLException {
+        if (watch != null) {
+            return;
+        }
         LockWatch begun = new LockWatch(database, session.process());
         watch = begun;
         begun.begin(why);
@@ -108,7 +111,7 @@ final class SchemaChange {
         }
     }
 
-    /** It has ended, well or not: others need not make way any more. */
+    /** Others need not make way any more. */
     void endWatch() {
         LockWatch ending = watch;
         watch = null;
@@ -148,7 +151,6 @@ final class SchemaChange {
 
     /** The statement has ended well; the session is listened to still. */
     void after(SqlStatement statement) throws SQLException {
-        endWatch();
         if (statement.kind() == Kind.SCHEMA && !isTemporary) {
             out.statement(user, role, settings, statement.text(), List.of());
             if (showsGenerators()) {

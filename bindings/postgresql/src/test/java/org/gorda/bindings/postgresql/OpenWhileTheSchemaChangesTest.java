@@ -162,6 +162,37 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
         assertIdentical();
     }
 
+    /**
+     * PostgreSQL renames an index without its table's lock, and a table without those of tables that refer to it, whose triggers are made anew; and what changes the
+     * schema may change rows behind that.
+     */
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void whoHoldsWhatTheTransactionOfASchemaChangeNeedsMakesWay() throws SQLException {
+        execute(
+                0,
+                "CREATE TABLE parent (id INTEGER PRIMARY KEY, name TEXT CONSTRAINT once UNIQUE)",
+                "CREATE TABLE child (id INTEGER PRIMARY KEY, parent INTEGER REFERENCES parent)",
+                "INSERT INTO child VALUES (0, NULL)");
+        assertMakesWay("INSERT INTO parent VALUES (1, 'a')", "ALTER INDEX once RENAME TO one");
+        assertMakesWay("INSERT INTO child VALUES (1, NULL)", "ALTER TABLE parent RENAME TO mother");
+        assertMakesWay(
+                "UPDATE child SET parent = NULL",
+                "CREATE TABLE other (id INTEGER PRIMARY KEY)",
+                "DELETE FROM child WHERE id = 0");
+        assertIdentical();
+    }
+
+    private void assertMakesWay(String row, String... changes) throws SQLException {
+        try (Connection connection = connect(0);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.executeUpdate(row);
+            execute(0, changes);
+            assertRefused("40001", connection::commit);
+        }
+    }
+
     /** What names and functions and values mean is locked by nobody. */
     @Test
     void whoHasChangedRowsIsRefusedWhenWhatNoLockGuardsIsChanged() throws SQLException {
