@@ -39,7 +39,6 @@ public final class SimulatedDisk {
     private long incarnation;
     private boolean forgot;
     private boolean failing;
-    private int entriesUntilFull = Integer.MAX_VALUE;
 
     public SimulatedDisk(SplittableRandom random) {
         this.random = random;
@@ -49,11 +48,6 @@ public final class SimulatedDisk {
     /** Every write and force fails from now on, or works again. */
     public void fail(boolean fails) {
         failing = fails;
-    }
-
-    /** The disk is full after so many more entries. */
-    public void fullAfter(int entries) {
-        entriesUntilFull = entries;
     }
 
     /** The machine loses power: what was not forced is lost, or some of it. */
@@ -239,10 +233,6 @@ public final class SimulatedDisk {
         public void append(List<Entry> entries) {
             check();
             for (Entry entry : entries) {
-                if (entriesUntilFull-- <= 0) {
-                    entriesUntilFull = 0;
-                    throw new UncheckedIOException(new IOException("simulated disk is full"));
-                }
                 written.add(entry);
                 if (entry.kind() == Entry.Kind.CONFIGURATION) {
                     forced = new ArrayList<>(written);
