@@ -15,6 +15,8 @@ import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.replicator.engine.Replica;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -65,6 +67,28 @@ final class PostgresTest {
                 assertThat(lookup.lost()).isZero();
                 assertThat(lookup.unexpected()).isZero();
             }
+        }
+    }
+
+    /** Nothing is wrong with a disk of the replica. */
+    @Test
+    void aReplicaWhoseServerDiesSaysThat() {
+        PostgresServer server = new PostgresServer(directory.resolve("server"), "bank");
+        server.start();
+        try (Replica replica = Replica.builder()
+                .database("postgresql", server.database())
+                .attribute("user", PostgresEngine.USER)
+                .directory(directory.resolve("replica"))
+                .self("127.0.0.1:" + LoopbackPorts.free(1).get(0))
+                .start()) {
+            replica.awaitPrimary(WAIT);
+            server.kill();
+            Awaitility.await().atMost(WAIT).until(() -> replica.failure().isPresent());
+            assertThat(replica.status().explanation())
+                    .contains("the database " + server.database() + " has stopped")
+                    .doesNotContain("disk");
+        } finally {
+            server.stop();
         }
     }
 }

@@ -2,6 +2,7 @@ package org.gorda.replicator.engine;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -293,13 +294,19 @@ final class ReplicaEngine implements GroupListener {
         }
     }
 
-    /** The group tells so itself. */
+    /** The group tells so itself, and behind a lost connection to a database's server is none of this machine's. */
     private static boolean isOfADisk(Throwable failure) {
         Throwable at = failure;
-        while (at.getCause() != null && !(at instanceof GroupException)) {
+        while (at.getCause() != null && !(at instanceof GroupException) && !isOfAConnection(at)) {
             at = at.getCause();
         }
         return at instanceof IOException;
+    }
+
+    private static boolean isOfAConnection(Throwable failure) {
+        return failure instanceof SQLException lost
+                && lost.getSQLState() != null
+                && lost.getSQLState().startsWith("08");
     }
 
     private void endMaintenance() {
