@@ -105,47 +105,57 @@ public record LoadReport(
         line(
                 text,
                 "committed",
-                "%,d in %.1f s by %d clients of %s%s: %,.1f/s (%,.1f to %,.1f)",
+                "%,d in %.1f s by %d clients of %s%s: %,.1f/s%s",
                 committed,
                 seconds,
                 clients,
                 workload,
                 ratePerS == null ? "" : String.format(Locale.ROOT, ", %,.1f/s wanted", ratePerS),
                 throughputPerS,
-                throughputLow,
-                throughputHigh);
+                timeline.size() < 2
+                        ? "" // of one second there is no interval
+                        : String.format(Locale.ROOT, " (%,.1f to %,.1f)", throughputLow, throughputHigh));
         line(text, "aborted", "%,d", abortedInAll());
         aborted.forEach((cause, count) -> line(text, "", "  %,d %s", count, cause));
         if (retried > 0) {
             line(text, "run again", "%,d", retried);
         }
         line(text, "unknown", "%,d", unknown);
-        latencies(text, "latency", latency);
-        if (service != null) {
+        if (committed > 0) {
+            latencies(text, "latency", latency);
+        }
+        if (committed > 0 && service != null) {
             latencies(text, "service", service);
         }
         for (Group group : groups) {
             line(
                     text,
                     "group",
-                    "%s: %,d by %d clients, %,.1f/s, mean %.3f  p50 %.3f  p99 %.3f ms, aborted %,d",
+                    "%s: %,d by %d clients, %,.1f/s%s, aborted %,d",
                     group.name(),
                     group.committed(),
                     group.clients(),
                     group.throughputPerS(),
-                    group.latency().mean(),
-                    group.latency().p50(),
-                    group.latency().p99(),
+                    group.committed() == 0
+                            ? ""
+                            : String.format(
+                                    Locale.ROOT,
+                                    ", mean %.3f  p50 %.3f  p99 %.3f ms",
+                                    group.latency().mean(),
+                                    group.latency().p50(),
+                                    group.latency().p99()),
                     group.aborted());
         }
-        line(
-                text,
-                "processor",
-                "%,.0f us for each committed one by the clients%s",
-                cpuMicros,
-                replicasCpuMicros == null
-                        ? ""
-                        : String.format(Locale.ROOT, ", %,.0f us by the replicas", replicasCpuMicros));
+        if (committed > 0) {
+            line(
+                    text,
+                    "processor",
+                    "%,.0f us for each committed one by the clients%s",
+                    cpuMicros,
+                    replicasCpuMicros == null
+                            ? ""
+                            : String.format(Locale.ROOT, ", %,.0f us by the replicas", replicasCpuMicros));
+        }
         for (Event event : events) {
             line(text, "event", "%6.1f s  %s", event.second(), event.text());
         }
