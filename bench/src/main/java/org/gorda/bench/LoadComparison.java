@@ -32,6 +32,8 @@ public record LoadComparison(List<Row> rows, List<String> unmatched) {
     /** Of no matter for whether two runs are of the same load. */
     private static final List<String> WHERE = List.of("url", "user");
 
+    private static final String RESULT = ": name a report.json, or a file with what --json has printed";
+
     private static final Gson JSON = new GsonBuilder()
             .setFieldNamingPolicy(FieldNamingPolicy.LOWER_CASE_WITH_UNDERSCORES)
             .create();
@@ -121,15 +123,16 @@ public record LoadComparison(List<Row> rows, List<String> unmatched) {
                 read.add(JSON.fromJson(root, LoadReport.class));
             }
         } catch (IOException e) {
-            throw new BenchException(file + " cannot be read: " + e, e);
+            throw new BenchException(
+                    file + (Files.exists(file) ? " cannot be read as a file" : " is not there") + RESULT, e);
         } catch (JsonParseException | IllegalStateException e) {
-            throw new BenchException(file + " is not a result of a load test: " + e.getMessage(), e);
+            throw new BenchException(file + " is not a result of a load test" + RESULT, e);
         }
         Map<Map<String, String>, LoadReport> runs = new LinkedHashMap<>();
         for (LoadReport run : read) {
             // What JSON lacks is null, whatever the records say.
             if (Objects.isNull(run.parameters()) || Objects.isNull(run.latency())) {
-                throw new BenchException(file + " is not a result of a load test: it has no parameters or latencies");
+                throw new BenchException(file + " is not a result of a load test" + RESULT);
             }
             Map<String, String> key = new LinkedHashMap<>(run.parameters());
             key.put("workload", run.workload());

@@ -42,11 +42,21 @@ public final class LoadFiles implements AutoCloseable {
      * Nothing is made before there is something to be written.
      *
      * @param directory null to keep nothing
-     * @throws BenchException if it is there already
+     * @throws BenchException if it is there already, or cannot be made
      */
     public static LoadFiles in(@Nullable Path directory) {
         if (directory != null && Files.exists(directory)) {
             throw new BenchException("--report " + directory + " is there already: give a new directory");
+        }
+        if (directory != null) {
+            Path above = directory.toAbsolutePath().normalize().getParent();
+            while (above != null && !Files.exists(above)) {
+                above = above.getParent();
+            }
+            if (above == null || !Files.isDirectory(above) || !Files.isWritable(above)) {
+                throw new BenchException("--report " + directory + " cannot be made in " + above
+                        + ": give a new directory where you may write");
+            }
         }
         return new LoadFiles(directory);
     }

@@ -213,7 +213,7 @@ public final class LoadTest {
     /** How long to measure. */
     public LoadTest duration(Duration time) {
         if (time.toMillis() < 1) {
-            throw new BenchException("duration is " + time + " but must be at least 1 ms");
+            throw new BenchException("duration is " + time.toMillis() + " ms but must be at least 1 ms");
         }
         duration = time;
         return this;

@@ -97,7 +97,7 @@ final class BenchLoadCommand implements Callable<Integer> {
         return result.consistent() ? 0 : 1;
     }
 
-    private Map<String, String> chosen() throws IOException {
+    private Map<String, String> chosen() {
         List<String> known =
                 LoadMatrix.parameters(kind).stream().map(Parameter::name).toList();
         Map<String, String> chosen = new LinkedHashMap<>();
@@ -105,6 +105,12 @@ final class BenchLoadCommand implements Callable<Integer> {
             Properties read = new Properties();
             try (Reader in = Files.newBufferedReader(properties, StandardCharsets.UTF_8)) {
                 read.load(in);
+            } catch (IOException | IllegalArgumentException e) {
+                throw new BenchException(
+                        "--properties " + properties
+                                + (Files.exists(properties) ? " cannot be read" : " is not there")
+                                + ": name a file with one name=value a line",
+                        e);
             }
             for (String name : new TreeSet<>(read.stringPropertyNames())) {
                 if (!known.contains(name)) {
