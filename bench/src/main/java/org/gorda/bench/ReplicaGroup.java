@@ -270,12 +270,13 @@ public final class ReplicaGroup implements AutoCloseable {
     /**
      * Waits until all have everything that is decided and know the primary.
      *
-     * @param progress is told once a second who is not there yet, and why
+     * @param progress is told who is not there yet, and why; at most once a second, and nothing twice
      * @throws BenchException if one has ended, or if it takes too long
      */
     public void awaitOnline(Duration atMost, Consumer<String> progress) {
         long begin = System.nanoTime();
         long told = begin;
+        List<String> last = List.of();
         while (true) {
             replicas.forEach(ReplicaProcess::requireAlive);
             List<String> waiting = waiting();
@@ -286,8 +287,9 @@ public final class ReplicaGroup implements AutoCloseable {
             if (now - begin > atMost.toNanos()) {
                 throw new BenchException("not ready after " + atMost.toSeconds() + " s: " + String.join("; ", waiting));
             }
-            if (now - told > TimeUnit.SECONDS.toNanos(1)) {
+            if (now - told > TimeUnit.SECONDS.toNanos(1) && !waiting.equals(last)) {
                 told = now;
+                last = waiting;
                 progress.accept("waiting     " + String.join("; ", waiting));
             }
             LockSupport.parkNanos(POLL_NANOS);
