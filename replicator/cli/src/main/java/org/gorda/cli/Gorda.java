@@ -5,8 +5,10 @@ import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Setting;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.IParameterExceptionHandler;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** The command {@code gorda}: 0 if what was asked for succeeded, 1 if it did not, 2 if its options could not be understood. */
 @Command(
@@ -59,6 +61,17 @@ public final class Gorda {
         line.setExecutionExceptionHandler((failure, command, parsed) -> {
             command.getErr().println("gorda: " + Output.explain(failure));
             return CommandLine.ExitCode.SOFTWARE;
+        });
+        IParameterExceptionHandler usage = line.getParameterExceptionHandler();
+        line.setParameterExceptionHandler((failure, all) -> {
+            CommandLine command = failure.getCommandLine();
+            if (!command.getSubcommands().isEmpty()) {
+                return usage.handleParseException(failure, all);
+            }
+            command.getErr().println("gorda: " + failure.getMessage());
+            UnmatchedArgumentException.printSuggestions(failure, command.getErr());
+            command.getErr().println(command.getCommandSpec().qualifiedName() + " --help lists all options");
+            return CommandLine.ExitCode.USAGE;
         });
         System.exit(line.execute(arguments));
     }

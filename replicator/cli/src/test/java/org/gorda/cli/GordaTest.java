@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.junit.jupiter.api.Test;
@@ -45,6 +46,9 @@ final class GordaTest {
         assertThat(result.get("identical").getAsBoolean()).isTrue();
         assertThat(result.get("failover_ms").getAsLong()).isNotNegative(); // 0 if others commit meanwhile
         assertThat(demo.err()).contains("kill -9").contains("again").contains("/s ");
+        List<String> lines = demo.err().lines().toList();
+        assertThat(IntStream.range(1, lines.size()).mapToObj(i -> lines.subList(i - 1, i + 1)))
+                .allSatisfy(neighbours -> assertThat(neighbours.get(0)).isNotEqualTo(neighbours.get(1)));
         boolean conflicts = result.get("refused").getAsJsonObject().has("CONFLICT");
         assertThat(conflicts).isEqualTo(protocol.equals("certification"));
     }
@@ -551,7 +555,12 @@ final class GordaTest {
                 "bench tpcb --clients 0 --url x | 1 | clients is 0 but must be 1 to 9999",
                 "bench tpcb --url x --duration 5 | 1 | duration is '5' but must be a duration such as 500ms",
                 "bench tpcb --url x --history maybe | 1 | history is maybe but must be yes or no",
-                "bench tpcb --url x --properties nosuch | 1 | nosuch",
+                "bench tpcb --url x --properties nosuch | 1 | --properties nosuch is not there: name a file",
+                "bench tpcb --url jdbc:none --report err/new | 1 | --report err/new cannot be made in",
+                "bench tpcb --url jdbc:none --duration 0s | 1 | duration is 0 ms but must be at least 1 ms",
+                "bench compare nosuch nosuch | 1 | nosuch is not there: name a report.json",
+                "bench compare . . | 1 | . cannot be read as a file: name a report.json",
+                "bench compare out out | 1 | out is not a result of a load test: name a report.json",
                 "bench tpcb --url x --against y --pairs 0 | 1 | pairs is 0",
                 "bench tcpb | 2 | Unmatched argument at index 1",
                 "bench ladder --clients 0 | 1 | clients is [0]",
@@ -584,6 +593,39 @@ final class GordaTest {
         GordaRun run = gorda(arguments.strip().split(" "));
         assertThat(run.status()).as(run.err()).isEqualTo(status);
         assertThat(run.err()).contains(expected).doesNotContain("\tat ");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"bench ladder --duration 2s", "simulate --seeds x", "node --databse x", "status"})
+    void wrongOptionsGetTheirLineAndNotTheWholeUsage(String arguments) throws Exception {
+        GordaRun run = gorda(arguments.split(" "));
+        assertThat(run.status()).as(run.err()).isEqualTo(2);
+        assertThat(run.err().lines())
+                .as(run.err())
+                .hasSizeBetween(2, 3)
+                .last()
+                .asString()
+                .endsWith(" --help lists all options");
+        assertThat(run.err()).startsWith("gorda: ");
+    }
+
+    @Test
+    void ofNoCommittedTransactionNeitherLatencyNorCostIsTold() throws Exception {
+        GordaRun run = gorda(
+                "bench",
+                "write-simple",
+                "--url",
+                "jdbc:derby:memory:none;create=true",
+                "--rate",
+                "1",
+                "--duration",
+                "1ms",
+                "--warmup",
+                "0s");
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.out())
+                .contains("committed   0 in", "1.0/s wanted: 0.0/s", "consistent")
+                .doesNotContain("latency", "service", "processor", "0.0 to 0.0");
     }
 
     @Test
