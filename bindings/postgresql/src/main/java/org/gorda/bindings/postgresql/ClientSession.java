@@ -170,15 +170,6 @@ final class ClientSession implements ConnectionContext, SqlSession {
         }
     }
 
-    /** Whether its transaction may have made temporary relations, or changed their rows, or leaves a cursor open. */
-    boolean hasOwn() {
-        try {
-            return !query(OWN).isEmpty();
-        } catch (SQLException e) {
-            return true;
-        }
-    }
-
     /** Rolls back on the server, in the client's thread. What cannot be reached has lost it anyway. */
     void undo() {
         try {
@@ -186,6 +177,21 @@ final class ClientSession implements ConnectionContext, SqlSession {
         } catch (SQLException e) {
             LOG.debug("{}: not rolled back", id, e);
             interceptor.close();
+        }
+    }
+
+    /**
+     * As {@link #undo}, what has not failed.
+     *
+     * @return whether the transaction may have made temporary relations, or changed their rows, or leaves a cursor open
+     */
+    boolean undoWithOwn() {
+        try {
+            return !interceptor.query(OWN, OwnStatement.kept("ROLLBACK")).isEmpty();
+        } catch (IOException | SQLException e) {
+            LOG.debug("{}: not rolled back", id, e);
+            interceptor.close();
+            return true;
         }
     }
 

@@ -55,8 +55,7 @@ final class LocalCommit extends WaitingCommit<SQLException> {
 
     @Override
     protected void undo() {
-        losesMore = !sql.equals("COMMIT") || transaction.connection().hasOwn();
-        transaction.connection().undo();
+        losesMore = transaction.connection().undoWithOwn() || !sql.equals("COMMIT");
     }
 
     /** Whether with the transaction, which is {@linkplain #isUndone undone}, more is lost than its changes and settings: what is the session's own, or the transaction that was to follow. */
