@@ -17,7 +17,10 @@ import org.gorda.replicator.engine.Setting;
  */
 final class EmbeddedReplicas {
 
-    private static final Map<String, Replica> REPLICAS = new HashMap<>();
+    /** With the settings of the URL by which it was started. */
+    private record Started(Replica replica, Map<Setting, String> settings) {}
+
+    private static final Map<String, Started> REPLICAS = new HashMap<>();
 
     private EmbeddedReplicas() {}
 
@@ -36,9 +39,10 @@ final class EmbeddedReplicas {
 
     private static Replica replica(EmbeddedUrl url) throws SQLException {
         synchronized (REPLICAS) {
-            Replica known = REPLICAS.get(url.location());
-            if (known != null && known.status().state() != ReplicaState.STOPPED) {
-                return known;
+            Started known = REPLICAS.get(url.location());
+            if (known != null && known.replica().status().state() != ReplicaState.STOPPED) {
+                requireSame(known.settings(), url);
+                return known.replica();
             }
             try {
                 Replica.Builder builder = Replica.builder().database(url.binding(), url.location());
@@ -48,10 +52,25 @@ final class EmbeddedReplicas {
                 if (REPLICAS.isEmpty()) {
                     Runtime.getRuntime().addShutdownHook(new Thread(EmbeddedReplicas::closeAll, "gorda-shutdown"));
                 }
-                REPLICAS.put(url.location(), started);
+                REPLICAS.put(url.location(), new Started(started, url.settings()));
                 return started;
             } catch (ReplicaException e) {
                 throw new SQLNonTransientConnectionException(e.getMessage(), isRejection(e) ? "08004" : "08001", e);
+            }
+        }
+    }
+
+    /** Who says nothing of a setting takes it as it is; who says another value would not get what he thinks. */
+    private static void requireSame(Map<Setting, String> settings, EmbeddedUrl url) throws SQLException {
+        for (Map.Entry<Setting, String> given : url.settings().entrySet()) {
+            String key = given.getKey().key();
+            String first = settings.get(given.getKey());
+            boolean isOfReplica =
+                    given.getKey().isFor(Setting.Use.NODE) && !url.credentials().containsKey(key);
+            if (isOfReplica && !given.getValue().equals(first)) {
+                throw UrlSettings.bad("the replica of " + url.location() + " runs in this JVM and was started "
+                        + (first == null ? "without " : "with " + key + "=" + first + ", not with ") + key + "="
+                        + given.getValue() + ": give it as in the URL of the first connection, or leave it out");
             }
         }
     }
@@ -68,17 +87,17 @@ final class EmbeddedReplicas {
     /** The replica of a database, if it runs. */
     static Optional<Replica> running(String location) {
         synchronized (REPLICAS) {
-            return Optional.ofNullable(REPLICAS.get(location));
+            return Optional.ofNullable(REPLICAS.get(location)).map(Started::replica);
         }
     }
 
     private static void shutdown(EmbeddedUrl url) throws SQLException {
-        Replica replica;
+        Started ending;
         synchronized (REPLICAS) {
-            replica = REPLICAS.remove(url.location());
+            ending = REPLICAS.remove(url.location());
         }
-        if (replica != null) {
-            replica.close();
+        if (ending != null) {
+            ending.replica().close();
         }
         // As engines do: a shutdown is told by an exception.
         throw new SQLNonTransientConnectionException("the replica of " + url.location() + " is shut down", "08006");
@@ -86,7 +105,7 @@ final class EmbeddedReplicas {
 
     private static void closeAll() {
         synchronized (REPLICAS) {
-            REPLICAS.values().forEach(Replica::close);
+            REPLICAS.values().forEach(started -> started.replica().close());
             REPLICAS.clear();
         }
     }

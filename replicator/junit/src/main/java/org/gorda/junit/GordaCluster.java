@@ -14,7 +14,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
  * in the database stays.
  *
  * <pre>{@code
- * @GordaCluster(replicas = 3, protocol = "certification")
+ * @GordaCluster(replicas = 3)
  * class OrdersTest {
  *     @Test
  *     void ordersSurvive(TestCluster cluster) throws SQLException {

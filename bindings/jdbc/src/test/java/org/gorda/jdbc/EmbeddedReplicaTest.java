@@ -1,0 +1,44 @@
+package org.gorda.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import org.gorda.jgcs.LoopbackPorts;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A replica that is started by the first connection of this JVM. */
+@Timeout(120)
+class EmbeddedReplicaTest {
+
+    private static void assertRefused(String url, String message) {
+        assertThatThrownBy(() -> DriverManager.getConnection(url))
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08001"))
+                .hasMessageContaining(message);
+    }
+
+    /** Who asks for more durability than there is must not believe to have it. */
+    @Test
+    void laterConnectionsGetWhatTheirUrlSaysOrNone(@TempDir Path directory) throws SQLException {
+        String path = "jdbc:gorda:derby:" + directory.resolve("shop");
+        String first = path + ";self=127.0.0.1:" + LoopbackPorts.free(1).get(0) + ";durability=group";
+        try (Connection one = DriverManager.getConnection(first);
+                Connection same = DriverManager.getConnection(first + ";user=app;retry=3");
+                Connection silent = DriverManager.getConnection(path)) {
+            assertThat(same.isValid(1) && silent.isValid(1) && one.isValid(1)).isTrue();
+            assertRefused(
+                    path + ";durability=group-disk",
+                    "was started with durability=group, not with durability=group-disk");
+            assertRefused(path + ";group=other", "was started without group=other");
+        } finally {
+            assertThatThrownBy(() -> DriverManager.getConnection(path + ";shutdown=true"))
+                    .hasMessageContaining("is shut down");
+        }
+    }
+}
