@@ -33,9 +33,6 @@ public record SqlStatement(
     private static final Pattern OF_ROUTINES =
             Pattern.compile("(?is)(CREATE|ALTER|DROP)\\s+(OR\\s+REPLACE\\s+)?(FUNCTION|PROCEDURE|ROUTINE)\\b.*");
 
-    /** Not for its transaction only. */
-    private static final Pattern SETS_BY_CALL = Pattern.compile("(?i)set_config\\s*\\((?![^()]*,\\s*true\\s*\\))");
-
     private static final Pattern CHANGES_WHAT_IS_THERE =
             Pattern.compile("(?is)(ALTER|DROP|CREATE\\s+(OR\\s+REPLACE|FUNCTION|PROCEDURE))\\b.*");
 
@@ -160,13 +157,12 @@ public record SqlStatement(
 
     /** Whether it sets something that goes on behind its transaction, and is lost if the server takes that back. */
     public boolean outlivesTransaction() {
-        return (kind == Kind.PASS && !name.equals(LOCAL) && !name.equals(SNAPSHOT))
-                || (kind == Kind.CALL && SETS_BY_CALL.matcher(text).find());
+        return kind == Kind.PASS && !name.equals(LOCAL) && !name.equals(SNAPSHOT);
     }
 
     /** Whether that is all it does, and it can be executed again. */
     public boolean setsSession() {
-        return kind == Kind.PASS && outlivesTransaction() && (begins("SET") || begins("RESET"));
+        return outlivesTransaction() && (begins("SET") || begins("RESET"));
     }
 
     /** Whether its transaction reads from now on what another one does. */
