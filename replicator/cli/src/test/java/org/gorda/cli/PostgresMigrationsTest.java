@@ -96,7 +96,7 @@ final class PostgresMigrationsTest {
                     urls.get(0),
                     "CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)",
                     "INSERT INTO counter SELECT generate_series(1, 6), 0");
-            group.verify(WAIT);
+            assertThat(group.verify(WAIT).identical()).as("all have the table").isTrue();
 
             AtomicBoolean ends = new AtomicBoolean();
             Set<String> failures = new ConcurrentSkipListSet<>();

@@ -15,11 +15,14 @@ final class LocalTransaction extends OpenTransaction<ClientSession> {
     /** Who was refused so long ago and still holds locks is cut off. */
     private static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
+    /** Who sets more in one transaction is not set again. */
+    private static final int SETTINGS_KEPT = 100;
+
     // ------------------------------------------------------------------------------ confined to the client's thread
     private boolean hasExecuted;
     private boolean mayHaveChanged;
     private boolean hasChangedSession;
-    private final List<String> settings = new ArrayList<>(0);
+    private List<String> settings = List.of();
 
     // ------------------------------------------------------------------------------------------------ guarded by this
     private @Nullable Refusal refusal;
@@ -45,7 +48,10 @@ final class LocalTransaction extends OpenTransaction<ClientSession> {
         Kind kind = statement.kind();
         hasExecuted = true;
         mayHaveChanged |= kind != Kind.READ && kind != Kind.PASS;
-        if (statement.setsSession()) {
+        if (statement.setsSession() && settings.size() < SETTINGS_KEPT) {
+            if (settings.isEmpty()) {
+                settings = new ArrayList<>();
+            }
             settings.add(statement.text());
         } else {
             boolean mayTakeBack = kind == Kind.ROLLBACK_TO && !settings.isEmpty();

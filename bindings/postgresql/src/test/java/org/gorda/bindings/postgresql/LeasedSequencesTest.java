@@ -116,7 +116,7 @@ class LeasedSequencesTest extends ThreeReplicas {
     /** Inserts at one replica, whose connections may end with it. */
     private void insert(int at, Map<String, Set<Long>> given, AtomicBoolean ended, List<Throwable> failures) {
         while (!ended.get()) {
-            if (isGone(at) || !replica(at).status().executesHere()) {
+            if (!takesWrites(at)) {
                 Awaitility.await().atMost(PATIENCE).until(() -> ended.get() || !isGone(at));
                 continue;
             }

@@ -90,6 +90,12 @@ abstract class ThreeReplicas {
         return replicas[i] == null;
     }
 
+    /** Whether one is there and takes writes; another thread may stop it meanwhile. */
+    boolean takesWrites(int i) {
+        Replica one = replicas[i];
+        return one != null && one.status().executesHere();
+    }
+
     Replica replica(int i) {
         return Objects.requireNonNull(replicas[i]);
     }

@@ -159,9 +159,8 @@ final class Ratis implements AutoCloseable {
         RaftServerConfigKeys.Log.setSegmentCacheSizeMax(set, bytes(CACHED_SEGMENTS * segmentBytes));
         RaftServerConfigKeys.Log.Appender.setBufferByteLimit(set, bytes(entryBytes));
         RaftServerConfigKeys.Log.setWriteBufferSize(set, bytes(entryBytes + 64));
-        // With it, Ratis 3.3.0 acknowledges entries that it has not: those by which a second request is longer than one
-        // that begins with the
-        // same entry and is being worked off (ServerImplUtils.NavigableIndices).
+        // With it, Ratis 3.3.0 acknowledges what it has not: a request that begins with the same entry as one that is
+        // being worked off counts as the same, also if it is longer (ServerImplUtils.NavigableIndices).
         RaftServerConfigKeys.Log.setAppendEntriesComposeEnabled(set, false);
         RaftServerConfigKeys.Log.setPurgeGap(set, 1);
         RaftServerConfigKeys.Log.setPurgeUptoSnapshotIndex(set, true);

@@ -77,8 +77,8 @@ final class NodeMetrics {
         CounterSnapshot.Builder refused = CounterSnapshot.builder()
                 .name("gorda_transactions_refused")
                 .help("Of this replica's clients, by cause.");
-        for (Refusal.Cause cause :
-                Refusal.Cause.values()) { // also those that there were none of, or the first would not count
+        // Also of those that there were none of: the first would not count as a growth.
+        for (Refusal.Cause cause : Refusal.Cause.values()) {
             Long count = now.refused().getOrDefault(cause.toString(), 0L);
             refused.dataPoint(CounterSnapshot.CounterDataPointSnapshot.builder()
                     .labels(Labels.of("cause", cause.toString()))
