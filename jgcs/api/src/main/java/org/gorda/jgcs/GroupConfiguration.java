@@ -3,6 +3,8 @@ package org.gorda.jgcs;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How a member takes part in a group. Immutable; made by {@link #builder}, which refuses what cannot work.
@@ -18,6 +20,8 @@ import java.util.List;
  * @param sendBytesMax how many bytes this member may have on their way before {@link DataSession#multicast} waits, 64 KiB to 1
  *     GiB
  * @param segmentBytes size of the log's files, 1 MiB to 1 GiB
+ * @param tls what encrypts all that members say to each other, and lets nobody in whom it does not trust or whose certificate names no member's
+ *     host; null if nothing is encrypted. A toolkit that cannot refuses it
  */
 public record GroupConfiguration(
         String group,
@@ -29,7 +33,8 @@ public record GroupConfiguration(
         Duration electionTimeout,
         int messageBytesMax,
         int sendBytesMax,
-        int segmentBytes) {
+        int segmentBytes,
+        @Nullable SSLContext tls) {
 
     public GroupConfiguration {
         members = List.copyOf(members);
@@ -41,6 +46,21 @@ public record GroupConfiguration(
         range("message-bytes-max", messageBytesMax, 1 << 10, 256 << 20, "bytes");
         range("send-bytes-max", sendBytesMax, 64 << 10, 1 << 30, "bytes");
         range("segment-bytes", segmentBytes, 1 << 20, 1 << 30, "bytes");
+    }
+
+    /**
+     * For toolkits that encrypt nothing.
+     *
+     * @throws GroupException if something is to be encrypted
+     */
+    public void requirePlain(String toolkit) {
+        if (tls != null) {
+            throw new GroupException(
+                    GroupException.Disposition.CORRECT,
+                    "toolkit " + toolkit
+                            + " does not encrypt what members say to each other, as tls-authority asks for:"
+                            + " use raft, or a network that is safe without it");
+        }
     }
 
     private static void range(String key, long value, long min, long max, String unit) {
@@ -71,6 +91,7 @@ public record GroupConfiguration(
         private int messageBytesMax = 32 << 20;
         private int sendBytesMax = 64 << 20;
         private int segmentBytes = 64 << 20;
+        private @Nullable SSLContext tls;
 
         private Builder(String group, MemberId self, Path directory) {
             this.group = group;
@@ -114,6 +135,11 @@ public record GroupConfiguration(
             return this;
         }
 
+        public Builder tls(@Nullable SSLContext value) {
+            this.tls = value;
+            return this;
+        }
+
         /**
          * Checks and seals the configuration.
          *
@@ -130,7 +156,8 @@ public record GroupConfiguration(
                     electionTimeout,
                     messageBytesMax,
                     sendBytesMax,
-                    segmentBytes);
+                    segmentBytes,
+                    tls);
         }
     }
 }

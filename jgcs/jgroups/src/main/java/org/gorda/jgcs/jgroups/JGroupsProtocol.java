@@ -47,6 +47,7 @@ public final class JGroupsProtocol implements Protocol {
                     "protocol jgroups offers " + OFFERED + ", but " + required
                             + " is required: it can lose or diverge what it has delivered, use raft");
         }
+        configuration.requirePlain(name());
         requireFree(configuration.self());
         return new JGroupsGroup(configuration, required.order(), listener);
     }

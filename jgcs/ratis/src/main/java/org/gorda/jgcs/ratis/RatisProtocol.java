@@ -54,6 +54,7 @@ public final class RatisProtocol implements Protocol {
                     GroupException.Disposition.CORRECT,
                     "protocol ratis offers " + OFFERED + ", but " + required + " is required");
         }
+        configuration.requirePlain(name());
         return new RatisGroup(configuration, interceptor, listener);
     }
 

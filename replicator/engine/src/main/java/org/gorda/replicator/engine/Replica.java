@@ -173,6 +173,7 @@ public final class Replica implements AutoCloseable {
                 .messageBytesMax(WriteSet.ENCODED_BYTES_MAX + 4096)
                 .sendBytesMax(sendBytesMax())
                 .segmentBytes(segmentBytes())
+                .tls(configuration.tls() == null ? null : configuration.tls().context())
                 .build();
         return protocol.open(
                 group,
@@ -450,6 +451,7 @@ public final class Replica implements AutoCloseable {
         private long writeSetBytesMax = 1L << 30;
         private long logRetainBytes = 1L << 30;
         private long transferBytesPerSecond = 64L << 20;
+        private @Nullable Tls tls;
         private boolean insecure;
 
         private Builder() {}
@@ -543,6 +545,12 @@ public final class Replica implements AutoCloseable {
             return this;
         }
 
+        /** Encrypts all that leaves the process, and lets in as members only whom the authority vouches for. */
+        public Builder tls(Tls value) {
+            tls = value;
+            return this;
+        }
+
         /** Lets replicas talk over a network, though what they say is not encrypted; loopback needs no leave. */
         public Builder insecure(boolean value) {
             insecure = value;
@@ -610,9 +618,14 @@ public final class Replica implements AutoCloseable {
             if (!all.contains(me)) {
                 throw new ReplicaException("self is " + me + " but must be one of the members " + all);
             }
-            if (!insecure && !all.stream().allMatch(Builder::isLoopback)) {
-                throw new ReplicaException("what replicas send each other is not encrypted yet, and members " + all
-                        + " are not all on this machine: set insecure=true if their network is safe");
+            Tls encrypts = tls;
+            if (encrypts == null && !insecure && !all.stream().allMatch(Builder::isLoopback)) {
+                throw new ReplicaException("what replicas send each other is not encrypted, and members " + all
+                        + " are not all on this machine: set tls-authority, tls-certificate and tls-key, or"
+                        + " insecure=true if their network is safe");
+            }
+            if (encrypts != null && !encrypts.hasIdentity()) {
+                throw new ReplicaException("tls-certificate and tls-key are not set: a replica has to show who it is");
             }
             Path kept = directory == null ? ReplicaConfiguration.standardDirectory(database) : directory;
             return new Replica(new ReplicaConfiguration(
@@ -634,7 +647,8 @@ public final class Replica implements AutoCloseable {
                     electionTimeout,
                     writeSetBytesMax,
                     logRetainBytes,
-                    transferBytesPerSecond));
+                    transferBytesPerSecond,
+                    encrypts));
         }
     }
 }

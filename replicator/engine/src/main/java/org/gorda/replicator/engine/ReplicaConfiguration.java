@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How a replica is set up. Immutable; made by {@link Replica.Builder}.
@@ -31,6 +32,7 @@ import org.gorda.replicator.core.ReplicationProtocol;
  * @param logRetainBytes how much of the log is kept, and twice as much while a member lacks it, 1 MiB to 1 TiB; who lacks more receives
  *     the whole database from another
  * @param transferBytesPerSecond at most so much of a database is received in a second, 64 KiB to 1 TiB
+ * @param tls by which all is encrypted that leaves the process, null if nothing is
  */
 public record ReplicaConfiguration(
         String binding,
@@ -51,7 +53,8 @@ public record ReplicaConfiguration(
         Duration electionTimeout,
         long writeSetBytesMax,
         long logRetainBytes,
-        long transferBytesPerSecond) {
+        long transferBytesPerSecond,
+        @Nullable Tls tls) {
 
     /** The group toolkit that is always there. */
     static final String RAFT = "raft";

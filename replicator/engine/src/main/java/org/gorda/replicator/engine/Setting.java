@@ -179,6 +179,19 @@ public enum Setting {
             "how fast this replica receives a database, at most",
             Use.REPLICAS,
             (builder, text) -> builder.transferBytesPerSecond(size("transfer-bytes-per-second", text))),
+    TLS_AUTHORITY(
+            "tls-authority",
+            "path",
+            "nothing is encrypted",
+            "PEM file with the certificate of who issued those of the group's members; with it all that is sent is encrypted",
+            Use.ALL),
+    TLS_CERTIFICATE(
+            "tls-certificate",
+            "path",
+            "none; a replica must have one if anything is encrypted",
+            "PEM file with this process's own certificate, which for a replica names the host of its address",
+            Use.ALL),
+    TLS_KEY("tls-key", "path", "none; goes with tls-certificate", "PEM file with the key of that certificate", Use.ALL),
     INSECURE(
             "insecure",
             "true|false",

@@ -3,8 +3,10 @@ package org.gorda.jgcs.raft.transport;
 import java.io.DataInput;
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -14,6 +16,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import javax.net.ssl.SSLContext;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
@@ -82,7 +85,14 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
             DefaultThreadFactory threads = new DefaultThreadFactory("gorda-transport", true, true);
             InetAddress host = InetAddress.getByName(self.host());
             server = new TcpServer(
-                    threads, new DefaultSocketFactory(), host, self.port(), self.port(), null, 0, SOCKET_BUFFER_BYTES);
+                    threads,
+                    sockets(configuration.tls()),
+                    host,
+                    self.port(),
+                    self.port(),
+                    null,
+                    0,
+                    SOCKET_BUFFER_BYTES);
         } catch (Exception e) { // what JGroups declares
             watch.shutdownNow();
             throw new GroupException(
@@ -101,6 +111,22 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
                 .addConnectionListener(this);
         server.peerAddressReadTimeout(CONNECT_TIMEOUT_MILLIS);
         server.setLogAcceptError(false);
+    }
+
+    private DefaultSocketFactory sockets(@Nullable SSLContext tls) {
+        return tls == null
+                ? new DefaultSocketFactory()
+                : new TlsSockets(tls, this::hostAt, this::hosts, CONNECT_TIMEOUT_MILLIS, watch);
+    }
+
+    /** The host of the member that is connected to, as its address has it; nobody else is. */
+    private List<String> hostAt(InetSocketAddress address) {
+        Link link = byAddress.get(new IpAddress(address.getAddress(), address.getPort()));
+        return link == null ? List.of() : List.of(link.member.host());
+    }
+
+    private List<String> hosts() {
+        return links.keySet().stream().map(MemberId::host).distinct().toList();
     }
 
     private static Throwable rootOf(Throwable failure) {

@@ -1,0 +1,60 @@
+package org.gorda.jgcs.raft.transport;
+
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.security.cert.CertificateParsingException;
+import java.security.cert.X509Certificate;
+import java.util.Collection;
+import java.util.List;
+import java.util.Locale;
+import java.util.regex.Pattern;
+
+/** Which hosts a certificate is for: its subject's alternative names, as RFC 9525 has it; the common name says nothing. */
+final class MemberCertificate {
+
+    private static final int DNS = 2;
+    private static final int IP = 7;
+    private static final Pattern ADDRESS = Pattern.compile("[0-9.]+|\\[?[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%.*)?\\]?");
+
+    private MemberCertificate() {}
+
+    /** The hosts that it names. */
+    static List<String> names(X509Certificate certificate) {
+        try {
+            Collection<List<?>> all = certificate.getSubjectAlternativeNames();
+            return all == null
+                    ? List.of()
+                    : all.stream()
+                            .filter(name ->
+                                    name.get(0).equals(DNS) || name.get(0).equals(IP))
+                            .map(name -> String.valueOf(name.get(1)))
+                            .toList();
+        } catch (CertificateParsingException e) {
+            return List.of();
+        }
+    }
+
+    /** Whether it is for a host, a name or an address, as it is written in a member's address. */
+    static boolean isFor(X509Certificate certificate, String host) {
+        boolean isAddress = ADDRESS.matcher(host).matches();
+        return names(certificate).stream()
+                .anyMatch(name -> isAddress
+                        ? ADDRESS.matcher(name).matches() && address(name).equals(address(host))
+                        : isNamed(host.toLowerCase(Locale.ROOT), name.toLowerCase(Locale.ROOT)));
+    }
+
+    /** A star is for one whole label, the first. */
+    private static boolean isNamed(String host, String name) {
+        int dot = host.indexOf('.');
+        return name.equals(host)
+                || (name.startsWith("*.") && dot > 0 && name.substring(1).equals(host.substring(dot)));
+    }
+
+    private static String address(String text) {
+        try {
+            return InetAddress.getByName(text).getHostAddress(); // of an address that is not looked up
+        } catch (UnknownHostException e) {
+            return text;
+        }
+    }
+}
