@@ -3,13 +3,18 @@ package org.gorda.bench;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.Setting;
+import org.gorda.replicator.engine.Settings;
+import org.gorda.replicator.engine.Tls;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 
@@ -19,7 +24,7 @@ import org.gorda.replicator.node.NodeStatus;
  */
 final class GroupWatch implements AutoCloseable {
 
-    private static final Pattern CLUSTER = Pattern.compile("jdbc:gorda://([^/;]+)/.*");
+    private static final Pattern CLUSTER = Pattern.compile("jdbc:gorda://([^/;]+)/[^;]*(.*)");
     private static final Duration EVERY = Duration.ofMillis(500);
 
     /** A replica that falls over and comes back all the time does not fill the memory. */
@@ -31,8 +36,11 @@ final class GroupWatch implements AutoCloseable {
     private final List<Thread> threads = new ArrayList<>();
     private volatile boolean closed;
 
-    /** @param services of the replicas, by which they tell what they are */
-    GroupWatch(List<String> services) {
+    private final NodeClient client;
+
+    /** @param services of the replicas, by which they tell what they are to the client */
+    GroupWatch(List<String> services, NodeClient client) {
+        this.client = client;
         for (String replica : services) {
             Thread thread = new Thread(() -> watch(replica), "watch-" + replica);
             thread.setDaemon(true);
@@ -52,12 +60,27 @@ final class GroupWatch implements AutoCloseable {
                 .toList();
     }
 
+    /** What asks the replicas that JDBC URLs name, which encrypt as the first URL says. */
+    static NodeClient client(List<String> urls) {
+        Matcher matcher = CLUSTER.matcher(urls.isEmpty() ? "" : urls.get(0));
+        Map<String, String> given = new HashMap<>();
+        if (matcher.matches()) {
+            for (String part : matcher.group(2).split(";", -1)) {
+                int equals = part.indexOf('=');
+                if (equals > 0 && Setting.of(part.substring(0, equals).strip()).isPresent()) {
+                    given.put(part.substring(0, equals).strip(), part.substring(equals + 1));
+                }
+            }
+        }
+        Map<String, String> all = Settings.complete(Setting.Use.CLUSTER, given, List.of());
+        return new NodeClient(Tls.of(setting -> all.get(setting.key())));
+    }
+
     private void watch(String replica) {
-        NodeClient client = new NodeClient();
         String before = null;
         while (!closed) {
             long asked = System.nanoTime();
-            String now = what(client, replica);
+            String now = what(replica);
             if (before != null && !before.equals(now)) {
                 note(asked, replica + " " + now);
             }
@@ -66,7 +89,7 @@ final class GroupWatch implements AutoCloseable {
         }
     }
 
-    private static String what(NodeClient client, String replica) {
+    private String what(String replica) {
         try {
             NodeStatus status = client.status(replica);
             if (!status.state().equals("ONLINE")) {

@@ -28,6 +28,7 @@ import org.HdrHistogram.Histogram;
 import org.HdrHistogram.Recorder;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.Workload;
+import org.gorda.replicator.node.NodeClient;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -410,15 +411,16 @@ public final class LoadTest {
         lastSuccessNanos.set(begin);
         List<Thread> threads = new ArrayList<>();
         List<String> asked = services.isEmpty() ? GroupWatch.replicas(urls) : services;
-        try (GroupWatch replicas = new GroupWatch(asked)) {
-            for (Client client : clients) {
-                Thread thread = new Thread(() -> work(pools, client, begin), "client-" + client.number());
+        NodeClient client = GroupWatch.client(urls);
+        try (GroupWatch replicas = new GroupWatch(asked, client)) {
+            for (Client one : clients) {
+                Thread thread = new Thread(() -> work(pools, one, begin), "client-" + one.number());
                 thread.setDaemon(true);
                 thread.start();
                 threads.add(thread);
             }
             watch(begin, begin + ramp().plus(warmUp).toNanos(), null);
-            try (ProbedReplicas probed = ProbedReplicas.of(asked)) {
+            try (ProbedReplicas probed = ProbedReplicas.of(asked, client)) {
                 return measure(pools, threads, replicas, probed);
             }
         } finally {

@@ -18,16 +18,18 @@ import org.slf4j.LoggerFactory;
 final class ProbedReplicas implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(ProbedReplicas.class);
-    private final NodeClient client = new NodeClient();
+    private final NodeClient client;
 
     /** What each had told before, by its service. */
     private final Map<String, NodeProbes> before = new LinkedHashMap<>();
 
-    private ProbedReplicas() {}
+    private ProbedReplicas(NodeClient client) {
+        this.client = client;
+    }
 
     /** Switches on the probes of all replicas of the groups of these. */
-    static ProbedReplicas of(List<String> services) {
-        ProbedReplicas probed = new ProbedReplicas();
+    static ProbedReplicas of(List<String> services, NodeClient client) {
+        ProbedReplicas probed = new ProbedReplicas(client);
         services.forEach(probed::addGroupOf);
         return probed;
     }

@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
+import org.gorda.replicator.node.NodeClient;
 import org.junit.jupiter.api.Test;
 
 /** Replicas are services that say what they are told to. */
@@ -69,10 +70,12 @@ class GroupWatchTest {
         long begin = System.nanoTime();
         try (Told first = new Told("primary");
                 Told second = new Told("backup");
-                GroupWatch watch = new GroupWatch(GroupWatch.replicas(List.of(
-                        "jdbc:gorda://" + first.at() + "," + second.at() + "/bank;retry=3",
-                        "jdbc:gorda:derby:/elsewhere;self=127.0.0.1:1",
-                        "jdbc:gorda://" + first.at() + "/bank")))) {
+                GroupWatch watch = new GroupWatch(
+                        GroupWatch.replicas(List.of(
+                                "jdbc:gorda://" + first.at() + "," + second.at() + "/bank;retry=3",
+                                "jdbc:gorda:derby:/elsewhere;self=127.0.0.1:1",
+                                "jdbc:gorda://" + first.at() + "/bank")),
+                        new NodeClient())) {
             first.tell();
             second.tell();
             assertThat(texts(watch, begin)).isEmpty();

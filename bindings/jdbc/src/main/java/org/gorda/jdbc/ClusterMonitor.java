@@ -23,7 +23,11 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import javax.net.ssl.HttpsURLConnection;
+import javax.net.ssl.SSLSocketFactory;
 import org.gorda.gapi.TransactionId;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -46,7 +50,13 @@ final class ClusterMonitor {
     /** Longer than anybody asks for an outcome whose connection was lost. */
     private static final long UNUSED_NANOS = TimeUnit.MINUTES.toNanos(1);
 
+    private final Clusters.Key key;
     private final List<String> nodes;
+    private final @Nullable Tls tls;
+
+    /** One for all requests: connections are kept by it. */
+    private final @Nullable SSLSocketFactory sockets;
+
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition answered = lock.newCondition();
     private final Condition searchBegins = lock.newCondition();
@@ -68,9 +78,17 @@ final class ClusterMonitor {
     private final AtomicLong orderedIndex = new AtomicLong();
     private final AtomicInteger turns = new AtomicInteger();
 
-    /** @param ifUnused called now and then while nobody is connected, to {@linkplain #endIfUnused end} it */
-    ClusterMonitor(List<String> nodes, Consumer<ClusterMonitor> ifUnused) {
-        this.nodes = nodes;
+    /**
+     * Begins to watch.
+     *
+     * @param ifUnused called now and then while nobody is connected, to {@linkplain #endIfUnused end} it
+     * @throws ReplicaException if it cannot be read how the replicas are spoken to
+     */
+    ClusterMonitor(Clusters.Key key, Consumer<ClusterMonitor> ifUnused) {
+        this.key = key;
+        this.nodes = key.nodes();
+        this.tls = key.tls() == null ? null : new Tls(key.tls());
+        this.sockets = tls == null ? null : tls.context().getSocketFactory();
         this.ifUnused = ifUnused;
         for (String node : nodes) {
             Thread thread = new Thread(() -> watch(node), "gorda-monitor-" + node);
@@ -80,8 +98,14 @@ final class ClusterMonitor {
         }
     }
 
-    List<String> nodes() {
-        return nodes;
+    Clusters.Key key() {
+        return key;
+    }
+
+    /** How the replicas are spoken to, null if nothing is encrypted. */
+    @Nullable
+    Tls tls() {
+        return tls;
     }
 
     // ------------------------------------------------------------------------------------------------- its own end
@@ -351,9 +375,14 @@ final class ClusterMonitor {
         return text.toString();
     }
 
-    private static String request(String method, String node, String path, int timeoutMillis) throws IOException {
+    private String request(String method, String node, String path, int timeoutMillis) throws IOException {
         HttpURLConnection connection =
-                (HttpURLConnection) URI.create("http://" + node + path).toURL().openConnection(Proxy.NO_PROXY);
+                (HttpURLConnection) URI.create((sockets == null ? "http://" : "https://") + node + path)
+                        .toURL()
+                        .openConnection(Proxy.NO_PROXY);
+        if (sockets != null && connection instanceof HttpsURLConnection encrypted) {
+            encrypted.setSSLSocketFactory(sockets);
+        }
         connection.setRequestMethod(method);
         connection.setConnectTimeout(TIMEOUT_MILLIS);
         connection.setReadTimeout(timeoutMillis);

@@ -6,6 +6,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
 import org.gorda.replicator.engine.Setting;
+import org.gorda.replicator.engine.Tls;
+import org.jspecify.annotations.Nullable;
 
 /**
  * {@code jdbc:gorda://host:port,.../DB;key=value;...}: this JVM is a client of replica processes. Immutable.
@@ -15,6 +17,7 @@ import org.gorda.replicator.engine.Setting;
  * @param connectTimeout how long to look for a primary
  * @param retries how often a transaction that lost a conflict is run again at the most
  * @param sessionReads whether a reader must have what the connection saw or wrote before
+ * @param tls where it stands how the replicas are spoken to, null if nothing is encrypted
  * @param properties for the engine's own driver
  */
 record ClusterUrl(
@@ -23,6 +26,7 @@ record ClusterUrl(
         Duration connectTimeout,
         int retries,
         boolean sessionReads,
+        Tls.@Nullable Place tls,
         Properties properties) {
 
     private static final String PREFIX = "jdbc:gorda://";
@@ -51,6 +55,7 @@ record ClusterUrl(
                 settings.connectTimeout(CONNECT_TIMEOUT),
                 settings.retries(),
                 settings.sessionReads(),
+                settings.tls(),
                 settings.driverProperties());
     }
 }

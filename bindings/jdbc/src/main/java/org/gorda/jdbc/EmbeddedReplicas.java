@@ -10,6 +10,7 @@ import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaState;
 import org.gorda.replicator.engine.Setting;
+import org.gorda.replicator.engine.Tls;
 
 /**
  * The replicas in this JVM, one per database, started by the first connection and closed with the JVM or by {@code shutdown=true}.
@@ -48,7 +49,7 @@ final class EmbeddedReplicas {
                 Replica.Builder builder = Replica.builder().database(url.binding(), url.location());
                 url.attributes().forEach(builder::attribute);
                 url.settings().forEach((Setting setting, String value) -> setting.apply(builder, value));
-                Replica started = builder.start();
+                Replica started = builder.tls(Tls.of(url.settings()::get)).start();
                 if (REPLICAS.isEmpty()) {
                     Runtime.getRuntime().addShutdownHook(new Thread(EmbeddedReplicas::closeAll, "gorda-shutdown"));
                 }

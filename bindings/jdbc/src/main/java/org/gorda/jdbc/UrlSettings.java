@@ -13,6 +13,7 @@ import java.util.function.Function;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Setting;
 import org.gorda.replicator.engine.Settings;
+import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -93,6 +94,14 @@ record UrlSettings(String head, Map<String, String> values) {
 
     boolean sessionReads() throws SQLException {
         return parsed(Setting.READS, false, Setting::sessionReads);
+    }
+
+    Tls.@Nullable Place tls() throws SQLException {
+        try {
+            return Tls.Place.of(this::value);
+        } catch (ReplicaException e) {
+            throw bad(String.valueOf(e.getMessage()), e);
+        }
     }
 
     private <T> T parsed(Setting setting, T standard, Function<String, T> parser) throws SQLException {

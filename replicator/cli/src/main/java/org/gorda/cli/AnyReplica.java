@@ -1,9 +1,14 @@
 package org.gorda.cli;
 
+import java.nio.file.Path;
+import org.gorda.replicator.engine.Setting;
+import org.gorda.replicator.engine.Tls;
+import org.gorda.replicator.node.NodeClient;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Help;
 import picocli.CommandLine.Option;
 
-/** The replica that a command asks, in each command the same option. */
+/** The replica that a command asks, in each command the same options. */
 final class AnyReplica {
 
     @Option(
@@ -14,7 +19,48 @@ final class AnyReplica {
             description = "The service address of any replica of the group.")
     private String at = "";
 
+    @Option(
+            names = "--tls-authority",
+            paramLabel = "FILE",
+            defaultValue = "${GORDA_TLS_AUTHORITY}",
+            showDefaultValue = Help.Visibility.NEVER,
+            description =
+                    "If the group encrypts: PEM file with the certificate of its authority. The environment may have it and"
+                            + " the next two: GORDA_TLS_AUTHORITY.")
+    private @Nullable Path authority;
+
+    @Option(
+            names = "--tls-certificate",
+            paramLabel = "FILE",
+            defaultValue = "${GORDA_TLS_CERTIFICATE}",
+            showDefaultValue = Help.Visibility.NEVER,
+            description = "For all but `status`: PEM file with a certificate by that authority.")
+    private @Nullable Path certificate;
+
+    @Option(
+            names = "--tls-key",
+            paramLabel = "FILE",
+            defaultValue = "${GORDA_TLS_KEY}",
+            showDefaultValue = Help.Visibility.NEVER,
+            description = "PEM file with the key of that certificate.")
+    private @Nullable Path key;
+
     String service() {
         return at;
+    }
+
+    /** What asks it, and the others of its group. */
+    NodeClient client() {
+        return new NodeClient(Tls.of(this::value));
+    }
+
+    private @Nullable String value(Setting setting) {
+        Path file = switch (setting) {
+            case TLS_AUTHORITY -> authority;
+            case TLS_CERTIFICATE -> certificate;
+            case TLS_KEY -> key;
+            default -> null;
+        };
+        return file == null ? null : file.toString();
     }
 }

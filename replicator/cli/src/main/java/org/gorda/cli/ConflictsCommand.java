@@ -41,7 +41,7 @@ final class ConflictsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        NodeClient client = new NodeClient();
+        NodeClient client = replica.client();
         Map<String, NodeConflicts> replicas = new TreeMap<>();
         Map<String, String> missing = new TreeMap<>();
         client.status(replica.service()).services().forEach((member, service) -> {

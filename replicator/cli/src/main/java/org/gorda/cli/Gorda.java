@@ -23,6 +23,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             VerifyCommand.class,
             MemberCommand.class,
             ProtocolCommand.class,
+            CertificateCommand.class,
             RecoverCommand.class,
             ConflictsCommand.class,
             ProbesCommand.class,

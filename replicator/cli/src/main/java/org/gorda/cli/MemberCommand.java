@@ -43,7 +43,7 @@ final class MemberCommand {
         private AnyReplica replica = new AnyReplica();
 
         int apply(String change, String member, boolean isToAnswer) {
-            NodeClient client = new NodeClient();
+            NodeClient client = replica.client();
             NodeClient.Membership now = client.change(replica.service(), change, member);
             output.line("members   " + String.join(", ", now.members()));
             if (!now.learners().isEmpty()) {

@@ -53,7 +53,7 @@ final class ProbesCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        NodeClient client = new NodeClient();
+        NodeClient client = replica.client();
         Map<String, NodeProbes> replicas = new TreeMap<>();
         Map<String, String> missing = new TreeMap<>();
         client.status(replica.service()).services().forEach((member, service) -> {

@@ -1,7 +1,6 @@
 package org.gorda.cli;
 
 import java.util.concurrent.Callable;
-import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -27,7 +26,7 @@ final class ProtocolCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        NodeStatus now = new NodeClient().changeProtocol(replica.service(), protocol);
+        NodeStatus now = replica.client().changeProtocol(replica.service(), protocol);
         output.line("protocol  " + now.protocol() + ", since " + now.epoch());
         output.line(now.primary() == null ? "writes    at every replica" : "primary   " + now.primary());
         output.result(now);

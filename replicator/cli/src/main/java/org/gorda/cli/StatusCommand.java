@@ -59,7 +59,7 @@ final class StatusCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        NodeClient client = new NodeClient();
+        NodeClient client = replica.client();
         NodeStatus any = client.status(replica.service());
         Map<String, NodeStatus> replicas = new TreeMap<>();
         Map<String, String> missing = new TreeMap<>();

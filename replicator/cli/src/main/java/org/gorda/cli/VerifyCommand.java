@@ -32,7 +32,7 @@ final class VerifyCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        NodeClient.Comparison comparison = new NodeClient().verify(replica.service(), wait);
+        NodeClient.Comparison comparison = replica.client().verify(replica.service(), wait);
         for (ReplicaContent content : comparison.replicas()) {
             output.line(content.replica() + " at " + content.position());
             for (ReplicaContent.Table table : content.tables()) {

@@ -79,6 +79,7 @@ public final class Authority {
      * Issues a certificate with a new key, which replaces one of that name.
      *
      * @param name of the files, and in the certificate
+     * @param days how long it is valid, 1 to 3650
      * @param hosts names and addresses of the replica's machine; none for who is no replica and may only ask and operate
      * @throws ReplicaException if it cannot be made
      */
@@ -86,6 +87,9 @@ public final class Authority {
         if (name.equals(SELF) || !name.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,60}")) {
             throw new ReplicaException(
                     "'" + name + "' is no name for a certificate: letters, digits, '.', '_' and '-', and not " + SELF);
+        }
+        if (days < 1 || days > DAYS_OF_AUTHORITY) {
+            throw new ReplicaException("days is " + days + " but must be 1 to " + DAYS_OF_AUTHORITY);
         }
         try (Store issuer = new Store();
                 Store subject = new Store()) {

@@ -545,8 +545,8 @@ public final class Replica implements AutoCloseable {
             return this;
         }
 
-        /** Encrypts all that leaves the process, and lets in as members only whom the authority vouches for. */
-        public Builder tls(Tls value) {
+        /** Encrypts all that leaves the process, and lets in as members only whom the authority vouches for; null, as if not set: nothing is. */
+        public Builder tls(@Nullable Tls value) {
             tls = value;
             return this;
         }

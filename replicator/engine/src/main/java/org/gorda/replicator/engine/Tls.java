@@ -133,6 +133,18 @@ public final class Tls {
         }
     }
 
+    /**
+     * Reads the files that settings name.
+     *
+     * @param value gives the value of a setting, null if it is not set
+     * @return null if none is set
+     * @throws ReplicaException naming the setting that is missing, or the file that cannot be used, and why
+     */
+    public static @Nullable Tls of(Function<Setting, @Nullable String> value) {
+        Place place = Place.of(value);
+        return place == null ? null : new Tls(place);
+    }
+
     /** Makes sockets and engines that show this process's certificate and believe whom the authority does; names of hosts are for the caller to compare. */
     public SSLContext context() {
         return context;

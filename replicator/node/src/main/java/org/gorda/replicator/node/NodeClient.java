@@ -16,7 +16,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
+import javax.net.ssl.SSLParameters;
 import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.Tls;
+import org.jspecify.annotations.Nullable;
 
 /** Asks the {@linkplain NodeService services} of replica processes. Thread-safe. */
 public final class NodeClient {
@@ -26,11 +29,26 @@ public final class NodeClient {
     private static final Duration POLL = Duration.ofMillis(20);
     private static final Gson JSON = new Gson();
 
-    private final HttpClient http = HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            .connectTimeout(TIMEOUT)
-            .proxy(HttpClient.Builder.NO_PROXY) // that of the way to the web does not know replicas
-            .build();
+    private final HttpClient http;
+    private final String scheme;
+
+    /** Of replicas that do not encrypt. */
+    public NodeClient() {
+        this(null);
+    }
+
+    /** @param tls as the replicas do, with a certificate for what only operators may ask; null if they do not encrypt */
+    public NodeClient(@Nullable Tls tls) {
+        HttpClient.Builder builder = HttpClient.newBuilder()
+                .version(HttpClient.Version.HTTP_1_1)
+                .connectTimeout(TIMEOUT)
+                .proxy(HttpClient.Builder.NO_PROXY); // that of the way to the web does not know replicas
+        if (tls != null) {
+            builder.sslContext(tls.context()).sslParameters(new SSLParameters(null, new String[] {Tls.VERSION}));
+        }
+        http = builder.build();
+        scheme = tls == null ? "http://" : "https://";
+    }
 
     /**
      * What all replicas hold at one place in the order. Immutable.
@@ -174,7 +192,7 @@ public final class NodeClient {
     /** Empty if the service does not know what it is asked for (404). */
     private <T> Optional<T> ask(String method, String at, String path, Duration timeout, Class<T> type) {
         try {
-            HttpRequest request = HttpRequest.newBuilder(URI.create("http://" + at + path))
+            HttpRequest request = HttpRequest.newBuilder(URI.create(scheme + at + path))
                     .timeout(timeout)
                     .method(method, HttpRequest.BodyPublishers.noBody())
                     .build();

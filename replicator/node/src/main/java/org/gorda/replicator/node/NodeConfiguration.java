@@ -15,6 +15,7 @@ import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Setting;
 import org.gorda.replicator.engine.Settings;
+import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param services where each member tells of itself and is asked for outcomes, in the order of the members
  * @param clients where the engine's own clients connect to this replica
  * @param settings of the replica
+ * @param tls by which all is encrypted that leaves the process, null if nothing is
  */
 public record NodeConfiguration(
         String engine,
@@ -35,7 +37,8 @@ public record NodeConfiguration(
         List<MemberId> members,
         List<MemberId> services,
         MemberId clients,
-        Map<Setting, String> settings) {
+        Map<Setting, String> settings,
+        @Nullable Tls tls) {
 
     public NodeConfiguration {
         members = List.copyOf(members);
@@ -87,7 +90,8 @@ public record NodeConfiguration(
                 : addresses("clients", givenClients).get(0);
         requireDistinct(members, services, clients);
         requireOfThisReplica(clients);
-        if (!"true".equals(settings.get(Setting.INSECURE))) {
+        Tls tls = Tls.of(settings::get);
+        if (tls == null && !"true".equals(settings.get(Setting.INSECURE))) {
             requireLoopback("services", services.get(members.indexOf(self)));
             requireLoopback("clients", clients);
         }
@@ -97,7 +101,14 @@ public record NodeConfiguration(
                             + " is a server's database, which has no path");
         }
         return new NodeConfiguration(
-                settings.getOrDefault(Setting.ENGINE, "derby"), database, self, members, services, clients, settings);
+                settings.getOrDefault(Setting.ENGINE, "derby"),
+                database,
+                self,
+                members,
+                services,
+                clients,
+                settings,
+                tls);
     }
 
     /** The first to start would take another's port, and another member be told that it is taken. */
@@ -123,12 +134,12 @@ public record NodeConfiguration(
         }
     }
 
-    /** What is said there is neither encrypted nor authenticated yet. */
+    /** What is said there is neither encrypted nor authenticated. */
     private static void requireLoopback(String key, MemberId address) {
         if (!resolve(key, address).isLoopbackAddress()) {
-            throw new ReplicaException(
-                    key + " is " + address
-                            + ", which others can reach, and nothing is encrypted there yet: set insecure=true if the network is safe");
+            throw new ReplicaException(key + " is " + address
+                    + ", which others can reach, and nothing is encrypted there: set tls-authority, tls-certificate and tls-key,"
+                    + " or insecure=true if the network is safe");
         }
     }
 
@@ -191,6 +202,6 @@ public record NodeConfiguration(
                                 ? database
                                 : Path.of(database).toAbsolutePath().toString());
         settings.forEach((setting, value) -> setting.apply(builder, value));
-        return builder;
+        return builder.tls(tls);
     }
 }

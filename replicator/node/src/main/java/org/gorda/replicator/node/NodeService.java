@@ -3,6 +3,10 @@ package org.gorda.replicator.node;
 import com.google.gson.Gson;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsExchange;
+import com.sun.net.httpserver.HttpsParameters;
+import com.sun.net.httpserver.HttpsServer;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.net.InetAddress;
@@ -19,6 +23,8 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLPeerUnverifiedException;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.View;
@@ -27,6 +33,7 @@ import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaState;
 import org.gorda.replicator.engine.ReplicaStatus;
 import org.gorda.replicator.engine.Setting;
+import org.gorda.replicator.engine.Tls;
 import org.gorda.replicator.engine.Verification;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -51,7 +58,9 @@ import org.slf4j.LoggerFactory;
  *   <li>{@code GET /verification?request=N}: what this replica noted, 404 if it has not got there
  * </ul>
  *
- * It is up before the replica is, so that a slow start can be watched. Thread-safe.
+ * With TLS all but status, ready, writable, metrics, topology and outcome is for who shows a certificate of the group's authority.
+ *
+ * <p>It is up before the replica is, so that a slow start can be watched. Thread-safe.
  */
 final class NodeService implements AutoCloseable {
 
@@ -100,7 +109,7 @@ final class NodeService implements AutoCloseable {
         this.configuration = configuration;
         MemberId at = configuration.service();
         try {
-            server = HttpServer.create(new InetSocketAddress(InetAddress.getByName(at.host()), at.port()), 0);
+            server = open(new InetSocketAddress(InetAddress.getByName(at.host()), at.port()), configuration.tls());
         } catch (IOException e) {
             throw new ReplicaException(
                     "the service address " + at + " cannot be used (" + e.getMessage()
@@ -119,19 +128,37 @@ final class NodeService implements AutoCloseable {
         on("GET", "/ready", (node, query) -> ready(status(node)));
         on("GET", "/writable", (node, query) -> writable(status(node)));
         on("GET", "/metrics", (node, query) -> metrics(status(node), node));
-        on("GET", "/conflicts", (node, query) -> Response.json(NodeConflicts.of(node.status(), node.hotRows())));
-        on("GET", "/probes", (node, query) -> Response.json(NodeProbes.of(node.probes())));
-        on("POST", "/probe", (node, query) -> Response.json(NodeProbes.of(node.probe(isOn(query)))));
+        forOperators(
+                "GET", "/conflicts", (node, query) -> Response.json(NodeConflicts.of(node.status(), node.hotRows())));
+        forOperators("GET", "/probes", (node, query) -> Response.json(NodeProbes.of(node.probes())));
+        forOperators("POST", "/probe", (node, query) -> Response.json(NodeProbes.of(node.probe(isOn(query)))));
         on("GET", "/topology", (node, query) -> Response.text(200, topology(node)));
         on("POST", "/outcome", NodeService::outcome);
-        on("POST", "/verify", (node, query) -> Response.json(ReplicaContent.of(node.verify(VERIFY_WAIT))));
-        on("GET", "/verification", NodeService::verification);
-        on("POST", "/member", NodeService::member);
-        on("POST", "/protocol", (node, query) -> {
+        forOperators("POST", "/verify", (node, query) -> Response.json(ReplicaContent.of(node.verify(VERIFY_WAIT))));
+        forOperators("GET", "/verification", NodeService::verification);
+        forOperators("POST", "/member", NodeService::member);
+        forOperators("POST", "/protocol", (node, query) -> {
             node.changeProtocol(Setting.protocol(needed(query, "to")));
             return Response.json(status(node));
         });
         server.start();
+    }
+
+    private static HttpServer open(InetSocketAddress at, @Nullable Tls tls) throws IOException {
+        if (tls == null) {
+            return HttpServer.create(at, 0);
+        }
+        HttpsServer encrypted = HttpsServer.create(at, 0);
+        encrypted.setHttpsConfigurator(new HttpsConfigurator(tls.context()) {
+            @Override
+            public void configure(HttpsParameters parameters) {
+                SSLParameters wanted = getSSLContext().getDefaultSSLParameters();
+                wanted.setProtocols(new String[] {Tls.VERSION});
+                wanted.setWantClientAuth(true);
+                parameters.setSSLParameters(wanted);
+            }
+        });
+        return encrypted;
     }
 
     /** There is a replica to tell of now. */
@@ -150,6 +177,33 @@ final class NodeService implements AutoCloseable {
                 send(exchange, respond(method, path, exchange, answer));
             }
         });
+    }
+
+    /** What changes the group, costs it something or tells of rows: with TLS only for who shows a certificate of the authority. */
+    private void forOperators(String method, String path, Answer answer) {
+        server.createContext(path, exchange -> {
+            try (exchange) {
+                send(
+                        exchange,
+                        isOperator(exchange)
+                                ? respond(method, path, exchange, answer)
+                                : Response.text(
+                                        403,
+                                        path + " is for who shows a certificate of the group's authority: set"
+                                                + " tls-certificate and tls-key"));
+            }
+        });
+    }
+
+    private static boolean isOperator(HttpExchange exchange) {
+        if (exchange instanceof HttpsExchange encrypted) {
+            try {
+                return encrypted.getSSLSession().getPeerCertificates().length > 0;
+            } catch (SSLPeerUnverifiedException e) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private Response respond(String method, String path, HttpExchange exchange, Answer answer) {
