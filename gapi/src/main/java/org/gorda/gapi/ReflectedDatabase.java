@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 
 /** An open database, reflected. Thread-safe. */
 public interface ReflectedDatabase extends AutoCloseable {
@@ -80,12 +82,13 @@ public interface ReflectedDatabase extends AutoCloseable {
     List<SuspendedCommit> suspended();
 
     /**
-     * Lets clients of the database's own kind in over the network.
+     * Lets clients of the database's own kind in over the network. Who they are the database asks, as it always does.
      *
-     * @return the JDBC URL prefix, up to and with the database's name, by which they reach it
+     * @param tls with which they are spoken to, and in no other way; no certificate is asked for. If null, in plain text
+     * @return the JDBC URL by which the database's own driver reaches it; with {@code tls}, what it needs for that stands behind the database's name
      * @throws ReflectionException if the address cannot be bound, or if the binding has no {@link Capability#NETWORK_SERVER}
      */
-    String listen(InetSocketAddress address);
+    String listen(InetSocketAddress address, @Nullable SSLContext tls);
 
     /** Closes it in order: suspended commits are left unknown, running transactions are rolled back, all is forced to disk. */
     @Override

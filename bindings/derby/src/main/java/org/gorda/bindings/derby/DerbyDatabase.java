@@ -29,6 +29,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import javax.net.ssl.SSLContext;
 import org.apache.derby.drda.NetworkServerControl;
 import org.apache.derby.iapi.services.context.ContextManager;
 import org.apache.derby.iapi.services.context.ContextService;
@@ -612,7 +613,10 @@ final class DerbyDatabase implements ReflectedDatabase {
     }
 
     @Override
-    public synchronized String listen(InetSocketAddress address) {
+    public synchronized String listen(InetSocketAddress address, @Nullable SSLContext tls) {
+        if (tls != null) {
+            throw new ReflectionException("Derby's network server does not speak TLS here yet");
+        }
         try {
             InetAddress host = address.getAddress();
             String name = host instanceof Inet6Address ? address.getHostString() : host.getHostAddress();

@@ -97,7 +97,7 @@ class DistributedTransactionTest {
     @Test
     void isRefusedOverTheNetworkAtItsFirstChange() throws Exception {
         int port = freePort();
-        database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+        database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), null);
         ClientXADataSource source = new ClientXADataSource();
         source.setServerName("127.0.0.1");
         source.setPortNumber(port);

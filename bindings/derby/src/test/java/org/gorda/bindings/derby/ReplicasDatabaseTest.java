@@ -73,7 +73,7 @@ class ReplicasDatabaseTest {
         loopback[15] = 1;
         InetSocketAddress address = new InetSocketAddress(InetAddress.getByAddress(loopback), 1);
         try (ReflectedDatabase database = new DerbyBinding().open(configuration("six"), new MetaLevel())) {
-            assertThatThrownBy(() -> database.listen(address))
+            assertThatThrownBy(() -> database.listen(address, null))
                     .isInstanceOf(ReflectionException.class)
                     .hasMessageContaining("no address of IPv6");
         }

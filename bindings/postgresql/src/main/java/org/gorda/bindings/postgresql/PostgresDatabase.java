@@ -21,6 +21,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
+import javax.net.ssl.SSLContext;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.gapi.Applier;
@@ -642,7 +643,10 @@ final class PostgresDatabase implements ReflectedDatabase {
     }
 
     @Override
-    public String listen(InetSocketAddress address) {
+    public String listen(InetSocketAddress address, @Nullable SSLContext tls) {
+        if (tls != null) {
+            throw new ReflectionException("PostgreSQL's clients are not spoken to with TLS yet");
+        }
         return sessions.listen(address);
     }
 

@@ -120,7 +120,7 @@ class DriverBehaviourTest {
         other = (PostgresDatabase)
                 new PostgresBinding().open(TestServer.configuration(directory, "other"), new MetaLevel());
         applier = other.applier();
-        String relay = database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        String relay = database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), null);
         String cluster = serve(relay);
         Connection maintenance = database.connect(new Properties());
         places = List.of(

@@ -50,7 +50,7 @@ class RelayTest {
         name = configuration.location().substring(configuration.location().lastIndexOf('/') + 1);
         TestServer.execute("CREATE DATABASE " + name);
         database = new PostgresBinding().open(configuration, meta);
-        String url = database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        String url = database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), null);
         address = new InetSocketAddress(
                 InetAddress.getLoopbackAddress(),
                 Integer.parseInt(url.substring(url.lastIndexOf(':') + 1, url.lastIndexOf('/'))));

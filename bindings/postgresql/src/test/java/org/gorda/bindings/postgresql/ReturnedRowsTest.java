@@ -103,7 +103,7 @@ class ReturnedRowsTest {
         other = (PostgresDatabase)
                 new PostgresBinding().open(TestServer.configuration(directory, "other"), new MetaLevel());
         applier = other.applier();
-        relay = opened.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)) + "?user=postgres";
+        relay = opened.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), null) + "?user=postgres";
         try (Connection connection = connect()) {
             execute(connection, SCHEMA.toArray(String[]::new));
             for (String table :

@@ -491,7 +491,7 @@ class RowsTest {
                 "CREATE VIEW slow AS SELECT t.id, pg_sleep(60)::text FROM t",
                 "CREATE VIEW large AS SELECT t.id, repeat('x', 1000000) FROM t, generate_series(1, 100)");
         replicate("INSERT INTO t VALUES (1)");
-        String url = replica.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        String url = replica.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), null);
         String port = url.substring(url.lastIndexOf(':') + 1, url.lastIndexOf('/'));
         try (Connection client = DriverManager.getConnection(url + "?user=postgres");
                 Statement statement = client.createStatement();

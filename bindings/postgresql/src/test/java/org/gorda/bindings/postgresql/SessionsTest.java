@@ -962,7 +962,8 @@ class SessionsTest {
 
     @Test
     void clientsOverTheNetworkAreServedAlike() throws Exception {
-        String url = database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)) + "?user=postgres";
+        String url =
+                database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), null) + "?user=postgres";
         for (String mode : List.of("simple", "extended")) {
             try (Connection connection = DriverManager.getConnection(url + "&preferQueryMode=" + mode);
                     Statement statement = connection.createStatement()) {

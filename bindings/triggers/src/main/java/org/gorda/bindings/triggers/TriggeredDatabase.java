@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.stream.Collectors;
+import javax.net.ssl.SSLContext;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -502,7 +503,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     }
 
     @Override
-    public String listen(InetSocketAddress address) {
+    public String listen(InetSocketAddress address, @Nullable SSLContext tls) {
         throw new ReflectionException(
                 dialect.description()
                         + " has no network server whose clients' commits could be replicated: use it in the replica's own process");

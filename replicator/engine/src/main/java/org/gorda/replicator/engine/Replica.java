@@ -141,7 +141,7 @@ public final class Replica implements AutoCloseable {
             open();
             InetSocketAddress address = listening;
             if (address != null) {
-                database().listen(address);
+                database().listen(address, null);
             }
         } catch (RuntimeException e) {
             before.fail("the database that was received cannot be opened: " + e.getMessage(), e);
@@ -339,7 +339,7 @@ public final class Replica implements AutoCloseable {
      */
     public synchronized String listen(InetSocketAddress address) {
         listening = address;
-        return database().listen(address);
+        return database().listen(address, null);
     }
 
     /**
