@@ -9,7 +9,8 @@ import org.gorda.gapi.RefusedException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a client comes in: a session begins with what the client sends first, or a request to cancel is done. Encryption is not offered. One thread gives
+ * Where a client comes in: a session begins with what the client sends first, or a request to cancel is done. Encryption is the matter of who
+ * has the connection. One thread gives
  * what the client sends and one, it may be the same, takes what it is to read; leaving is thread-safe.
  */
 final class Door {
@@ -18,12 +19,18 @@ final class Door {
     private final boolean isRelayed;
     private final ClientMessages messages = new ClientMessages();
     private final Greeting greeting = new Greeting();
+    private boolean requiresTls;
     private volatile @Nullable ClientSession session;
 
     /** @param isRelayed whether two threads serve the client */
     Door(Sessions sessions, boolean isRelayed) {
         this.sessions = sessions;
         this.isRelayed = isRelayed;
+    }
+
+    /** Lets no session begin, which would be without TLS; what is to be cancelled is. */
+    void requireTls() {
+        requiresTls = true;
     }
 
     /** The session; null before it has begun. */
@@ -64,6 +71,8 @@ final class Door {
         } else if (startup.isCancel()) {
             sessions.cancel(startup);
             greeting.end();
+        } else if (requiresTls) {
+            greeting.requireTls();
         } else {
             try {
                 session = sessions.begin(startup, isRelayed);

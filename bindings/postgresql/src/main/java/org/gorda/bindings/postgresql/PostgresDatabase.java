@@ -644,10 +644,7 @@ final class PostgresDatabase implements ReflectedDatabase {
 
     @Override
     public String listen(InetSocketAddress address, @Nullable SSLContext tls) {
-        if (tls != null) {
-            throw new ReflectionException("PostgreSQL's clients are not spoken to with TLS yet");
-        }
-        return sessions.listen(address);
+        return sessions.listen(address, tls);
     }
 
     @Override

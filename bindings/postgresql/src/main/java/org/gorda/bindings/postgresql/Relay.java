@@ -1,7 +1,6 @@
 package org.gorda.bindings.postgresql;
 
 import java.io.IOException;
-import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -9,6 +8,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,11 +30,17 @@ final class Relay implements AutoCloseable {
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final Sessions sessions;
+    private final @Nullable SSLContext tls;
+    private final String host;
     private final ServerSocket listening;
     private final Set<Socket> clients = ConcurrentHashMap.newKeySet();
 
-    Relay(Sessions sessions, InetSocketAddress address) throws IOException {
+    /** @param tls with which clients are spoken to, and in no other way; if null, in plain text */
+    Relay(Sessions sessions, InetSocketAddress address, @Nullable SSLContext tls) throws IOException {
         this.sessions = sessions;
+        this.tls = tls;
+        // With TLS the name as it was given: a certificate is for names.
+        this.host = tls == null ? address.getAddress().getHostAddress() : address.getHostString();
         this.listening = new ServerSocket();
         try {
             listening.setReuseAddress(true);
@@ -47,7 +54,6 @@ final class Relay implements AutoCloseable {
 
     /** Host and port, as in a URL. */
     String address() {
-        String host = listening.getInetAddress().getHostAddress();
         return (host.indexOf(':') >= 0 ? "[" + host + "]" : host) + ":" + listening.getLocalPort();
     }
 
@@ -87,33 +93,37 @@ final class Relay implements AutoCloseable {
     }
 
     /** From the client, in a thread of its own; what goes to the client is in another one, once there is a session. */
-    private void serve(Socket client) {
+    private void serve(Socket socket) {
         Door door = new Door(sessions, true);
-        try (client) {
-            client.setTcpNoDelay(true);
-            client.setKeepAlive(true);
-            client.setSoTimeout(STARTUP_TIMEOUT_MILLIS);
+        try (socket) {
+            ClientConnection client = new ClientConnection(socket);
+            client.timeout(STARTUP_TIMEOUT_MILLIS);
+            if (tls != null && !client.encrypt(tls)) {
+                door.requireTls();
+            }
             byte[] bytes = new byte[BUFFER_BYTES];
             ClientSession session = null;
             while (session == null && !door.greeting().isEnded() && give(client, door, bytes)) {
                 int greeted = door.greeting().take(bytes, 0, bytes.length);
-                client.getOutputStream().write(bytes, 0, greeted);
+                client.write(bytes, greeted);
                 session = door.session();
             }
-            if (session != null) {
-                client.setSoTimeout(0);
+            if (session == null) {
+                client.end();
+            } else {
+                client.timeout(0);
                 serve(client, door, session, bytes);
             }
         } catch (IOException | RuntimeException e) {
             LOG.debug("a client is gone: {}", e.toString());
         } finally {
-            clients.remove(client);
+            clients.remove(socket);
             door.leave();
         }
     }
 
-    private static boolean give(Socket client, Door door, byte[] bytes) throws IOException {
-        int read = client.getInputStream().read(bytes);
+    private static boolean give(ClientConnection client, Door door, byte[] bytes) throws IOException {
+        int read = client.read(bytes);
         if (read > 0) {
             door.give(bytes, 0, read);
             door.flush();
@@ -121,9 +131,10 @@ final class Relay implements AutoCloseable {
         return read >= 0;
     }
 
-    private static void serve(Socket client, Door door, ClientSession session, byte[] bytes) throws IOException {
+    private static void serve(ClientConnection client, Door door, ClientSession session, byte[] bytes)
+            throws IOException {
         session.enter();
-        Thread toClient = start("gorda-server-" + client.getPort(), () -> answer(client, session));
+        Thread toClient = start("gorda-server-" + client.port(), () -> answer(client, session));
         try {
             while (give(client, door, bytes)) {
                 // until the client, or the server, has ended it
@@ -149,13 +160,13 @@ final class Relay implements AutoCloseable {
         }
     }
 
-    private static void answer(Socket client, ClientSession session) {
+    private static void answer(ClientConnection client, ClientSession session) {
         byte[] bytes = new byte[BUFFER_BYTES];
         try (client) {
-            OutputStream out = client.getOutputStream();
             for (int taken = take(session, bytes); taken >= 0; taken = take(session, bytes)) {
-                out.write(bytes, 0, taken);
+                client.write(bytes, taken);
             }
+            client.end();
         } catch (IOException | RuntimeException e) {
             LOG.debug("a session has ended: {}", e.toString());
         } finally {

@@ -14,6 +14,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import javax.net.ssl.SSLContext;
 import org.gorda.bindings.postgresql.wire.StartupMessage;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
@@ -105,16 +106,16 @@ final class Sessions implements AutoCloseable {
                 new Driver().connect("jdbc:postgresql:" + database.server(), all), "a URL of PostgreSQL's driver");
     }
 
-    /** Lets clients in over the network. */
-    synchronized String listen(InetSocketAddress address) {
+    /** Lets clients in over the network; as {@link PostgresDatabase#listen}. */
+    synchronized String listen(InetSocketAddress address, @Nullable SSLContext tls) {
         try {
             if (relay != null) {
                 throw new ReflectionException("clients are let in already, at " + relay.address());
             }
-            Relay opened = new Relay(this, address);
+            Relay opened = new Relay(this, address, tls);
             relay = opened;
             return "jdbc:postgresql://" + opened.address() + "/"
-                    + database.server().database();
+                    + database.server().database() + (tls == null ? "" : "?sslmode=verify-full");
         } catch (IOException e) {
             throw new ReflectionException("clients cannot be let in at " + address + ": " + e.getMessage(), e);
         }

@@ -5,12 +5,24 @@ import org.gorda.gapi.Refusal;
 /** What a client is told before it has a session. Thread-safe. */
 public final class Greeting {
 
+    /** As the server has it for who is not let in by that way; upon this, clients that may do either try TLS. */
+    private static final String NO_ENTRY = "28000";
+
     private final MessageBuffer out = new MessageBuffer();
     private boolean ended;
 
     /** There is no encryption. */
     public synchronized void refuseEncryption() {
         out.no();
+    }
+
+    /** There is no session without TLS. */
+    public synchronized void requireTls() {
+        out.error(
+                "FATAL",
+                NO_ENTRY,
+                "this replica speaks TLS with its clients, and nothing else: connect with sslmode=verify-full");
+        ended = true;
     }
 
     /** There is no session. */

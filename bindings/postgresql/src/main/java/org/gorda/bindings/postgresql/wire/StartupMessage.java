@@ -14,6 +14,9 @@ public final class StartupMessage {
     private static final int SSL = 80877103;
     private static final int GSS = 80877104;
 
+    /** How long a request for encryption is. */
+    public static final int REQUEST_BYTES = 8;
+
     private final int code;
     private final byte[] content;
 
@@ -44,6 +47,22 @@ public final class StartupMessage {
     /** Whether it asks to cancel what another connection does. */
     public boolean isCancel() {
         return code == CANCEL && content.length > 4;
+    }
+
+    /** Whether what a connection begins with asks for TLS. */
+    public static boolean isTlsRequest(byte[] first) {
+        return isRequest(first, SSL);
+    }
+
+    /** Whether what a connection begins with asks for encryption by GSSAPI. */
+    public static boolean isGssRequest(byte[] first) {
+        return isRequest(first, GSS);
+    }
+
+    private static boolean isRequest(byte[] first, int code) {
+        return first.length == REQUEST_BYTES
+                && ByteBuffer.wrap(first).getInt(0) == REQUEST_BYTES
+                && ByteBuffer.wrap(first).getInt(4) == code;
     }
 
     /** Whether it asks for encryption. */
