@@ -97,7 +97,7 @@ final class DerbyDatabase implements ReflectedDatabase {
     /** Held for reading while somebody connects, who would have Derby open the database anew if it were closed just before. */
     private final ReentrantReadWriteLock connecting = new ReentrantReadWriteLock();
 
-    private @Nullable NetworkServerControl server;
+    private @Nullable AutoCloseable server;
     private @Nullable DerbyApplier applier;
 
     DerbyDatabase(DatabaseConfiguration configuration, TransactionListener listener) {
@@ -614,27 +614,19 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     @Override
     public synchronized String listen(InetSocketAddress address, @Nullable SSLContext tls) {
-        if (tls != null) {
-            throw new ReflectionException("Derby's network server does not speak TLS here yet");
-        }
         try {
             InetAddress host = address.getAddress();
-            String name = host instanceof Inet6Address ? address.getHostString() : host.getHostAddress();
+            // With TLS the name as it was given: a certificate is for names.
+            boolean isByName = tls != null || host instanceof Inet6Address;
+            String name = isByName ? address.getHostString() : host.getHostAddress();
             if (name.indexOf(':') >= 0) {
                 throw new ReflectionException("Derby's own driver takes no address of IPv6, as " + name
                         + ": give clients a name that has it");
             }
             requireFree(address);
-            NetworkServerControl control = new NetworkServerControl(host, address.getPort());
-            control.start(new PrintWriter(Writer.nullWriter()));
-            for (int tries = 0; !answers(control); tries++) {
-                if (tries == SERVER_START_TRIES) {
-                    throw new ReflectionException("Derby's network server does not answer on " + address);
-                }
-                Thread.sleep(20);
-            }
-            server = control;
-            return "jdbc:derby://" + name + ":" + address.getPort() + "/" + configuration.location();
+            server = tls == null ? start(address) : new EncryptedServer(host, address.getPort(), tls);
+            return "jdbc:derby://" + name + ":" + address.getPort() + "/" + configuration.location()
+                    + (tls == null ? "" : ";ssl=basic");
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new ReflectionException("interrupted while Derby's network server was starting", e);
@@ -643,6 +635,18 @@ final class DerbyDatabase implements ReflectedDatabase {
         } catch (Exception e) { // what Derby declares
             throw new ReflectionException("Derby's network server does not start on " + address + ": " + e, e);
         }
+    }
+
+    private static AutoCloseable start(InetSocketAddress address) throws Exception {
+        NetworkServerControl control = new NetworkServerControl(address.getAddress(), address.getPort());
+        control.start(new PrintWriter(Writer.nullWriter()));
+        for (int tries = 0; !answers(control); tries++) {
+            if (tries == SERVER_START_TRIES) {
+                throw new ReflectionException("Derby's network server does not answer on " + address);
+            }
+            Thread.sleep(20);
+        }
+        return control::shutdown;
     }
 
     /** Derby's server does not tell, and whether one answers says nothing: it may be another's. */
@@ -675,9 +679,9 @@ final class DerbyDatabase implements ReflectedDatabase {
         suspended.forEach(SuspendedCommit::leaveAtStop);
         abortAll(stops);
         try {
-            NetworkServerControl running = server;
+            AutoCloseable running = server;
             if (running != null) {
-                running.shutdown();
+                running.close();
             }
         } catch (Exception e) { // what Derby declares
             LOG.debug("Derby's network server did not stop in order", e);
