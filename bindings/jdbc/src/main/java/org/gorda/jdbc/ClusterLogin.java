@@ -2,7 +2,6 @@ package org.gorda.jdbc;
 
 import java.sql.Connection;
 import java.sql.Driver;
-import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
 import java.time.Duration;
@@ -14,6 +13,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,11 +39,13 @@ final class ClusterLogin {
     /**
      * Logs in to a replica.
      *
+     * @param tls how it must speak TLS; if null, as its URL says
      * @param atMost how long that may take
      * @param hopeless asked now and then: whether not to wait any longer
      * @throws SQLException with 08001 if the replica does not answer, else what it answered
      */
-    static EngineConnection connect(NodeInfo to, ClusterUrl url, Duration atMost, BooleanSupplier hopeless)
+    static EngineConnection connect(
+            NodeInfo to, ClusterUrl url, @Nullable DriverTls tls, Duration atMost, BooleanSupplier hopeless)
             throws SQLException {
         if (!url.database().isEmpty() && !url.database().equals(to.database())) {
             throw new SQLNonTransientConnectionException(
@@ -54,7 +56,7 @@ final class ClusterLogin {
         properties.putAll(url.properties());
         CompletableFuture<Connection> opened = new CompletableFuture<>();
         // The bound that the engine's driver has on this is one for all of a program.
-        Thread thread = new Thread(() -> logIn(to, properties, opened), "gorda-login-" + to.node());
+        Thread thread = new Thread(() -> logIn(to, properties, tls, opened), "gorda-login-" + to.node());
         thread.setDaemon(true);
         thread.start();
         long end = System.nanoTime() + atMost.toNanos();
@@ -80,9 +82,10 @@ final class ClusterLogin {
         }
     }
 
-    private static void logIn(NodeInfo to, Properties properties, CompletableFuture<Connection> opened) {
+    private static void logIn(
+            NodeInfo to, Properties properties, @Nullable DriverTls tls, CompletableFuture<Connection> opened) {
         try {
-            Connection connection = DriverManager.getConnection(to.url(), properties);
+            Connection connection = EngineConnection.open(to.url(), properties, tls);
             if (!opened.complete(connection)) {
                 connection.close();
             }

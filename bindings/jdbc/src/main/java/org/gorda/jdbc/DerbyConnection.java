@@ -5,13 +5,16 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.net.Socket;
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
 import java.sql.Statement;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.gorda.gapi.TransactionId;
@@ -21,6 +24,9 @@ import org.jspecify.annotations.Nullable;
 final class DerbyConnection extends EngineConnection {
 
     private record Key(Class<?> type, String name) {}
+
+    /** How the URL of a server with TLS ends. */
+    private static final String TLS = ";ssl=basic";
 
     /** Of rows that were closed, by their reader or by a rollback. */
     static final String ROWS_CLOSED = "XCL16";
@@ -35,6 +41,20 @@ final class DerbyConnection extends EngineConnection {
 
     DerbyConnection(Connection jdbc) {
         super(jdbc);
+    }
+
+    /** As {@link EngineConnection#open}. */
+    static Connection open(String url, Properties properties, @Nullable DriverTls tls) throws SQLException {
+        if (tls != null) {
+            return DerbyTrust.connect(url, properties, tls.trust());
+        }
+        if (url.endsWith(TLS)) {
+            throw new SQLNonTransientConnectionException(
+                    url
+                            + " speaks TLS, and Derby's client would trust whoever answers: give the authority that the replicas' certificates are from",
+                    "08001");
+        }
+        return DriverManager.getConnection(url, properties);
     }
 
     @Override

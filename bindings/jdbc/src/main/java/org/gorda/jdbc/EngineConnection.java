@@ -5,6 +5,7 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Properties;
 import org.gorda.gapi.TransactionId;
 import org.jspecify.annotations.Nullable;
 
@@ -34,6 +35,19 @@ abstract class EngineConnection {
 
     EngineConnection(Connection jdbc) {
         this.jdbc = jdbc;
+    }
+
+    /**
+     * Opens a connection by the engine's own driver.
+     *
+     * @param tls if not null, the server must speak TLS, and its certificate must be trusted and be for the host of the URL
+     * @param properties which are added to
+     */
+    static Connection open(String url, Properties properties, @Nullable DriverTls tls) throws SQLException {
+        if (url.startsWith(PostgresConnection.PREFIX)) {
+            return PostgresConnection.open(url, properties, tls);
+        }
+        return DerbyConnection.open(url, properties, tls);
     }
 
     /**

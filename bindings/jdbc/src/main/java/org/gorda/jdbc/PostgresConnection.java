@@ -1,13 +1,17 @@
 package org.gorda.jdbc;
 
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLWarning;
 import java.util.Locale;
+import java.util.Properties;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.gorda.gapi.TransactionId;
+import org.jspecify.annotations.Nullable;
+import org.postgresql.PGProperty;
 import org.postgresql.core.Query;
 import org.postgresql.core.QueryExecutor;
 import org.postgresql.core.ResultHandlerBase;
@@ -60,6 +64,22 @@ final class PostgresConnection extends EngineConnection {
     PostgresConnection(Connection jdbc) throws SQLException {
         super(jdbc);
         driver = jdbc.unwrap(PgConnection.class);
+    }
+
+    /** As {@link EngineConnection#open}. */
+    static Connection open(String url, Properties properties, @Nullable DriverTls tls) throws SQLException {
+        if (tls == null) {
+            return DriverManager.getConnection(url, properties);
+        }
+        String key = TlsSockets.keep(tls.context());
+        try {
+            PGProperty.SSL_MODE.set(properties, "verify-full");
+            PGProperty.SSL_FACTORY.set(properties, TlsSockets.class.getName());
+            PGProperty.SSL_FACTORY_ARG.set(properties, key);
+            return DriverManager.getConnection(url, properties);
+        } finally {
+            TlsSockets.forget(key);
+        }
     }
 
     @Override

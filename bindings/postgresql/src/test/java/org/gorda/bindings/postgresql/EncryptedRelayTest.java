@@ -21,11 +21,13 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.Properties;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.tck.MetaLevel;
 import org.gorda.gapi.tck.TestCertificates;
+import org.gorda.jdbc.Logins;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -170,6 +172,19 @@ class EncryptedRelayTest {
         try (Connection connection = DriverManager.getConnection(may.replace("disable", "allow"))) {
             assertThat(count(connection)).isZero();
         }
+    }
+
+    @Test
+    void gordasDriverHasAContextOfItsOwnAndVerifiesTheHost() throws Exception {
+        Properties properties = new Properties();
+        properties.setProperty("user", "postgres");
+        properties.setProperty("sslmode", "disable");
+        try (Connection connection = Logins.connect(url, properties, own)) {
+            assertThat(count(connection)).isZero();
+        }
+        assertThatThrownBy(() -> Logins.connect(url, properties, foreign)).hasMessageContaining("PKIX path");
+        String byItsName = url.replace("127.0.0.1", "localhost.localdomain");
+        assertThatThrownBy(() -> Logins.connect(byItsName, properties, own)).isInstanceOf(SQLException.class);
     }
 
     /** The relay ends TLS, so that no channel of the client's is bound to the server. */

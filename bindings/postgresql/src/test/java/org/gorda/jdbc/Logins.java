@@ -1,0 +1,17 @@
+package org.gorda.jdbc;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.Properties;
+import org.gorda.gapi.tck.TestCertificates;
+
+/** Logins as the driver makes them to a replica that it has found. */
+public final class Logins {
+
+    private Logins() {}
+
+    /** Logs in with TLS. */
+    public static Connection connect(String url, Properties properties, TestCertificates trusted) throws SQLException {
+        return EngineConnection.open(url, properties, new DriverTls(trusted.context(), trusted.trust()));
+    }
+}
