@@ -17,6 +17,7 @@ import java.util.stream.Collectors;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.Tls;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import org.jspecify.annotations.Nullable;
@@ -74,12 +75,13 @@ public final class ReplicaGroup implements AutoCloseable {
     private final Common common;
     private final List<String> members;
     private final List<ReplicaProcess> replicas;
-    private final NodeClient client = new NodeClient();
+    private final NodeClient client;
 
     private ReplicaGroup(Common common, List<String> members, List<ReplicaProcess> replicas) {
         this.common = common;
         this.members = List.copyOf(members);
         this.replicas = List.copyOf(replicas);
+        this.client = new NodeClient(Tls.of(setting -> common.settings().get(setting.key())));
     }
 
     /**
@@ -201,7 +203,11 @@ public final class ReplicaGroup implements AutoCloseable {
             return LineDriver.url(replicas.stream().map(ReplicaProcess::clients).toList());
         }
         return "jdbc:gorda://" + replicas.stream().map(ReplicaProcess::service).collect(Collectors.joining(",")) + "/"
-                + DATABASE + (common.engine() instanceof ServerEngine servers ? ";user=" + servers.user() : "");
+                + DATABASE + (common.engine() instanceof ServerEngine servers ? ";user=" + servers.user() : "")
+                + common.settings().entrySet().stream()
+                        .filter(setting -> setting.getKey().startsWith("tls-"))
+                        .map(setting -> ";" + setting.getKey() + "=" + setting.getValue())
+                        .collect(Collectors.joining());
     }
 
     /**

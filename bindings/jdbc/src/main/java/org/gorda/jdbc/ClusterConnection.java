@@ -122,7 +122,7 @@ final class ClusterConnection implements InvocationHandler {
             }
             try {
                 EngineConnection physical = ClusterLogin.connect(
-                        primary, url, null, Duration.ofNanos(left), () -> isSucceeded(monitor, primary));
+                        primary, url, monitor.tls(), Duration.ofNanos(left), () -> isSucceeded(monitor, primary));
                 ClusterConnection opened = new ClusterConnection(monitor, url, primary, physical);
                 monitor.register(opened);
                 return opened.proxy;
@@ -565,7 +565,8 @@ final class ClusterConnection implements InvocationHandler {
             }
             EngineConnection opened = null;
             try {
-                opened = ClusterLogin.connect(info, url, null, Duration.ofNanos(left), () -> !monitor.answers(info));
+                opened = ClusterLogin.connect(
+                        info, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
                 readerNode = info;
                 reader = opened; // from here on it is ended should the replica fall silent
                 opened.readLike(physical);

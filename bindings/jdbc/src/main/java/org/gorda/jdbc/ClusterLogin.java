@@ -13,6 +13,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,7 +46,7 @@ final class ClusterLogin {
      * @throws SQLException with 08001 if the replica does not answer, else what it answered
      */
     static EngineConnection connect(
-            NodeInfo to, ClusterUrl url, @Nullable DriverTls tls, Duration atMost, BooleanSupplier hopeless)
+            NodeInfo to, ClusterUrl url, @Nullable Tls tls, Duration atMost, BooleanSupplier hopeless)
             throws SQLException {
         if (!url.database().isEmpty() && !url.database().equals(to.database())) {
             throw new SQLNonTransientConnectionException(
@@ -83,7 +84,7 @@ final class ClusterLogin {
     }
 
     private static void logIn(
-            NodeInfo to, Properties properties, @Nullable DriverTls tls, CompletableFuture<Connection> opened) {
+            NodeInfo to, Properties properties, @Nullable Tls tls, CompletableFuture<Connection> opened) {
         try {
             Connection connection = EngineConnection.open(to.url(), properties, tls);
             if (!opened.complete(connection)) {

@@ -2,8 +2,11 @@ package org.gorda.jdbc;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.ConnectException;
 import java.net.HttpURLConnection;
 import java.net.Proxy;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -24,6 +27,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import javax.net.ssl.HttpsURLConnection;
+import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocketFactory;
 import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.engine.ReplicaException;
@@ -61,6 +65,9 @@ final class ClusterMonitor {
     private final Condition answered = lock.newCondition();
     private final Condition searchBegins = lock.newCondition();
     private final Map<String, NodeInfo> infos = new ConcurrentHashMap<>();
+
+    /** What was wrong with those that do not answer, as far as it can be told. */
+    private final Map<String, String> faults = new ConcurrentHashMap<>();
 
     /** Those that an application has dropped without closing them, or whose closing was refused, are left to the garbage collector, and with them their transactions. */
     private final Set<ClusterConnection> connections = Collections.newSetFromMap(new WeakHashMap<>());
@@ -169,6 +176,7 @@ final class ClusterMonitor {
                 NodeInfo info = NodeInfo.parse(node, request("GET", node, "/topology", TIMEOUT_MILLIS), start);
                 orderedIndex.accumulateAndGet(info.orderedIndex(), Math::max);
                 infos.put(node, info);
+                faults.remove(node);
                 lastNanos = System.nanoTime();
                 if (info.executes()) {
                     abandon(info);
@@ -177,6 +185,7 @@ final class ClusterMonitor {
             } catch (IOException | RuntimeException | Error e) {
                 // Of any kind, also for want of memory: a thread that ended would leave the replica unknown for good.
                 infos.remove(node);
+                faults.put(node, fault(e));
                 LOG.trace("{} does not answer", node, e);
                 failures++;
                 abandonSilent(node, Duration.ofNanos(System.nanoTime() - lastNanos), failures);
@@ -357,6 +366,16 @@ final class ClusterMonitor {
         return null;
     }
 
+    /** A connection that is there and says nothing sensible speaks TLS, or does not. */
+    private String fault(Throwable failure) {
+        boolean isReached = !(failure instanceof ConnectException || failure instanceof SocketTimeoutException);
+        return failure instanceof SSLException
+                ? " as one with a certificate by tls-authority (" + failure.getMessage() + ")"
+                : failure instanceof SocketException && isReached && sockets == null
+                        ? " (if it encrypts, the URL needs tls-authority=FILE)"
+                        : "";
+    }
+
     /** What is known of the replicas, for messages. */
     String describe() {
         StringBuilder text = new StringBuilder();
@@ -365,7 +384,7 @@ final class ClusterMonitor {
             text.append(text.isEmpty() ? "" : ", ").append(node).append(' ');
             text.append(
                     info == null
-                            ? "does not answer"
+                            ? "does not answer" + faults.getOrDefault(node, "")
                             : !info.working()
                                     ? "has no majority"
                                     : info.everywhere()

@@ -18,6 +18,7 @@ import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.gorda.gapi.TransactionId;
+import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 
 /** By Derby's client. What that knows but does not tell is read by reflection, here alone. */
@@ -44,14 +45,14 @@ final class DerbyConnection extends EngineConnection {
     }
 
     /** As {@link EngineConnection#open}. */
-    static Connection open(String url, Properties properties, @Nullable DriverTls tls) throws SQLException {
+    static Connection open(String url, Properties properties, @Nullable Tls tls) throws SQLException {
         if (tls != null) {
             return DerbyTrust.connect(url, properties, tls.trust());
         }
         if (url.endsWith(TLS)) {
             throw new SQLNonTransientConnectionException(
                     url
-                            + " speaks TLS, and Derby's client would trust whoever answers: give the authority that the replicas' certificates are from",
+                            + " speaks TLS, and Derby's client would trust whoever answers: set tls-authority to the file with the certificate of the replicas' authority",
                     "08001");
         }
         return DriverManager.getConnection(url, properties);

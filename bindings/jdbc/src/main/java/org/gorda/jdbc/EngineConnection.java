@@ -7,6 +7,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Properties;
 import org.gorda.gapi.TransactionId;
+import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,7 +44,7 @@ abstract class EngineConnection {
      * @param tls if not null, the server must speak TLS, and its certificate must be trusted and be for the host of the URL
      * @param properties which are added to
      */
-    static Connection open(String url, Properties properties, @Nullable DriverTls tls) throws SQLException {
+    static Connection open(String url, Properties properties, @Nullable Tls tls) throws SQLException {
         if (url.startsWith(PostgresConnection.PREFIX)) {
             return PostgresConnection.open(url, properties, tls);
         }

@@ -10,6 +10,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.gorda.gapi.TransactionId;
+import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.PGProperty;
 import org.postgresql.core.Query;
@@ -67,7 +68,7 @@ final class PostgresConnection extends EngineConnection {
     }
 
     /** As {@link EngineConnection#open}. */
-    static Connection open(String url, Properties properties, @Nullable DriverTls tls) throws SQLException {
+    static Connection open(String url, Properties properties, @Nullable Tls tls) throws SQLException {
         if (tls == null) {
             return DriverManager.getConnection(url, properties);
         }

@@ -20,6 +20,7 @@ import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.tck.MetaLevel;
 import org.gorda.gapi.tck.TestCertificates;
+import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -82,7 +83,7 @@ class EncryptedLoginTest {
 
     private static void logIn(String url, TestCertificates trusted) throws SQLException {
         try (Connection connection =
-                EngineConnection.open(url, new Properties(), new DriverTls(trusted.context(), trusted.trust()))) {
+                EngineConnection.open(url, new Properties(), new Tls(new Tls.Place(trusted.authority(), null, null)))) {
             assertThat(connection.isValid(5)).isTrue();
         }
     }
@@ -135,6 +136,6 @@ class EncryptedLoginTest {
         String url = listen(own);
         assertThatThrownBy(() -> EngineConnection.open(url, new Properties(), null))
                 .isInstanceOf(SQLException.class)
-                .hasMessageContaining("give the authority");
+                .hasMessageContaining("set tls-authority");
     }
 }

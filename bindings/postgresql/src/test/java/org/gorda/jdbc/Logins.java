@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.Properties;
 import org.gorda.gapi.tck.TestCertificates;
+import org.gorda.replicator.engine.Tls;
 
 /** Logins as the driver makes them to a replica that it has found. */
 public final class Logins {
@@ -12,6 +13,6 @@ public final class Logins {
 
     /** Logs in with TLS. */
     public static Connection connect(String url, Properties properties, TestCertificates trusted) throws SQLException {
-        return EngineConnection.open(url, properties, new DriverTls(trusted.context(), trusted.trust()));
+        return EngineConnection.open(url, properties, new Tls(new Tls.Place(trusted.authority(), null, null)));
     }
 }

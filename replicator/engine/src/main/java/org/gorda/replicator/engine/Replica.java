@@ -22,6 +22,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import java.util.stream.StreamSupport;
+import javax.net.ssl.SSLContext;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -141,7 +142,7 @@ public final class Replica implements AutoCloseable {
             open();
             InetSocketAddress address = listening;
             if (address != null) {
-                database().listen(address, null);
+                database().listen(address, tls());
             }
         } catch (RuntimeException e) {
             before.fail("the database that was received cannot be opened: " + e.getMessage(), e);
@@ -160,6 +161,11 @@ public final class Replica implements AutoCloseable {
         }
     }
 
+    private @Nullable SSLContext tls() {
+        Tls tls = configuration.tls();
+        return tls == null ? null : tls.context();
+    }
+
     private Group openGroup(ReplicaEngine listener) {
         Protocol protocol = toolkit(configuration.toolkit());
         GroupConfiguration group = GroupConfiguration.builder(
@@ -173,7 +179,7 @@ public final class Replica implements AutoCloseable {
                 .messageBytesMax(WriteSet.ENCODED_BYTES_MAX + 4096)
                 .sendBytesMax(sendBytesMax())
                 .segmentBytes(segmentBytes())
-                .tls(configuration.tls() == null ? null : configuration.tls().context())
+                .tls(tls())
                 .build();
         return protocol.open(
                 group,
@@ -339,7 +345,7 @@ public final class Replica implements AutoCloseable {
      */
     public synchronized String listen(InetSocketAddress address) {
         listening = address;
-        return database().listen(address, null);
+        return database().listen(address, tls());
     }
 
     /**

@@ -3,11 +3,13 @@ package org.gorda.replicator.node;
 import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -185,6 +187,17 @@ public final class NodeClient {
         }
     }
 
+    /** A connection that is there and says nothing sensible speaks TLS, or does not. */
+    private String hint(IOException failure) {
+        boolean isReached = !(failure instanceof ConnectException || failure instanceof HttpTimeoutException);
+        boolean encrypts = scheme.equals("https://");
+        return !isReached
+                ? ""
+                : encrypts
+                        ? "; does it encrypt, is its certificate by that --tls-authority, and does it name its host?"
+                        : "; if it encrypts, say --tls-authority";
+    }
+
     private static <T> T known(Optional<T> answer, String at) {
         return answer.orElseThrow(() -> new ReplicaException(at + " is not the service address of a replica"));
     }
@@ -209,7 +222,7 @@ public final class NodeClient {
         } catch (IOException e) {
             throw new ReplicaException(
                     at + " does not answer as a replica's service, which is at a member's port + 1 ("
-                            + (e.getMessage() == null ? "no connection" : e.getMessage()) + ")",
+                            + (e.getMessage() == null ? "no connection" : e.getMessage()) + ")" + hint(e),
                     e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

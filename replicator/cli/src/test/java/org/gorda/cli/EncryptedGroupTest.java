@@ -1,0 +1,169 @@
+package org.gorda.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
+import org.gorda.bench.LoadReport;
+import org.gorda.bench.LoadTest;
+import org.gorda.bench.ReplicaGroup;
+import org.gorda.bench.ReplicaProcess;
+import org.gorda.bench.workload.TpcB;
+import org.gorda.replicator.engine.Tls;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Groups of processes with TLS everywhere, with certificates that {@code gorda certificate} has issued; and who has none. */
+final class EncryptedGroupTest {
+
+    private static final Duration WAIT = Duration.ofMinutes(1);
+
+    @TempDir
+    private Path directory;
+
+    private Tls.Place issue(String... name) throws Exception {
+        String[] command = new String[name.length + 1];
+        command[0] = "certificate";
+        System.arraycopy(name, 0, command, 1, name.length);
+        GordaRun run = GordaRun.in(directory, command);
+        assertThat(run.status()).as(run.err()).isZero();
+        Path certificates = directory.resolve("certificates");
+        return new Tls.Place(
+                certificates.resolve("authority.pem"),
+                certificates.resolve(name[0] + ".pem"),
+                certificates.resolve(name[0] + "-key.pem"));
+    }
+
+    private static Map<String, String> settings(Tls.Place place, String protocol) {
+        return Map.of(
+                "protocol",
+                protocol,
+                "tls-authority",
+                String.valueOf(place.authority()),
+                "tls-certificate",
+                String.valueOf(place.certificate()),
+                "tls-key",
+                String.valueOf(place.key()));
+    }
+
+    /** A load, in which one replica is frozen for some seconds and the primary is killed. */
+    private static void withstand(ReplicaGroup group) throws Exception {
+        LoadTest load = LoadTest.of(TpcB.of(4, 1_000))
+                .target(group.url())
+                .clients(4)
+                .duration(WAIT)
+                .progress(System.out::println);
+        CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
+        awaitMore(load, report);
+        ReplicaProcess frozen = group.backup().orElseThrow();
+        frozen.freeze();
+        TimeUnit.SECONDS.sleep(5); // longer than its connections are kept
+        awaitMore(load, report);
+        frozen.thaw();
+        group.awaitOnline(WAIT, line -> {});
+        ReplicaProcess primary = group.primary().orElseThrow();
+        primary.kill();
+        awaitMore(load, report);
+        primary.start();
+        group.awaitOnline(WAIT, line -> {});
+        awaitMore(load, report);
+        load.finish();
+        report.get(2, TimeUnit.MINUTES).requireConsistent();
+        assertThat(group.verify(WAIT).identical()).isTrue();
+    }
+
+    private static void awaitMore(LoadTest load, CompletableFuture<LoadReport> report) {
+        long before = load.acknowledged().count();
+        Awaitility.await("the load goes on")
+                .atMost(WAIT)
+                .until(() -> report.isDone() || load.acknowledged().count() > before + 100);
+        assertThat(report).isNotDone();
+    }
+
+    @Test
+    void derbyWithstandsFaultsAndLetsOthersNeitherReadNorOperate() throws Exception {
+        Tls.Place replica = issue("replica", "127.0.0.1");
+        Tls.Place operator = issue("operator");
+        try (ReplicaGroup group = ReplicaGroup.of(3, directory.resolve("group"), settings(replica, "primary-backup"))) {
+            group.start();
+            group.awaitOnline(WAIT, line -> {});
+            withstand(group);
+
+            String at = group.primary().orElseThrow().service();
+            String authority = "--tls-authority=" + replica.authority();
+            GordaRun status = GordaRun.in(directory, "status", "--at", at, authority);
+            assertThat(status.status()).as(status.err()).isZero();
+            assertThat(status.out()).contains("ONLINE");
+            GordaRun verify = GordaRun.in(
+                    directory,
+                    "verify",
+                    "--at",
+                    at,
+                    authority,
+                    "--tls-certificate=" + operator.certificate(),
+                    "--tls-key=" + operator.key());
+            assertThat(verify.status()).as(verify.out() + verify.err()).isZero();
+            for (String[] what : new String[][] {
+                {"verify"},
+                {"conflicts"},
+                {"probes"},
+                {"protocol", "certification"},
+                {"member", "remove", "127.0.0.1:1"}
+            }) {
+                String[] command = java.util.Arrays.copyOf(what, what.length + 3);
+                command[what.length] = "--at";
+                command[what.length + 1] = at;
+                command[what.length + 2] = authority;
+                GordaRun refused = GordaRun.in(directory, command);
+                assertThat(refused.status()).isNotZero();
+                assertThat(refused.err()).contains("is for who shows a certificate of the group's authority");
+            }
+            GordaRun plain = GordaRun.in(directory, "status", "--at", at);
+            assertThat(plain.status()).isNotZero();
+            assertThat(plain.err()).contains("--tls-authority");
+            assertThatThrownBy(() -> HttpClient.newHttpClient()
+                            .send(
+                                    HttpRequest.newBuilder(URI.create("http://" + at + "/status"))
+                                            .build(),
+                                    HttpResponse.BodyHandlers.ofString()))
+                    .isInstanceOf(java.io.IOException.class);
+            assertThatThrownBy(() -> DriverManager.getConnection("jdbc:gorda://" + at + "/bank;connect-timeout=3s"))
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("tls-authority");
+        }
+    }
+
+    @Test
+    void postgresqlWithstandsFaultsWhereEveryReplicaTakesWrites() throws Exception {
+        Tls.Place replica = issue("replica", "127.0.0.1");
+        try (ReplicaGroup group = ReplicaGroup.of(
+                3, directory.resolve("group"), settings(replica, "certification"), new PostgresEngine())) {
+            group.start();
+            group.awaitOnline(WAIT, line -> {});
+            withstand(group);
+            String clients = group.status(group.primary().orElseThrow())
+                    .orElseThrow()
+                    .clients()
+                    .replace("sslmode=verify-full", "sslmode=disable");
+            assertThatThrownBy(() -> {
+                        try (Connection connection = DriverManager.getConnection(clients + "&user=postgres")) {
+                            connection.isValid(1);
+                        }
+                    })
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("TLS");
+        }
+    }
+}
