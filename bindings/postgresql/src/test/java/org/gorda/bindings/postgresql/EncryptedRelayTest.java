@@ -21,7 +21,10 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Properties;
+import java.util.concurrent.locks.LockSupport;
+import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import org.gorda.gapi.ReflectedDatabase;
@@ -246,7 +249,7 @@ class EncryptedRelayTest {
         ByteArrayOutputStream rest = new ByteArrayOutputStream();
         try {
             in.transferTo(rest);
-        } catch (SocketException e) {
+        } catch (SocketException | SSLException e) {
             rest.writeBytes(" reset".getBytes(StandardCharsets.UTF_8));
         }
         return rest.toString(StandardCharsets.UTF_8);
@@ -279,13 +282,10 @@ class EncryptedRelayTest {
                     .contains("server_version")
                     .doesNotContain(" reset");
         }
-        assertThatThrownBy(() -> {
-                    try (SSLSocket socket = encrypt(socket())) {
-                        socket.getOutputStream().write(startup());
-                        assertThat(rest(socket.getInputStream())).contains("server_version");
-                    }
-                })
-                .isInstanceOfAny(IOException.class, AssertionError.class);
+        try (SSLSocket socket = encrypt(socket())) {
+            socket.getOutputStream().write(startup());
+            assertThat(rest(socket.getInputStream())).doesNotContain("server_version");
+        }
     }
 
     @Test
@@ -397,19 +397,18 @@ class EncryptedRelayTest {
         }
     }
 
-    /** The relay's thread waits in a write, so that the server does, too. */
-    private void awaitFull() throws SQLException {
-        try (Connection connection = TestServer.connect(name);
-                Statement statement = connection.createStatement()) {
-            boolean waits = false;
-            while (!waits) {
-                try (ResultSet row = statement.executeQuery(
-                        "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'ClientWrite' AND datname = '" + name
-                                + "'")) {
-                    waits = row.next();
-                }
-            }
+    /** The relay's thread waits in a write, and goes on doing so. */
+    private static void awaitFull() {
+        for (int seen = 0; seen < 100; seen = isWriting() ? seen + 1 : 0) {
+            LockSupport.parkNanos(1_000_000);
         }
+    }
+
+    private static boolean isWriting() {
+        return Thread.getAllStackTraces().entrySet().stream()
+                .filter(entry -> entry.getKey().getName().startsWith("gorda-server-"))
+                .map(entry -> Arrays.toString(entry.getValue()))
+                .anyMatch(stack -> stack.contains("implWrite") && stack.contains("Net.poll"));
     }
 
     private void close(Duration atMost) throws Exception {
