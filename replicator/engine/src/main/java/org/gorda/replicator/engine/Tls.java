@@ -48,7 +48,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class Tls {
 
-    /** The only version that is spoken. */
+    /** The version that replicas and services speak. */
     public static final String VERSION = "TLSv1.3";
 
     private static final Logger LOG = LoggerFactory.getLogger(Tls.class);
