@@ -530,6 +530,14 @@ final class HsqldbDialect implements Dialect {
         return isLocked(failure.getErrorCode());
     }
 
+    /** Whoever comes second is told so as everywhere, also where HSQLDB has a SQLSTATE of its own for it. */
+    @Override
+    public SQLException told(Connection connection, SQLException failure) {
+        return failure.getErrorCode() == -ErrorCode.X_40501
+                ? new SQLTransactionRollbackException(failure.getMessage(), "40001", failure.getErrorCode(), failure)
+                : failure;
+    }
+
     @Override
     public boolean isVictim(Connection connection) {
         return false;

@@ -11,6 +11,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
@@ -74,6 +75,24 @@ class HsqldbOwnTest extends OwnStandardTck {
             }
             assertThatThrownBy(() -> taking.get(20, TimeUnit.SECONDS))
                     .hasStackTraceContaining("in the way of an ordered change");
+        }
+        assertEqual();
+    }
+
+    /** By 40001, whatever HSQLDB's name for it is: it has another one for rows that others have changed since. */
+    @Test
+    void whoComesSecondIsToldToRunAgain() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(100))", "INSERT INTO T VALUES (1, 'a')");
+        try (Connection second = connect();
+                Statement statement = second.createStatement()) {
+            second.setAutoCommit(false);
+            second.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            statement.executeQuery("SELECT A FROM T").close();
+            execute("UPDATE T SET A = A || 'b' WHERE ID = 1");
+            assertThatThrownBy(() -> statement.executeUpdate("UPDATE T SET A = A || 'c' WHERE ID = 1"))
+                    .isInstanceOf(SQLTransactionRollbackException.class)
+                    .extracting(failure -> ((SQLException) failure).getSQLState())
+                    .isEqualTo("40001");
         }
         assertEqual();
     }
