@@ -18,20 +18,27 @@ import java.util.function.Function;
 /** Money that goes from account to account: none is made, and each transfer is there with what it has moved. Thread-safe. */
 final class BankTransfers implements Workload {
 
+    private static final String SCHEMA = "The Bank";
     private static final int ACCOUNTS = 16;
     private static final long OPENING_BALANCE = 1_000;
     private static final int AMOUNT_MAX = 20;
 
+    private final Dialect dialect;
+    private final String accounts;
+    private final String transfers;
     private final Function<SplittableRandom, Isolation> isolation;
     private final AtomicLong lastNumber;
 
     /** @param isolation draws a transaction's level */
-    BankTransfers(Function<SplittableRandom, Isolation> isolation) {
-        this(isolation, 0);
+    BankTransfers(Dialect dialect, Function<SplittableRandom, Isolation> isolation) {
+        this(dialect, isolation, 0);
     }
 
     /** @param lastNumber of the transfers that there may be already */
-    BankTransfers(Function<SplittableRandom, Isolation> isolation, long lastNumber) {
+    BankTransfers(Dialect dialect, Function<SplittableRandom, Isolation> isolation, long lastNumber) {
+        this.dialect = dialect;
+        this.accounts = dialect.table(SCHEMA, "Account");
+        this.transfers = dialect.table(SCHEMA, "Transfer");
         this.isolation = isolation;
         this.lastNumber = new AtomicLong(lastNumber);
     }
@@ -43,14 +50,16 @@ final class BankTransfers implements Workload {
 
     @Override
     public List<String> schema() {
-        List<String> statements = new ArrayList<>(List.of(
-                "CREATE SCHEMA \"The Bank\"",
-                "CREATE TABLE \"The Bank\".\"Account\" (ID INTEGER NOT NULL PRIMARY KEY, \"Balance\" BIGINT NOT NULL)",
-                "CREATE TABLE \"The Bank\".\"Transfer\" (NUMBER BIGINT NOT NULL, SOURCE INTEGER NOT NULL REFERENCES"
-                        + " \"The Bank\".\"Account\", TARGET INTEGER NOT NULL REFERENCES \"The Bank\".\"Account\","
-                        + " AMOUNT BIGINT NOT NULL, PRIMARY KEY (SOURCE, NUMBER))"));
+        List<String> statements = new ArrayList<>();
+        if (dialect.hasSchemas()) {
+            statements.add("CREATE SCHEMA \"" + SCHEMA + "\"");
+        }
+        statements.add("CREATE TABLE " + accounts + " (ID INTEGER NOT NULL PRIMARY KEY, \"Balance\" BIGINT NOT NULL)");
+        statements.add("CREATE TABLE " + transfers + " (NUMBER BIGINT NOT NULL, SOURCE INTEGER NOT NULL REFERENCES "
+                + accounts + ", TARGET INTEGER NOT NULL REFERENCES " + accounts
+                + ", AMOUNT BIGINT NOT NULL, PRIMARY KEY (SOURCE, NUMBER))");
         for (int account = 0; account < ACCOUNTS; account++) {
-            statements.add("INSERT INTO \"The Bank\".\"Account\" VALUES (" + account + ", " + OPENING_BALANCE + ")");
+            statements.add("INSERT INTO " + accounts + " VALUES (" + account + ", " + OPENING_BALANCE + ")");
         }
         return statements;
     }
@@ -68,7 +77,7 @@ final class BankTransfers implements Workload {
     }
 
     /** Moves money. At READ COMMITTED the statements compute; else this client does, with what it has read. */
-    private static final class Transfer extends Operation {
+    private final class Transfer extends Operation {
         private final long number;
         private final int source;
         private final int target;
@@ -88,7 +97,7 @@ final class BankTransfers implements Workload {
             change(connection, first ? source : target, first ? -amount : amount);
             change(connection, first ? target : source, first ? amount : -amount);
             try (PreparedStatement insert =
-                    connection.prepareStatement("INSERT INTO \"The Bank\".\"Transfer\" VALUES (?, ?, ?, ?)")) {
+                    connection.prepareStatement("INSERT INTO " + transfers + " VALUES (?, ?, ?, ?)")) {
                 insert.setLong(1, number);
                 insert.setInt(2, source);
                 insert.setInt(3, target);
@@ -99,18 +108,17 @@ final class BankTransfers implements Workload {
 
         private void change(Connection connection, int account, long by) throws SQLException {
             boolean reads = isolation().keepsWhatItReads();
-            try (PreparedStatement update =
-                    connection.prepareStatement("UPDATE \"The Bank\".\"Account\" SET \"Balance\" = "
-                            + (reads ? "?" : "\"Balance\" + ?") + " WHERE ID = ?")) {
+            try (PreparedStatement update = connection.prepareStatement("UPDATE " + accounts + " SET \"Balance\" = "
+                    + (reads ? "?" : "\"Balance\" + ?") + " WHERE ID = ?")) {
                 update.setLong(1, reads ? balance(connection, account) + by : by);
                 update.setInt(2, account);
                 update.executeUpdate();
             }
         }
 
-        private static long balance(Connection connection, int account) throws SQLException {
+        private long balance(Connection connection, int account) throws SQLException {
             try (PreparedStatement select =
-                    connection.prepareStatement("SELECT \"Balance\" FROM \"The Bank\".\"Account\" WHERE ID = ?")) {
+                    connection.prepareStatement("SELECT \"Balance\" FROM " + accounts + " WHERE ID = ?")) {
                 select.setInt(1, account);
                 try (ResultSet rows = select.executeQuery()) {
                     rows.next();
@@ -131,7 +139,7 @@ final class BankTransfers implements Workload {
     }
 
     /** Sums up all accounts. */
-    private static final class Total extends Operation {
+    private final class Total extends Operation {
         private long total;
 
         Total(Isolation isolation, boolean readOnly) {
@@ -154,9 +162,9 @@ final class BankTransfers implements Workload {
         }
     }
 
-    private static long total(Connection connection) throws SQLException {
+    private long total(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement();
-                ResultSet rows = statement.executeQuery("SELECT SUM(\"Balance\") FROM \"The Bank\".\"Account\"")) {
+                ResultSet rows = statement.executeQuery("SELECT SUM(\"Balance\") FROM " + accounts)) {
             rows.next();
             return rows.getLong(1);
         }
@@ -184,10 +192,10 @@ final class BankTransfers implements Workload {
         checkState(replica, findings);
     }
 
-    private static Set<Long> transfers(Connection replica) throws SQLException {
+    private Set<Long> transfers(Connection replica) throws SQLException {
         Set<Long> numbers = new HashSet<>();
         try (Statement statement = replica.createStatement();
-                ResultSet rows = statement.executeQuery("SELECT NUMBER FROM \"The Bank\".\"Transfer\"")) {
+                ResultSet rows = statement.executeQuery("SELECT NUMBER FROM " + transfers)) {
             while (rows.next()) {
                 numbers.add(rows.getLong(1));
             }
@@ -206,7 +214,7 @@ final class BankTransfers implements Workload {
         moved(replica, "SOURCE", -1, moved);
         moved(replica, "TARGET", 1, moved);
         try (Statement statement = replica.createStatement();
-                ResultSet rows = statement.executeQuery("SELECT ID, \"Balance\" FROM \"The Bank\".\"Account\"")) {
+                ResultSet rows = statement.executeQuery("SELECT ID, \"Balance\" FROM " + accounts)) {
             while (rows.next()) {
                 long due = OPENING_BALANCE + moved.getOrDefault(rows.getInt(1), 0L);
                 if (rows.getLong(2) != due) {
@@ -219,11 +227,10 @@ final class BankTransfers implements Workload {
     }
 
     /** Adds up what the transfers say, by account. */
-    private static void moved(Connection replica, String account, int sign, Map<Integer, Long> moved)
-            throws SQLException {
+    private void moved(Connection replica, String account, int sign, Map<Integer, Long> moved) throws SQLException {
         try (Statement statement = replica.createStatement();
                 ResultSet rows = statement.executeQuery(
-                        "SELECT " + account + ", SUM(AMOUNT) FROM \"The Bank\".\"Transfer\" GROUP BY " + account)) {
+                        "SELECT " + account + ", SUM(AMOUNT) FROM " + transfers + " GROUP BY " + account)) {
             while (rows.next()) {
                 moved.merge(rows.getInt(1), sign * rows.getLong(2), Long::sum);
             }

@@ -30,11 +30,13 @@ final class Orders implements Workload {
     private static final int LARGE_CHARACTERS = 20_000;
     private static final int SMALL_CHARACTERS = 20;
 
+    private final Dialect dialect;
     private final Function<SplittableRandom, Isolation> isolation;
     private final AtomicLong last = new AtomicLong();
 
     /** @param isolation draws a transaction's level */
-    Orders(Function<SplittableRandom, Isolation> isolation) {
+    Orders(Dialect dialect, Function<SplittableRandom, Isolation> isolation) {
+        this.dialect = dialect;
         this.isolation = isolation;
     }
 
@@ -46,7 +48,8 @@ final class Orders implements Workload {
     @Override
     public List<String> schema() {
         return List.of(
-                "CREATE TABLE ORDERS (ID BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, NR BIGINT NOT NULL UNIQUE, SIZE INTEGER NOT NULL)",
+                "CREATE TABLE ORDERS (ID " + dialect.generatedKey()
+                        + ", NR BIGINT NOT NULL UNIQUE, SIZE INTEGER NOT NULL)",
                 "CREATE TABLE ORDER_LINES (ORDER_ID BIGINT NOT NULL REFERENCES ORDERS ON DELETE CASCADE, LINE INTEGER NOT NULL,"
                         + " CONTENT VARCHAR(" + LARGE_CHARACTERS + ") NOT NULL, PRIMARY KEY (ORDER_ID, LINE))");
     }

@@ -14,7 +14,7 @@ enum Promise {
     SNAPSHOTS,
     /** As {@link #SNAPSHOTS}, but what a SERIALIZABLE transaction has read is compared with what all others have written. */
     CERTIFIED_SNAPSHOTS,
-    /** As {@link #SNAPSHOTS}, without SERIALIZABLE: as in H2, where that level is no more than a snapshot. */
+    /** As {@link #SNAPSHOTS}, without SERIALIZABLE: as in H2 and HSQLDB, where that level is no more than a snapshot. */
     SNAPSHOTS_ONLY;
 
     boolean isSerializable() {

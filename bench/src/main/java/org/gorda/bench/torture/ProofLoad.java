@@ -51,7 +51,10 @@ public final class ProofLoad implements org.gorda.bench.workload.Workload {
             List.of(ISOLATION),
             values -> new ProofLoad(
                     "Account",
-                    new BankTransfers(level(values), ThreadLocalRandom.current().nextLong(1L << 62))));
+                    new BankTransfers(
+                            Dialect.DERBY,
+                            level(values),
+                            ThreadLocalRandom.current().nextLong(1L << 62))));
 
     /** What a client does, until it is done. Immutable. */
     private record Current(String name, Operation operation) {}

@@ -17,9 +17,6 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.gorda.bench.EmbeddedEngine;
-import org.gorda.bench.Engine;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Items on shelves, which statements of many kinds change: by ranges and by what they ask of their own table, by MERGE, batches and cursors,
@@ -39,26 +36,13 @@ final class Stock implements Workload {
 
     private static final String PLUS_ONE = "UPDATE ITEMS SET QUANTITY = QUANTITY + 1 WHERE ";
 
-    /** How changes are noted, and how a transaction goes on behind a statement that has failed. */
-    private enum Dialect {
-        DERBY,
-        POSTGRESQL,
-        /** Has no triggers in SQL. */
-        EMBEDDED
-    }
-
     private final Dialect dialect;
     private final Function<SplittableRandom, Isolation> isolation;
     private final AtomicLong last = new AtomicLong();
 
-    /**
-     * @param engine of the databases; null for Derby
-     * @param isolation draws a transaction's level
-     */
-    Stock(@Nullable Engine engine, Function<SplittableRandom, Isolation> isolation) {
-        this.dialect = engine == null
-                ? Dialect.DERBY
-                : engine instanceof EmbeddedEngine ? Dialect.EMBEDDED : Dialect.POSTGRESQL;
+    /** @param isolation draws a transaction's level */
+    Stock(Dialect dialect, Function<SplittableRandom, Isolation> isolation) {
+        this.dialect = dialect;
         this.isolation = isolation;
     }
 
@@ -74,7 +58,7 @@ final class Stock implements Workload {
                 "CREATE TABLE ITEMS (ID INTEGER NOT NULL PRIMARY KEY, SHELF INTEGER REFERENCES SHELVES ON DELETE CASCADE,"
                         + " CODE INTEGER UNIQUE, QUANTITY INTEGER NOT NULL CHECK (QUANTITY BETWEEN 0 AND 40))",
                 "CREATE TABLE LABELS (ID INTEGER NOT NULL PRIMARY KEY, ITEM INTEGER REFERENCES ITEMS ON DELETE SET NULL)",
-                "CREATE TABLE MOVES (ID BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, ITEM INTEGER NOT NULL, DELTA INTEGER NOT NULL)",
+                "CREATE TABLE MOVES (ID " + dialect.generatedKey() + ", ITEM INTEGER NOT NULL, DELTA INTEGER NOT NULL)",
                 "CREATE TABLE MARKS (NR BIGINT NOT NULL PRIMARY KEY)"));
         statements.addAll(triggers());
         statements.add("INSERT INTO SHELVES VALUES " + rows(SHELVES, id -> "(" + id + ")"));
@@ -100,7 +84,15 @@ final class Stock implements Workload {
                                 + " IF TG_OP <> 'DELETE' THEN INSERT INTO MOVES (ITEM, DELTA) VALUES (NEW.ID, NEW.QUANTITY); END IF;"
                                 + " RETURN NULL; END $$",
                         "CREATE TRIGGER NOTE_MOVE AFTER INSERT OR UPDATE OR DELETE ON ITEMS FOR EACH ROW EXECUTE FUNCTION NOTE_MOVE()");
-            case EMBEDDED -> List.of();
+            case SQLITE ->
+                List.of(
+                        "CREATE TRIGGER ITEM_CAME AFTER INSERT ON ITEMS BEGIN"
+                                + " INSERT INTO MOVES (ITEM, DELTA) VALUES (NEW.ID, NEW.QUANTITY); END",
+                        "CREATE TRIGGER ITEM_CHANGED AFTER UPDATE ON ITEMS BEGIN"
+                                + " INSERT INTO MOVES (ITEM, DELTA) VALUES (OLD.ID, -OLD.QUANTITY), (NEW.ID, NEW.QUANTITY); END",
+                        "CREATE TRIGGER ITEM_WENT AFTER DELETE ON ITEMS BEGIN"
+                                + " INSERT INTO MOVES (ITEM, DELTA) VALUES (OLD.ID, -OLD.QUANTITY); END");
+            case H2, HSQLDB -> List.of(); // none in SQL, or none beside ours
         };
     }
 
@@ -178,15 +170,21 @@ final class Stock implements Workload {
         }
     }
 
-    /** Does something, and takes it back. */
-    private record Hesitation(Step step) implements Step {
+    /**
+     * Does something, and takes it back.
+     *
+     * @param releases whether the savepoint is there still: over the network Derby has one at a time
+     */
+    private record Hesitation(Step step, boolean releases) implements Step {
 
         @Override
         public void run(Connection connection) throws SQLException {
             Savepoint before = connection.setSavepoint();
             step.run(connection);
             connection.rollback(before);
-            connection.releaseSavepoint(before); // over the network Derby has one at a time
+            if (releases) {
+                connection.releaseSavepoint(before);
+            }
         }
     }
 
@@ -211,11 +209,7 @@ final class Stock implements Workload {
             case 6 ->
                 new Sql("INSERT INTO ITEMS SELECT I.ID + 1, I.SHELF, I.CODE + 1, 1 FROM ITEMS I WHERE I.ID >= " + item
                         + " AND NOT EXISTS (SELECT 1 FROM ITEMS J WHERE J.ID = I.ID + 1 OR J.CODE = I.CODE + 1)");
-            case 7 ->
-                new Sql("MERGE INTO ITEMS I USING SHELVES S ON I.ID = S.ID + " + item
-                        + " WHEN MATCHED THEN UPDATE SET QUANTITY = I.QUANTITY + 1"
-                        + " WHEN NOT MATCHED THEN INSERT (ID, SHELF, CODE, QUANTITY) VALUES (S.ID + " + item
-                        + ", S.ID, S.ID + " + (ITEMS + other) + ", 2)");
+            case 7 -> merge(item, ITEMS + other);
             case 8 -> new Sql("UPDATE ITEMS SET ID = " + other + " WHERE ID = " + item);
             case 9 ->
                 new Sql("UPDATE ITEMS SET CODE = " + (item + other) + " - CODE WHERE CODE IN (" + item + ", " + other
@@ -226,9 +220,25 @@ final class Stock implements Workload {
             case 11 -> new Sql("INSERT INTO LABELS VALUES (" + item + ", " + other + ")");
             case 12 -> new Sql("DELETE FROM LABELS WHERE ID BETWEEN " + item + " AND " + (item + 5));
             case 13 -> new Batch(random.ints(BATCH, 0, ITEMS).boxed().toList());
-            case 14 -> dialect == Dialect.EMBEDDED ? new Sql(PLUS_ONE + "ID = " + item) : new Cursor(shelf);
-            default -> new Hesitation(new Sql(PLUS_ONE + "ID >= " + item));
+            case 14 -> hasCursors() ? new Cursor(shelf) : new Sql(PLUS_ONE + "ID = " + item);
+            default -> new Hesitation(new Sql(PLUS_ONE + "ID >= " + item), dialect != Dialect.HSQLDB);
         };
+    }
+
+    /** SQLite has the same by another statement. */
+    private Step merge(int item, int code) {
+        String row = "S.ID + " + item + ", S.ID, S.ID + " + code + ", 2";
+        return new Sql(
+                dialect == Dialect.SQLITE
+                        ? "INSERT INTO ITEMS (ID, SHELF, CODE, QUANTITY) SELECT " + row + " FROM SHELVES S WHERE TRUE"
+                                + " ON CONFLICT (ID) DO UPDATE SET QUANTITY = QUANTITY + 1"
+                        : "MERGE INTO ITEMS I USING SHELVES S ON I.ID = S.ID + " + item
+                                + " WHEN MATCHED THEN UPDATE SET QUANTITY = I.QUANTITY + 1"
+                                + " WHEN NOT MATCHED THEN INSERT (ID, SHELF, CODE, QUANTITY) VALUES (" + row + ")");
+    }
+
+    private boolean hasCursors() {
+        return dialect == Dialect.DERBY || dialect == Dialect.POSTGRESQL;
     }
 
     /** Some steps. */
@@ -339,7 +349,7 @@ final class Stock implements Workload {
                 findings.add("orphan", "label " + row.getInt(1) + " is of item " + item + ", which is not there");
             }
         });
-        if (dialect != Dialect.EMBEDDED) {
+        if (!triggers().isEmpty()) {
             checkMoves(replica, quantities, findings);
         }
     }

@@ -141,15 +141,7 @@ public record Torture(
     }
 
     private static Promise promise(@Nullable Engine engine, String protocol) {
-        if (engine == null) {
-            return Promise.LOCKS;
-        }
-        if (engine instanceof EmbeddedEngine) {
-            return Promise.SNAPSHOTS_ONLY;
-        }
-        return protocol.equals(ReplicationProtocol.PRIMARY_BACKUP.key())
-                ? Promise.SNAPSHOTS
-                : Promise.CERTIFIED_SNAPSHOTS;
+        return Dialect.of(engine).promise(protocol.equals(ReplicationProtocol.PRIMARY_BACKUP.key()));
     }
 
     /** Runs it. */
@@ -214,16 +206,17 @@ public record Torture(
             this.group = group;
             this.progress = progress;
             this.injector = new FaultInjector(plan, group.replicas(), links, findings, progress);
+            Dialect dialect = Dialect.of(engine);
             Promise promise = promise(engine, protocol);
             Function<SplittableRandom, Isolation> level = random -> level(promise, random);
             this.shares = Stream.of(
                             new Clients.Share(new ListAppend(level, promise), 40),
-                            new Clients.Share(new BankTransfers(level), 20),
+                            new Clients.Share(new BankTransfers(dialect, level), 20),
                             new Clients.Share(new SkewPairs(), promise.isSerializable() ? 10 : 0),
                             new Clients.Share(new UniqueNames(level), 15),
-                            new Clients.Share(new Orders(level), 12),
-                            new Clients.Share(new Stock(engine, level), 10),
-                            new Clients.Share(new SchemaChanges(engine instanceof EmbeddedEngine), 3))
+                            new Clients.Share(new Orders(dialect, level), 12),
+                            new Clients.Share(new Stock(dialect, level), 10),
+                            new Clients.Share(new SchemaChanges(dialect.commitsSchemaAtOnce()), 3))
                     .filter(share -> share.percent() > 0)
                     .toList();
             this.load = new Clients(group.url(), clients, seed, shares, findings);

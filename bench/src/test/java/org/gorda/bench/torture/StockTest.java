@@ -16,7 +16,7 @@ class StockTest {
 
     private static final int TRANSACTIONS = 300;
 
-    private final Stock stock = new Stock(null, random -> Isolation.READ_COMMITTED);
+    private final Stock stock = new Stock(Dialect.DERBY, random -> Isolation.READ_COMMITTED);
     private final List<Recorded> history = new ArrayList<>();
 
     /** By the engine alone. */

@@ -12,11 +12,13 @@ final class EngineOption {
     static final String DERBY = "derby";
 
     private static final String H2_KEY = "h2";
+    private static final String HSQLDB_KEY = "hsqldb";
+    private static final String SQLITE_KEY = "sqlite";
 
     @Option(
             names = "--engine",
-            description = "derby, postgresql (each replica with a server of its own, which is started for it), or h2"
-                    + " (each in its replica's process).",
+            description = "derby, postgresql (each replica with a server of its own, which is started for it), h2,"
+                    + " hsqldb or sqlite (each in its replica's process).",
             defaultValue = DERBY)
     private String name = DERBY;
 
@@ -27,9 +29,11 @@ final class EngineOption {
             case DERBY -> null;
             case PostgresEngine.KEY -> new PostgresEngine();
             case H2_KEY -> new EmbeddedEngine("H2", H2_KEY, "jdbc:h2:file:", ";USER=sa");
+            case HSQLDB_KEY -> new EmbeddedEngine("HSQLDB", HSQLDB_KEY, "jdbc:hsqldb:file:", "");
+            case SQLITE_KEY -> new EmbeddedEngine("SQLite", SQLITE_KEY, "jdbc:sqlite:", "");
             default ->
                 throw new BenchException("engine is '" + name + "' but must be one of " + DERBY + ", "
-                        + PostgresEngine.KEY + ", " + H2_KEY);
+                        + String.join(", ", PostgresEngine.KEY, H2_KEY, HSQLDB_KEY, SQLITE_KEY));
         };
     }
 }
