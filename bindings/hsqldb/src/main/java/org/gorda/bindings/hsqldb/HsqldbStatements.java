@@ -83,6 +83,9 @@ final class HsqldbStatements {
                     StatementTypes.MERGE -> {
                 return Dialect.Kind.ROWS;
             }
+            case StatementTypes.TRANSACTION_LOCK_TABLE -> {
+                return Dialect.Kind.LOCK;
+            }
             case StatementTypes.SET_SCHEMA -> {
                 return Dialect.Kind.READ;
             }

@@ -28,6 +28,9 @@ final class HsqldbValues {
 
     /** @throws SQLException with 0A000 if such columns are not replicated */
     static SqlType type(ColumnSchema column) throws SQLException {
+        if (isSingleBit(column.getDataType())) {
+            return SqlType.BOOLEAN;
+        }
         return switch (column.getDataType().typeCode) {
             case Types.SQL_BOOLEAN -> SqlType.BOOLEAN;
             case Types.TINYINT, Types.SQL_SMALLINT -> SqlType.SMALLINT;
@@ -49,6 +52,11 @@ final class HsqldbValues {
         };
     }
 
+    /** Drivers take it for a BOOLEAN. */
+    private static boolean isSingleBit(Type type) {
+        return type.typeCode == Types.SQL_BIT && type.precision == 1;
+    }
+
     /** A row that a trigger is told of; null for null. */
     static RowCapture.@Nullable Row row(@Nullable Object @Nullable [] values) {
         return values == null ? null : (type, column) -> captured(type, values[column - 1]);
@@ -59,6 +67,7 @@ final class HsqldbValues {
             return null;
         }
         return switch (type) {
+            case BOOLEAN -> value instanceof BinaryData bit ? (Object) (bit.getBytes()[0] != 0) : value;
             case SMALLINT, INTEGER, BIGINT -> ((Number) value).longValue();
             case DECIMAL -> value instanceof BigDecimal ? value : BigDecimal.valueOf(((Number) value).longValue());
             case BINARY, VARBINARY -> ((BinaryData) value).getBytes();
@@ -76,6 +85,9 @@ final class HsqldbValues {
     static @Nullable Object stored(Type column, @Nullable Object value) {
         if (value == null) {
             return null;
+        }
+        if (isSingleBit(column)) {
+            return (Boolean) value ? BinaryData.singleBitOne : BinaryData.singleBitZero;
         }
         return switch (column.typeCode) {
             case Types.TINYINT, Types.SQL_SMALLINT, Types.SQL_INTEGER -> ((Number) value).intValue();

@@ -97,6 +97,45 @@ class HsqldbOwnTest extends OwnStandardTck {
         assertEqual();
     }
 
+    /** Migration tools do it, to be alone; it is let go with the transaction. */
+    @Test
+    void whoLocksATableKeepsOthersFromChangingAnything() throws Exception {
+        makeTable();
+        try (Connection locking = connect();
+                Statement statement = locking.createStatement()) {
+            locking.setAutoCommit(false);
+            statement.execute("LOCK TABLE T WRITE");
+            assertThat(statement.getUpdateCount()).isZero();
+            Future<?> other = clients.submit(() -> {
+                execute("INSERT INTO T VALUES (2, 2)");
+                return null;
+            });
+            statement.executeUpdate("INSERT INTO T VALUES (1, 1)");
+            assertThat(query(origin, "SELECT COUNT(*) FROM T").toString()).contains("0");
+            assertThat(other).isNotDone();
+            locking.commit();
+            other.get(20, TimeUnit.SECONDS);
+        }
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(2);
+    }
+
+    /** Flyway's table has one. */
+    @Test
+    void aSingleBitIsReplicatedAsTheBooleanThatItIs() throws SQLException {
+        execute(
+                "CREATE TABLE B (ON_OFF BIT NOT NULL, A BIT(1), PRIMARY KEY (ON_OFF))",
+                "INSERT INTO B VALUES (B'1', B'0'), (FALSE, NULL)",
+                "UPDATE B SET A = TRUE WHERE ON_OFF = FALSE",
+                "DELETE FROM B WHERE ON_OFF = TRUE");
+        assertEqual();
+        assertThat(query(replica, "SELECT ON_OFF, A FROM B WHERE ON_OFF = FALSE AND A = TRUE"))
+                .hasSize(1);
+        execute("CREATE TABLE C (ID INTEGER NOT NULL PRIMARY KEY, A BIT(2))");
+        assertThatThrownBy(() -> execute("INSERT INTO C VALUES (1, B'01')"))
+                .hasMessageContaining("column A is of type BIT");
+    }
+
     private boolean isExecuted(String like) {
         try {
             return !query(

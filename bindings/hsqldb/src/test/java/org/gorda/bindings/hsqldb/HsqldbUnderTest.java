@@ -230,7 +230,6 @@ final class HsqldbUnderTest extends TriggeredUnderTest {
                 "ALTER INDEX SYS_IDX_1 RENAME TO J",
                 "SET TABLE T READONLY TRUE",
                 "SET TABLE T TYPE CACHED",
-                "LOCK TABLE T WRITE",
                 "DROP TABLE GORDA.POSITION",
                 "UPDATE GORDA.POSITION SET IDX = 0",
                 "START TRANSACTION",

@@ -147,6 +147,7 @@ public final class ClientConnection implements ConnectionContext {
                 case READ, READ_FOR_UPDATE, ROWS -> {
                     return statement(sql, kind != Dialect.Kind.READ, kind == Dialect.Kind.ROWS, work);
                 }
+                case LOCK -> statement(sql, true, true, () -> true);
                 case SCHEMA -> changeSchema(inner.nativeSQL(sql));
                 case COMMIT -> commitTransaction();
                 case ROLLBACK -> rollbackTransaction();

@@ -22,6 +22,8 @@ public interface Dialect {
         READ,
         /** It reads, and locks rows or takes values of generators. */
         READ_FOR_UPDATE,
+        /** It waits until nobody else changes anything; more than that the database is not asked for. */
+        LOCK,
         /** It may change rows. */
         ROWS,
         /** It changes the schema, alike on all replicas. */
