@@ -69,7 +69,7 @@ final class SqliteStatements {
                 checkRows(tokens, sql);
                 return Kind.ROWS;
             }
-            case "CREATE", "ALTER", "DROP", "ANALYZE" -> {
+            case "CREATE", "ALTER", "DROP", "ANALYZE", "REINDEX" -> {
                 checkSchemaChange(tokens, sql);
                 return Kind.SCHEMA;
             }

@@ -224,7 +224,6 @@ final class SqliteUnderTest extends TriggeredUnderTest {
                 "EXPLAIN PRAGMA journal_mode = DELETE",
                 "ATTACH 'other' AS O",
                 "VACUUM",
-                "REINDEX",
                 "BEGIN",
                 "backup to there",
                 "restore from there",
