@@ -1,0 +1,2 @@
+DROP VIEW IF EXISTS golden;
+CREATE VIEW golden AS SELECT id, email FROM customer WHERE email LIKE 'a%';
