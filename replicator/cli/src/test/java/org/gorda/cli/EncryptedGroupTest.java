@@ -128,7 +128,8 @@ final class EncryptedGroupTest {
                 command[what.length + 2] = authority;
                 GordaRun refused = GordaRun.in(directory, command);
                 assertThat(refused.status()).isNotZero();
-                assertThat(refused.out() + refused.err()).contains("is for who shows a certificate of the group's authority");
+                assertThat(refused.out() + refused.err())
+                        .contains("is for who shows a certificate of the group's authority");
             }
             GordaRun plain = GordaRun.in(directory, "status", "--at", at);
             assertThat(plain.status()).isNotZero();
