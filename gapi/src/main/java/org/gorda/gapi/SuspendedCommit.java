@@ -24,6 +24,14 @@ public interface SuspendedCommit {
     /** Whether it was answered, so that nobody waits for it any more. */
     boolean isAnswered();
 
+    /**
+     * Whether the database has lost its transaction by itself, as a server does when somebody ends the session: its locks are free, and who has waited for them
+     * has not seen what it did. Where every transaction ends in this process only, none is.
+     */
+    default boolean isLost() {
+        return false;
+    }
+
     /** Since when it waits, by {@link System#nanoTime}. */
     long sinceNanos();
 

@@ -4,6 +4,7 @@ import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,8 +44,8 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
     private static final Set<State> ROLLS_BACK = EnumSet.of(State.LOST, State.REPLAYED);
     private static final Set<State> ANSWERED = EnumSet.of(State.RELEASED, State.REPLAYED, State.REFUSED);
 
-    /** How long a client's thread may take to roll back before what was ordered goes on without it. */
-    private static final long UNDO_NANOS = TimeUnit.SECONDS.toNanos(10);
+    /** How long a client's thread may take to roll back before what was ordered goes on without it, and a commit before it may be lost. */
+    private static final long OTHER_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private final Thread client = Thread.currentThread();
     private final long sinceNanos = System.nanoTime();
@@ -65,6 +66,7 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
         }
         state = to;
         refusal = why;
+        notifyAll();
         if (ROLLS_BACK.contains(to) || ANSWERED.contains(to)) {
             LockSupport.unpark(client);
         }
@@ -180,6 +182,36 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
     }
 
     /**
+     * For {@link SuspendedCommit#isLost}, once it is sent. Waits for the end of a commit that is under way; one that takes long may be lost.
+     *
+     * @param ended whether the database has ended the transaction; asked while no other thread uses the database's session
+     */
+    protected final synchronized boolean isLost(BooleanSupplier ended) {
+        awaitOther(() -> state != State.COMMITTING);
+        return switch (state) {
+            case SENT -> ended.getAsBoolean();
+            case COMMITTING, LOST, FAILED -> true;
+            default -> false;
+        };
+    }
+
+    /** Waits for another thread, but not for long. The caller has this locked. */
+    private void awaitOther(BooleanSupplier done) {
+        long end = System.nanoTime() + OTHER_NANOS;
+        boolean interrupted = false;
+        while (!done.getAsBoolean() && end - System.nanoTime() > 0) {
+            try {
+                TimeUnit.NANOSECONDS.timedWait(this, end - System.nanoTime());
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /**
      * Gives up the transaction's locks for an ordered change. If it is sent, its commit is for the group to decide: the client's thread
      * rolls back and waits on. Does nothing if it is answered.
      *
@@ -226,18 +258,7 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
     @Override
     public final synchronized void awaitUndone() {
         move(EnumSet.of(State.SENT), State.LOST, null);
-        long end = System.nanoTime() + UNDO_NANOS;
-        boolean interrupted = false;
-        while (state == State.LOST && !undone && end - System.nanoTime() > 0) {
-            try {
-                TimeUnit.NANOSECONDS.timedWait(this, end - System.nanoTime());
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        awaitOther(() -> state != State.LOST || undone);
     }
 
     @Override

@@ -18,15 +18,24 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.ReplicaState;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.postgresql.PGConnection;
 
 /** One primary and its backups. */
 class PostgresReplicasTest extends ThreeReplicas {
@@ -366,6 +375,123 @@ class PostgresReplicasTest extends ThreeReplicas {
                         .close();
             }
         }
+    }
+
+    /** Who waited for its locks has not seen what the group commits before him. */
+    @Test
+    void whoGetsTheLocksOfACommitWhoseSessionIsEndedOnTheServerIsRefused() throws Exception {
+        int primary = primary();
+        execute(primary, "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)", "INSERT INTO t VALUES (1, 0)");
+        ExecutorService clients = Executors.newCachedThreadPool();
+        Connection committing = connect(primary);
+        Connection administrator = TestServer.connect(database(primary)); // whom the applier may end
+        try (Connection next = connect(primary)) {
+            administrator.setAutoCommit(false);
+            administrator.createStatement().execute("LOCK TABLE gorda.position IN EXCLUSIVE MODE");
+            Future<Integer> ended = clients.submit(() -> add(committing));
+            awaitTrue("its commit is held up", () -> waitsForLock("'gorda.position'::regclass", primary));
+            Future<Integer> waits = clients.submit(() -> add(next));
+            awaitTrue("the next one waits for its lock", () -> waitsForLock("'t'::regclass", primary));
+            administrator.createStatement().execute("SELECT pg_terminate_backend(" + backend(committing) + ")");
+            awaitTrue(
+                    "the next one has asked for its commit",
+                    () -> waits.isDone() || replica(primary).status().inFlight() == 1);
+            administrator.abort(Runnable::run);
+            assertThat(ended.get()).isEqualTo(1);
+            assertThatThrownBy(waits::get)
+                    .hasCauseInstanceOf(SQLException.class)
+                    .hasMessageContaining("run it again");
+            assertThat(primary()).isEqualTo(primary);
+            assertThat(add(next)).isEqualTo(1);
+        } finally {
+            clients.shutdownNow();
+        }
+        for (int i = 0; i < SIZE; i++) {
+            assertThat(number(i, "SELECT n FROM t")).isEqualTo(2);
+        }
+        assertIdentical();
+    }
+
+    /** Whatever they do in that moment. Who does not see the one before him inserts what that has inserted, which stops all replicas. */
+    @Test
+    @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void whateverSessionsAreEndedOnTheServerNobodyIsOrderedBehindWhatHeHasNotSeen() throws Exception {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)",
+                "INSERT INTO t VALUES (1, 0)",
+                "CREATE TABLE seen (n INTEGER PRIMARY KEY)");
+        AtomicBoolean over = new AtomicBoolean();
+        AtomicInteger acknowledged = new AtomicInteger();
+        ExecutorService clients = Executors.newCachedThreadPool();
+        try (Connection administrator = TestServer.connect(database(primary))) {
+            for (int client = 0; client < 6; client++) {
+                clients.execute(() -> {
+                    while (!over.get() && replica(primary).status().state() == ReplicaState.ONLINE) {
+                        count(primary, over, acknowledged);
+                    }
+                });
+            }
+            for (int ended = 0; ended < 200 && replica(primary).status().state() == ReplicaState.ONLINE; ) {
+                ended += (int)
+                        number(
+                                administrator,
+                                "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity WHERE state = 'idle in transaction'"
+                                        + " AND datname = current_database() AND application_name NOT LIKE 'gorda%' ORDER BY random() LIMIT 1) one");
+            }
+        } finally {
+            over.set(true);
+            clients.shutdown();
+        }
+        assertThat(replica(primary).status().state()).isEqualTo(ReplicaState.ONLINE);
+        assertThat(clients.awaitTermination(1, TimeUnit.MINUTES)).isTrue();
+        assertThat(number(primary, "SELECT n FROM t"))
+                .isGreaterThanOrEqualTo(acknowledged.get())
+                .isEqualTo(number(primary, "SELECT count(*) FROM seen"));
+        assertIdentical();
+    }
+
+    private void count(int primary, AtomicBoolean over, AtomicInteger acknowledged) {
+        try (Connection connection = connect(primary)) {
+            connection.setAutoCommit(false);
+            while (!over.get()) {
+                add(connection);
+                connection.createStatement().executeUpdate("INSERT INTO seen SELECT n FROM t");
+                connection.commit();
+                acknowledged.incrementAndGet();
+            }
+        } catch (SQLException e) {
+            assertThat(e.getSQLState()).as(e.toString()).isIn("57P01", "40001", "25006", "08006", "08007");
+        }
+    }
+
+    private static int backend(Connection connection) throws SQLException {
+        return connection.unwrap(PGConnection.class).getBackendPID();
+    }
+
+    private static int add(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            return statement.executeUpdate("UPDATE t SET n = n + 1 WHERE id = 1");
+        }
+    }
+
+    private boolean waitsForLock(String table, int i) {
+        try (Connection connection = TestServer.connect(database(i))) {
+            return number(
+                            connection,
+                            "SELECT count(*) FROM pg_locks w JOIN pg_locks h USING (pid) WHERE NOT w.granted"
+                                    + " AND (w.relation = " + table
+                                    + " OR w.locktype = 'transactionid' AND h.relation = "
+                                    + table + ")")
+                    > 0;
+        } catch (SQLException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static void awaitTrue(String what, Callable<Boolean> condition) {
+        Awaitility.await(what).atMost(PATIENCE).until(condition);
     }
 
     /** One comes later that has read what it writes: then the server would have it fail, ordered or not. */

@@ -610,7 +610,9 @@ class SessionsTest {
             return null;
         });
         await("it is suspended", () -> suspended.get() != null);
+        assertThat(suspended.get().isLost()).isFalse();
         direct("SELECT pg_terminate_backend(" + backend + ", 10000)");
+        assertThat(suspended.get().isLost()).isTrue();
         assertThat(suspended.get().commit(meta.nextPosition(), false)).isFalse();
         suspended.get().release();
         client.get(10, TimeUnit.SECONDS);

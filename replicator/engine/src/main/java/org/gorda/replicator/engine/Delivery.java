@@ -210,10 +210,13 @@ final class Delivery implements Effects {
             Probes.skip(probe);
         }
         if (waiting != null) {
-            if (!standing.isEverywhere() && standing.executesHere() && !waiting.isAnswered()) {
-                throw new IllegalStateException(
-                        "transaction " + id + " of this primary has lost its locks before it was committed, at "
-                                + position + ": others may have run on what it was to change");
+            if (!standing.isEverywhere() && !waiting.isAnswered()) {
+                LOG.warn(
+                        "{}: its server has ended the session of transaction {} before that was committed, at {}: what it has changed is applied, and what runs beside it is refused",
+                        configuration.self(),
+                        id,
+                        position);
+                engine.beginNewEpoch(); // before what it has changed is visible
             }
             waiting.awaitUndone();
             replayed.add(waiting);

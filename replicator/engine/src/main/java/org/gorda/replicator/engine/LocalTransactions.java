@@ -73,6 +73,9 @@ final class LocalTransactions implements TransactionListener {
     /** Sent, and not decided. */
     private final Map<TransactionId, SuspendedCommit> inFlight = new ConcurrentHashMap<>();
 
+    /** The one that left those last, whose commit may not have ended. */
+    private volatile @Nullable SuspendedCommit decided;
+
     /** By the names of those that ask to be committed and have not ended: clients give them. */
     private final Map<TransactionId, TransactionContext> committing = new ConcurrentHashMap<>();
 
@@ -290,6 +293,7 @@ final class LocalTransactions implements TransactionListener {
                 throw new RefusedException(new Refusal(
                         Refusal.Cause.PRIORITY, "transaction " + id + " gave way before it was sent: run it again"));
             }
+            requireNoneLost(id, begunIn);
             Probes.end(begun.probe, Stage.ENCODE);
             engine.group().data().multicast(message.rewind(), configuration.commitTimeout());
             asked = true;
@@ -316,6 +320,27 @@ final class LocalTransactions implements TransactionListener {
             }
         }
         return configuration.commitTimeout().toNanos();
+    }
+
+    /**
+     * Where one replica takes writes, who has the locks of one that was lost does not follow it: an epoch begins that both are in, or neither. It is looked for in what is sent
+     * already, this one included, which is lost by then if this one could have its locks.
+     */
+    private void requireNoneLost(TransactionId id, long begunIn) {
+        if (standing.isEverywhere()) {
+            return;
+        }
+        boolean lost = inFlight.values().stream().anyMatch(SuspendedCommit::isLost);
+        SuspendedCommit last = decided; // read behind that: what left them meanwhile is this one, or has ended
+        if (lost || (last != null && last.isLost())) {
+            engine.beginNewEpoch();
+        }
+        if (!standing.executesHere() || begunIn != standing.epoch()) {
+            throw refusals.refuse(
+                    Refusal.Cause.PRIMARY_CHANGED,
+                    "the database has lost a transaction that was being committed, or the primary changed, while transaction "
+                            + id + " ran; it did not happen: run it again");
+        }
     }
 
     private static Begun begun(TransactionContext transaction) {
@@ -495,7 +520,11 @@ final class LocalTransactions implements TransactionListener {
     SuspendedCommit ordered(TransactionId id, long epoch) {
         SuspendedCommit waiting = inFlight.get(id);
         boolean isIt = waiting != null && begun(waiting.transaction()).epoch == epoch;
-        return isIt && inFlight.remove(id, waiting) ? waiting : null;
+        if (!isIt) {
+            return null;
+        }
+        decided = waiting; // before it is not among the others: who looks for what is lost finds it
+        return inFlight.remove(id, waiting) ? waiting : null;
     }
 
     static Probes.@Nullable Probe probe(SuspendedCommit commit) {
