@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.locks.ReentrantLock;
@@ -181,12 +182,20 @@ final class ClientSession implements ConnectionContext, SqlSession {
     }
 
     /**
-     * As {@link #undo}, what has not failed.
+     * As {@link #undo}, what has not failed, and notes in it what is to be set again.
      *
      * @return whether the transaction may have made temporary relations, or changed their rows, or leaves a cursor open
      */
-    boolean undoWithOwn() {
+    boolean undoWithOwn(LocalTransaction undone) {
         try {
+            for (String setting : undone.configured()) {
+                undone.addSetting(Objects.requireNonNull(
+                        query("SELECT pg_catalog.format('SELECT pg_catalog.set_config(%L, %L, false)', "
+                                        + "name, pg_catalog.current_setting(name)) FROM (VALUES ('" + setting
+                                        + "')) one (name)")
+                                .get(0)
+                                .get(0)));
+            }
             return !interceptor.query(OWN, OwnStatement.kept("ROLLBACK")).isEmpty();
         } catch (IOException | SQLException e) {
             LOG.debug("{}: not rolled back", id, e);

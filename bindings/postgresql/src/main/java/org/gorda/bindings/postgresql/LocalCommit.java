@@ -55,7 +55,7 @@ final class LocalCommit extends WaitingCommit<SQLException> {
 
     @Override
     protected void undo() {
-        losesMore = transaction.connection().undoWithOwn() || !sql.equals("COMMIT");
+        losesMore = transaction.connection().undoWithOwn(transaction) || !sql.equals("COMMIT");
     }
 
     /** Whether with the transaction, which is {@linkplain #isUndone undone}, more is lost than its changes and settings: what is the session's own, or the transaction that was to follow. */

@@ -1,7 +1,9 @@
 package org.gorda.bindings.postgresql;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
@@ -23,6 +25,7 @@ final class LocalTransaction extends OpenTransaction<ClientSession> {
     private boolean mayHaveChanged;
     private boolean hasChangedSession;
     private List<String> settings = List.of();
+    private final Set<String> configured = new HashSet<>();
 
     // ------------------------------------------------------------------------------------------------ guarded by this
     private @Nullable Refusal refusal;
@@ -57,11 +60,25 @@ final class LocalTransaction extends OpenTransaction<ClientSession> {
             boolean mayTakeBack = kind == Kind.ROLLBACK_TO && !settings.isEmpty();
             hasChangedSession |= mayTakeBack || statement.outlivesTransaction();
         }
+        configured.addAll(statement.configures());
+        boolean isKnown = !configured.contains("") && configured.size() <= SETTINGS_KEPT;
+        hasChangedSession |= !isKnown || (statement.setsLocally() && !configured.isEmpty());
     }
 
     /** Whether it may have changed what is lost with it and neither replicated nor {@linkplain #settings set again}. */
     boolean hasChangedSession() {
         return hasChangedSession;
+    }
+
+    /** The settings that functions have set, whose values are to be read before it is rolled back. */
+    Set<String> configured() {
+        return configured;
+    }
+
+    /** Has it set again, last. */
+    void addSetting(String statement) {
+        settings = new ArrayList<>(settings);
+        settings.add(statement);
     }
 
     /** The statements by which it has set what goes on behind it. */

@@ -235,12 +235,14 @@ final class PostgresDatabase implements ReflectedDatabase {
                 GeneratorChange.of(statement).name());
     }
 
-    /** Locks the tables against writers whose rows a statement may concern without a lock of the server's own. */
+    /** Locks the tables against writers whose rows a statement may concern, or read, without a lock of the server's own. */
     OwnStatement keepWritersAway(SqlStatement statement) {
         return OwnStatement.kept(
-                "SELECT gorda.keep_writers_away($1, $2::pg_catalog.bool)",
+                "SELECT gorda.keep_writers_away($1, $2::pg_catalog.bool, $3, pg_catalog.to_regclass($4))",
                 token,
-                String.valueOf(statement.changesNamesOfTables()));
+                String.valueOf(statement.changesNamesOfTables()),
+                statement.fills(),
+                statement.fills().isEmpty() ? "pg_catalog.pg_class" : statement.fills());
     }
 
     WriteSetWriter newWriter() {

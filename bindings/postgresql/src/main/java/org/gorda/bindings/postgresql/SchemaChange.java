@@ -83,7 +83,10 @@ final class SchemaChange {
     /** Waits until nobody has changed rows that a statement may concern for which the server does not wait, and keeps others from doing so until the commit. */
     void keepWritersAway(SqlStatement statement) throws SQLException {
         if (!changesTablesOnly(statement)
-                && (statement.changesTablesOnly() || statement.changesRoutinesOnly() || statement.changesNames())) {
+                && (statement.changesTablesOnly()
+                        || statement.changesRoutinesOnly()
+                        || statement.changesNames()
+                        || !statement.fills().isEmpty())) {
             session.query(database.keepWritersAway(statement));
         }
     }

@@ -396,14 +396,21 @@ where d.refclassid in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator':
 grant select on gorda.by_names, gorda.by_routines to public;
 
 -- Before a change of the schema for which the server locks no tables: waits for who has changed their rows, because those are written down as they were before. All tables, or those with
--- types of the database's own, or of which functions have a say.
-create or replace function gorda.keep_writers_away(token text, all_tables boolean) returns void language plpgsql security definer
+-- types of the database's own, or of which functions have a say; if a materialized view is filled, those that it reads, or all if functions read for it, or it is not there yet.
+create or replace function gorda.keep_writers_away(token text, all_tables boolean, filled text, view regclass) returns void language plpgsql security definer
     set search_path = pg_catalog, pg_temp as $$
 declare
     is_unlimited boolean := current_setting('lock_timeout') = '0';
+    sources oid[] := (with recursive source (relid) as (select view::oid union
+        select d.refobjid from source s join pg_rewrite r on r.ev_class = s.relid
+        join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_class'::regclass) select array_agg(relid) from source);
+    calls boolean := filled <> '' and (view is null or exists (select from pg_rewrite r
+        join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+        where r.ev_class = any (sources) and (d.refclassid = 'pg_proc'::regclass or d.refclassid = 'pg_operator'::regclass)));
     names text := (select string_agg(format('%I.%I', d.nspname, d.relname), ', ') from gorda.described d
-        where all_tables or d.relid in (select relid from gorda.by_routines) or exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid
-            where a.attrelid = d.relid and a.attnum > 0 and (t.typnamespace <> 'pg_catalog'::regnamespace or t.typname like 'reg%' or t.typname like '\_reg%')));
+        where all_tables or calls or filled <> '' and (d.relid = any (sources) or exists (select from pg_partition_ancestors(d.relid) where relid = any (sources)))
+            or filled = '' and (d.relid in (select relid from gorda.by_routines) or exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid
+            where a.attrelid = d.relid and a.attnum > 0 and (t.typnamespace <> 'pg_catalog'::regnamespace or t.typname like 'reg%' or t.typname like '\_reg%'))));
 begin
     perform gorda.know(token);
     if names is not null then

@@ -3,6 +3,7 @@ package org.gorda.bindings.postgresql;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.sql.Connection;
+import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
@@ -45,7 +46,13 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
                 statement.execute("SET statement_timeout TO 770" + i);
                 statement.execute("RESET search_path");
                 statement.execute("SET TimeZone TO 'Asia/Tokyo'");
+                try (PreparedStatement configure =
+                        connection.prepareStatement("SELECT set_config('application_name', ?, false)")) {
+                    configure.setString(1, "it's \\");
+                    configure.execute();
+                }
                 connection.commit();
+                assertThat(shown(statement, "application_name")).isEqualTo("it's \\");
                 assertThat(shown(statement, "work_mem")).isNotEqualTo("5MB");
                 assertThat(shown(statement, "search_path")).isEqualTo("\"$user\", public");
                 assertThat(shown(statement, "statement_timeout")).isEqualTo("770" + i + "ms");
@@ -66,7 +73,9 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
         execute(0, "CREATE TABLE h (id SERIAL PRIMARY KEY, d INTEGER NOT NULL)", "CREATE TABLE c (id INTEGER, b TEXT)");
         Map<String, String> looksByOwn = Map.of(
                 "CREATE TEMPORARY TABLE own AS SELECT 7 AS n", "SELECT n FROM own",
-                "DECLARE own CURSOR WITH HOLD FOR SELECT 7", "FETCH own");
+                "DECLARE own CURSOR WITH HOLD FOR SELECT 7", "FETCH own",
+                "SELECT set_config(name, '7', false) FROM pg_settings WHERE name = 'deadlock_timeout'",
+                        "SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout'");
         int tried = 0;
         for (Map.Entry<String, String> look : looksByOwn.entrySet()) {
             execute(0, "ALTER TABLE c ALTER b TYPE TEXT");

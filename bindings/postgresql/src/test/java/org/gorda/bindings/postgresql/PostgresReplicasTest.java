@@ -283,6 +283,43 @@ class PostgresReplicasTest extends ThreeReplicas {
         assertIdentical();
     }
 
+    /** Otherwise it would lack on the primary what is ordered before it and not committed there yet. */
+    @Test
+    void aMaterializedViewIsFilledOnceNobodyHasChangedRowsThatItReads() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE a (id INTEGER PRIMARY KEY) PARTITION BY RANGE (id)",
+                "CREATE TABLE a1 PARTITION OF a FOR VALUES FROM (0) TO (100)",
+                "CREATE TABLE b (id INTEGER PRIMARY KEY)",
+                "CREATE VIEW seen AS SELECT id FROM a",
+                "CREATE FUNCTION of_b() RETURNS BIGINT LANGUAGE SQL AS 'SELECT count(*) FROM public.b'",
+                "CREATE MATERIALIZED VIEW \"Of A\" AS SELECT count(*) AS n FROM seen",
+                "CREATE MATERIALIZED VIEW of_all AS SELECT of_b()");
+        String direct = "REFRESH MATERIALIZED VIEW public.\"Of A\"";
+        String unsure = "REFRESH MATERIALIZED VIEW of_all";
+        String anew = "CREATE MATERIALIZED VIEW anew AS SELECT 1";
+        try (Connection writer = connect(primary);
+                Connection other = connect(primary);
+                Statement statement = other.createStatement()) {
+            statement.execute("SET lock_timeout TO '200ms'");
+            writer.setAutoCommit(false);
+            writer.createStatement().execute("INSERT INTO b VALUES (1)");
+            statement.execute(direct);
+            assertRefused("55P03", () -> statement.execute(unsure));
+            writer.createStatement().execute("INSERT INTO a VALUES (1)");
+            assertRefused("55P03", () -> statement.execute(direct));
+            assertRefused("55P03", () -> statement.execute(anew));
+            statement.execute(anew + " WITH NO DATA");
+            writer.commit();
+            statement.execute(direct);
+            statement.execute(unsure);
+        }
+        for (int i = 0; i < SIZE; i++) {
+            assertThat(number(i, "SELECT n + of_b FROM \"Of A\", of_all")).isEqualTo(2);
+        }
+    }
+
     @Test
     void whatEachReplicaWouldComputeForItselfIsRefused() throws SQLException {
         int primary = primary();

@@ -2,6 +2,7 @@ package org.gorda.bindings.postgresql.wire;
 
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.gorda.gapi.Refusal;
@@ -24,6 +25,10 @@ public record SqlStatement(
 
     static final String SNAPSHOT = "SNAPSHOT";
 
+    /** A call that sets for longer than its transaction, and what it sets if that is written there. */
+    private static final Pattern CONFIGURES =
+            Pattern.compile("(?i)\\bset_config\\s*\\((?![^()]*,\\s*true\\s*\\))(\\s*'(?<setting>[\\w.]+)'\\s*,)?");
+
     /** What the server does with locks on all tables whose rows it may concern, in a mode that does not go with writers of them. */
     private static final Pattern OF_TABLES = Pattern.compile(
             "(?is)((CREATE|ALTER|DROP)\\s+(OR\\s+REPLACE\\s+|UNIQUE\\s+)?(TABLE|INDEX|SEQUENCE|VIEW|TRIGGER)"
@@ -39,6 +44,10 @@ public record SqlStatement(
     /** What all values of a type, or all of a schema, are written by, checked, or found; no table is locked for that. */
     private static final Pattern OF_NAMES =
             Pattern.compile("(?is)ALTER\\s+(TYPE|DOMAIN|(?<more>SCHEMA|EXTENSION|TEXT))\\b.*");
+
+    /** Computes rows from those of tables, without locks on them that keep writers away. */
+    private static final Pattern FILLS = Pattern.compile(
+            "(?is)(CREATE|REFRESH)\\s+MATERIALIZED\\s+VIEW\\s+(IF\\s+NOT\\s+EXISTS\\s+)?(?<view>(\"([^\"]|\"\")+\"|[\\w$.])+).*(?<!WITH NO DATA)");
 
     /** Set until the end of the transaction. */
     static final String LOCAL = "LOCAL";
@@ -127,6 +136,12 @@ public record SqlStatement(
         return OF_NAMES.matcher(text).matches();
     }
 
+    /** The materialized view that it fills, as it is written; empty if it does not. */
+    public String fills() {
+        Matcher fills = FILLS.matcher(text);
+        return fills.matches() ? fills.group("view") : "";
+    }
+
     /** Whether those may be any tables, and not only those with columns of types of the database's own. */
     public boolean changesNamesOfTables() {
         Matcher names = OF_NAMES.matcher(text);
@@ -163,6 +178,22 @@ public record SqlStatement(
     /** Whether that is all it does, and it can be executed again. */
     public boolean setsSession() {
         return outlivesTransaction() && (begins("SET") || begins("RESET"));
+    }
+
+    /** The settings that its calls of set_config set for longer than its transaction; an empty name for each that is not known. */
+    public List<String> configures() {
+        return kind != Kind.CALL
+                ? List.of()
+                : CONFIGURES
+                        .matcher(text)
+                        .results()
+                        .map(call -> Objects.requireNonNullElse(call.group(2), ""))
+                        .toList();
+    }
+
+    /** Whether it sets something until the end of its transaction. */
+    public boolean setsLocally() {
+        return kind == Kind.PASS && name.equals(LOCAL);
     }
 
     /** Whether its transaction reads from now on what another one does. */
