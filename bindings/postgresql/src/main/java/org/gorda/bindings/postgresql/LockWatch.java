@@ -18,6 +18,9 @@ final class LockWatch implements AutoCloseable {
 
     private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(3);
 
+    /** Up to where it grows while nobody is in the way of what is executed. */
+    private static final long GLANCE_NANOS_MAX = TimeUnit.MILLISECONDS.toNanos(50);
+
     /** Without work for so long it waits to be woken. */
     private static final int IDLE_GLANCES = 300;
 
@@ -68,6 +71,7 @@ final class LockWatch implements AutoCloseable {
     private void run() {
         Work seen = null;
         long since = System.nanoTime();
+        long glance = GLANCE_NANOS;
         for (int idle = 0; !closed; idle++) {
             Work now = current;
             if (now == null) {
@@ -76,20 +80,25 @@ final class LockWatch implements AutoCloseable {
                 continue;
             }
             idle = 0;
-            sleeps = false;
             if (!now.equals(seen)) {
                 seen = now;
                 since = System.nanoTime();
+                glance = GLANCE_NANOS;
             } else {
-                free(now, System.nanoTime() - since);
+                boolean isFree = free(now, System.nanoTime() - since);
+                glance = isFree ? Math.min(glance + glance / 8, GLANCE_NANOS_MAX) : GLANCE_NANOS;
             }
-            LockSupport.parkNanos(GLANCE_NANOS);
+            sleeps = glance > GLANCE_NANOS;
+            LockSupport.parkNanos(now.equals(current) ? glance : GLANCE_NANOS);
         }
     }
 
-    private void free(Work work, long nanos) {
+    /** Returns whether nobody was in the way. */
+    private boolean free(Work work, long nanos) {
+        boolean isFree = true;
         try {
             for (List<@Nullable String> row : SqlSession.of(connection).query(blockers)) {
+                isFree = false;
                 int pid = Integer.parseInt(Objects.requireNonNull(row.get(0)));
                 if (pid != 0 && work.equals(current) && !database.giveWay(pid, work.refusal)) {
                     terminate(pid, nanos);
@@ -100,6 +109,7 @@ final class LockWatch implements AutoCloseable {
                 LOG.warn("who is in the way in {} cannot be found: {}", database.server(), e.getMessage());
             }
         }
+        return isFree;
     }
 
     /** A stranger's session is ended, unless it is us, copying a snapshot; the server cleans up some other time. */

@@ -95,6 +95,29 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
         }
     }
 
+    /** It is asked who is in its way: often while somebody is, and when something has just begun. */
+    @Test
+    void anIdleTransactionThatHasChangedTheSchemaHasTheServerAskedSeldom() throws SQLException {
+        String sinceAsked =
+                "SELECT 1000 * extract(epoch FROM clock_timestamp() - max(query_start)) FROM pg_stat_activity"
+                        + " WHERE datname = '" + database(0) + "' AND query LIKE '%pg_blocking_pids%'";
+        try (Connection connection = connect(0);
+                Statement statement = connection.createStatement();
+                Connection around = TestServer.connect("postgres");
+                Statement watching = around.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute("CREATE TABLE h (id INTEGER PRIMARY KEY)");
+            watching.execute("SELECT pg_sleep(1)");
+            double millis = 0;
+            for (int i = 0; i < 100; i++) {
+                watching.execute("SELECT pg_sleep(0.01)");
+                millis += number(watching, sinceAsked) / 100.0;
+            }
+            assertThat(millis).isBetween(10.0, 200.0);
+            connection.commit();
+        }
+    }
+
     @Test
     void whatFollowsASchemaChangeThatIsMadeAgainIsInTheTransactionThatItBegins() throws SQLException {
         execute(0, "CREATE TABLE h (id SERIAL PRIMARY KEY, d INTEGER NOT NULL)", "CREATE TABLE c (id INTEGER, b TEXT)");
