@@ -77,8 +77,14 @@ final class DerbyTrust extends X509ExtendedTrustManager {
     }
 
     /** Puts one of ours before Derby's, unless one is there, be it behind one of another copy of this driver. */
-    private static synchronized void putFirst(Login login) throws ReflectiveOperationException {
+    private static void putFirst(Login login) throws ReflectiveOperationException {
         Class<?> naive = Class.forName(NAIVE);
+        synchronized (naive) { // the same for all copies of this driver
+            putFirst(login, naive);
+        }
+    }
+
+    private static void putFirst(Login login, Class<?> naive) throws ReflectiveOperationException {
         Field managers = naive.getDeclaredField("thisManager");
         managers.setAccessible(true);
         if (managers.get(null) == null) { // who makes Derby's own then does not replace ours

@@ -3,7 +3,6 @@ package org.gorda.jgcs;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param sendBytesMax how many bytes this member may have on their way before {@link DataSession#multicast} waits, 64 KiB to 1
  *     GiB
  * @param segmentBytes size of the log's files, 1 MiB to 1 GiB
- * @param tls what encrypts all that members say to each other, and lets nobody in whom it does not trust or whose certificate names no member's
+ * @param tls by which nobody is let in whom it does not trust or whose certificate names no member's
  *     host; null if nothing is encrypted. A toolkit that cannot refuses it
  */
 public record GroupConfiguration(
@@ -34,7 +33,7 @@ public record GroupConfiguration(
         int messageBytesMax,
         int sendBytesMax,
         int segmentBytes,
-        @Nullable SSLContext tls) {
+        @Nullable Encryption tls) {
 
     public GroupConfiguration {
         members = List.copyOf(members);
@@ -91,7 +90,7 @@ public record GroupConfiguration(
         private int messageBytesMax = 32 << 20;
         private int sendBytesMax = 64 << 20;
         private int segmentBytes = 64 << 20;
-        private @Nullable SSLContext tls;
+        private @Nullable Encryption tls;
 
         private Builder(String group, MemberId self, Path directory) {
             this.group = group;
@@ -135,7 +134,7 @@ public record GroupConfiguration(
             return this;
         }
 
-        public Builder tls(@Nullable SSLContext value) {
+        public Builder tls(@Nullable Encryption value) {
             this.tls = value;
             return this;
         }

@@ -29,7 +29,6 @@ public final class Authority {
     private static final String SELF = "authority";
     private static final int DAYS_OF_AUTHORITY = 3650;
     private static final int KEYTOOL_SECONDS = 60;
-    private static final int OUTPUT_BYTES_MAX = 1 << 20;
 
     private final Path directory;
 
@@ -203,13 +202,14 @@ public final class Authority {
             command.addAll(List.of("-keystore", file.toString(), "-storetype", "PKCS12"));
             command.addAll(List.of("-storepass:env", "GORDA_STORE"));
             Path errors = directory.resolve("errors");
-            ProcessBuilder builder = new ProcessBuilder(command).redirectError(errors.toFile());
+            Path output = directory.resolve("output");
+            ProcessBuilder builder =
+                    new ProcessBuilder(command).redirectError(errors.toFile()).redirectOutput(output.toFile());
             builder.environment().put("GORDA_STORE", password);
             Process process = builder.start();
             try (OutputStream out = process.getOutputStream()) {
                 out.write(input);
             }
-            byte[] output = process.getInputStream().readNBytes(OUTPUT_BYTES_MAX);
             try {
                 if (!process.waitFor(KEYTOOL_SECONDS, TimeUnit.SECONDS)) {
                     process.destroyForcibly();
@@ -221,15 +221,14 @@ public final class Authority {
                 throw new IOException("interrupted", e);
             }
             if (process.exitValue() != 0) {
-                throw new IOException("keytool says: "
-                        + (new String(output, StandardCharsets.UTF_8) + Files.readString(errors)).strip());
+                throw new IOException("keytool says: " + (Files.readString(output) + Files.readString(errors)).strip());
             }
-            return output;
+            return Files.readAllBytes(output);
         }
 
         @Override
         public void close() throws IOException {
-            for (String name : List.of("store.p12", "errors")) {
+            for (String name : List.of("store.p12", "errors", "output")) {
                 Files.deleteIfExists(directory.resolve(name));
             }
             Files.delete(directory);

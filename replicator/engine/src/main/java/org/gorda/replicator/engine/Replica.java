@@ -31,6 +31,7 @@ import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.WriteSetWriter;
+import org.gorda.jgcs.Encryption;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupCounts;
@@ -166,6 +167,11 @@ public final class Replica implements AutoCloseable {
         return tls == null ? null : tls.context();
     }
 
+    private @Nullable Encryption encryption() {
+        Tls tls = configuration.tls();
+        return tls == null ? null : new Encryption(tls.context(), tls.trust());
+    }
+
     private Group openGroup(ReplicaEngine listener) {
         Protocol protocol = toolkit(configuration.toolkit());
         GroupConfiguration group = GroupConfiguration.builder(
@@ -179,7 +185,7 @@ public final class Replica implements AutoCloseable {
                 .messageBytesMax(WriteSet.ENCODED_BYTES_MAX + 4096)
                 .sendBytesMax(sendBytesMax())
                 .segmentBytes(segmentBytes())
-                .tls(tls())
+                .tls(encryption())
                 .build();
         return protocol.open(
                 group,
@@ -630,8 +636,8 @@ public final class Replica implements AutoCloseable {
                         + " are not all on this machine: set tls-authority, tls-certificate and tls-key, or"
                         + " insecure=true if their network is safe");
             }
-            if (encrypts != null && !encrypts.hasIdentity()) {
-                throw new ReplicaException("tls-certificate and tls-key are not set: a replica has to show who it is");
+            if (encrypts != null) {
+                encrypts.requireServer();
             }
             Path kept = directory == null ? ReplicaConfiguration.standardDirectory(database) : directory;
             return new Replica(new ReplicaConfiguration(

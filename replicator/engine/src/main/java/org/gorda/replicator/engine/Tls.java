@@ -20,15 +20,18 @@ import java.security.cert.CertificateException;
 import java.security.cert.CertificateFactory;
 import java.security.cert.X509Certificate;
 import java.security.spec.PKCS8EncodedKeySpec;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
-import java.util.regex.Matcher;
+import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
@@ -53,6 +56,7 @@ public final class Tls {
 
     private static final Logger LOG = LoggerFactory.getLogger(Tls.class);
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final Duration EXPIRES_SOON = Duration.ofDays(30);
     private static final int FILE_BYTES_MAX = 1 << 20;
     private static final Pattern PEM =
             Pattern.compile("-----BEGIN ([A-Z0-9 ]+)-----([^-]+)-----END ([A-Z0-9 ]+)-----", Pattern.DOTALL);
@@ -106,13 +110,17 @@ public final class Tls {
     private record Read(
             List<byte[]> contents,
             X509ExtendedTrustManager trust,
-            @Nullable X509ExtendedKeyManager identity) {}
+            @Nullable Identity identity,
+            @Nullable X509ExtendedKeyManager shows) {}
 
     private final Place place;
     private final SSLContext context;
     private final X509ExtendedTrustManager trust = new CurrentTrust();
     private volatile Read read;
     private volatile long lookedNanos = System.nanoTime();
+
+    /** Guarded by this. */
+    private String toldFault = "";
 
     /**
      * Reads the files.
@@ -155,9 +163,25 @@ public final class Tls {
         return trust;
     }
 
-    /** Whether this process has a certificate to show. */
-    public boolean hasIdentity() {
-        return place.key() != null;
+    /**
+     * For a process that others connect to.
+     *
+     * @throws ReplicaException if it has no certificate to show, or not one for servers
+     */
+    void requireServer() {
+        Identity identity = read.identity();
+        if (identity == null) {
+            throw new ReplicaException("tls-certificate and tls-key are not set: a replica has to show who it is");
+        }
+        try {
+            trust.checkServerTrusted(identity.chain().toArray(new X509Certificate[0]), "UNKNOWN");
+        } catch (CertificateException e) {
+            throw bad(
+                    Setting.TLS_CERTIFICATE,
+                    Objects.requireNonNull(place.certificate()),
+                    "a replica cannot show it, to which others connect: " + e.getMessage(),
+                    e);
+        }
     }
 
     private Read current() {
@@ -176,8 +200,24 @@ public final class Tls {
                 read = make(place, contents);
                 LOG.info("read anew: {}", place);
             }
-        } catch (ReplicaException e) {
-            LOG.warn("what was read before goes on: {}", e.getMessage());
+            toldFault = "";
+        } catch (RuntimeException e) {
+            String fault = String.valueOf(e.getMessage());
+            if (!fault.equals(toldFault)) {
+                toldFault = fault;
+                LOG.warn("what was read before goes on: {}", fault);
+            }
+        }
+    }
+
+    /** Connections that are there go on, so that nobody would notice before a restart. */
+    private static void warnIfExpires(Place place, Identity identity) {
+        Instant end = identity.chain().get(0).getNotAfter().toInstant();
+        if (Instant.now().plus(EXPIRES_SOON).isAfter(end)) {
+            LOG.warn(
+                    "{} is not valid any more from {} on: replace it and its key, which needs no restart",
+                    place.certificate(),
+                    end);
         }
     }
 
@@ -227,11 +267,12 @@ public final class Tls {
         List<X509Certificate> authorities = certificates(Setting.TLS_AUTHORITY, place.authority(), contents.get(0));
         X509ExtendedTrustManager trust = trusting(authorities);
         if (place.certificate() == null || place.key() == null) {
-            return new Read(contents, trust, null);
+            return new Read(contents, trust, null, null);
         }
         Identity identity = identity(place.certificate(), contents.get(1), place.key(), contents.get(2));
         requireBelieved(place, trust, identity.chain());
-        return new Read(contents, trust, showing(identity));
+        warnIfExpires(place, identity);
+        return new Read(contents, trust, identity, showing(identity));
     }
 
     /**
@@ -265,8 +306,11 @@ public final class Tls {
     }
 
     private static PrivateKey key(Path file, byte[] content, PublicKey publicKey) {
-        Matcher pem = PEM.matcher(new String(content, StandardCharsets.ISO_8859_1));
-        if (!pem.find() || !pem.group(1).equals("PRIVATE KEY")) {
+        Optional<MatchResult> pem = PEM.matcher(new String(content, StandardCharsets.ISO_8859_1))
+                .results()
+                .filter(block -> block.group(1).equals("PRIVATE KEY"))
+                .findFirst();
+        if (pem.isEmpty()) {
             throw bad(
                     Setting.TLS_KEY,
                     file,
@@ -276,8 +320,8 @@ public final class Tls {
         }
         try {
             PrivateKey key = KeyFactory.getInstance(publicKey.getAlgorithm())
-                    .generatePrivate(
-                            new PKCS8EncodedKeySpec(Base64.getMimeDecoder().decode(pem.group(2))));
+                    .generatePrivate(new PKCS8EncodedKeySpec(
+                            Base64.getMimeDecoder().decode(pem.get().group(2))));
             if (!belong(key, publicKey)) {
                 throw bad(Setting.TLS_KEY, file, "it is not the key of the certificate", null);
             }
@@ -404,7 +448,7 @@ public final class Tls {
     private final class CurrentIdentity extends X509ExtendedKeyManager {
 
         private X509ExtendedKeyManager now() {
-            return Objects.requireNonNull(current().identity());
+            return Objects.requireNonNull(current().shows());
         }
 
         @Override

@@ -147,6 +147,9 @@ class TlsTest {
         int[] next = {0};
         try (Cluster cluster = new Cluster(directory, 3, builder -> builder.tls(new Tls(places.get(next[0]++ % 3))))) {
             cluster.execute("CREATE TABLE T (K INT PRIMARY KEY, V VARCHAR(10))");
+            Tls old = new Tls(before.place("replica")); // goes on with its sessions
+            assertThat(isLetIn(address(cluster.id(cluster.primary()).port()), old))
+                    .isTrue();
             byte[] both = (Files.readString(before.certificate()) + Files.readString(after.certificate()))
                     .getBytes(StandardCharsets.UTF_8);
             for (Tls.Place place : places) {
@@ -162,8 +165,7 @@ class TlsTest {
             InetSocketAddress member = address(cluster.id(cluster.primary()).port());
             Awaitility.await()
                     .atMost(LONG)
-                    .untilAsserted(() -> assertThat(isLetIn(member, new Tls(before.place("replica"))))
-                            .isFalse());
+                    .untilAsserted(() -> assertThat(isLetIn(member, old)).isFalse());
             int back = cluster.backup();
             cluster.replica(back).close();
             cluster.execute("INSERT INTO T VALUES (1, 'one')");

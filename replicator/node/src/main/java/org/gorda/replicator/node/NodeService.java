@@ -12,7 +12,11 @@ import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateException;
+import java.security.cert.X509Certificate;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -195,15 +199,21 @@ final class NodeService implements AutoCloseable {
         });
     }
 
-    private static boolean isOperator(HttpExchange exchange) {
-        if (exchange instanceof HttpsExchange encrypted) {
-            try {
-                return encrypted.getSSLSession().getPeerCertificates().length > 0;
-            } catch (SSLPeerUnverifiedException e) {
-                return false;
-            }
+    /** Asks for trust again: of a session that is resumed, or a connection that is old, Java does not. */
+    private boolean isOperator(HttpExchange exchange) {
+        Tls tls = configuration.tls();
+        if (tls == null || !(exchange instanceof HttpsExchange encrypted)) {
+            return true;
         }
-        return true;
+        try {
+            Certificate[] shown = encrypted.getSSLSession().getPeerCertificates();
+            X509Certificate[] chain = Arrays.copyOf(shown, shown.length, X509Certificate[].class);
+            tls.trust().checkClientTrusted(chain, chain[0].getPublicKey().getAlgorithm());
+            return true;
+        } catch (SSLPeerUnverifiedException | CertificateException e) {
+            LOG.debug("{} shows no certificate", exchange.getRemoteAddress(), e);
+            return false;
+        }
     }
 
     private Response respond(String method, String path, HttpExchange exchange, Answer answer) {

@@ -8,39 +8,40 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** Which hosts a certificate is for: its subject's alternative names, as RFC 9525 has it; the common name says nothing. */
 final class MemberCertificate {
 
     private static final int DNS = 2;
     private static final int IP = 7;
-    private static final Pattern ADDRESS = Pattern.compile("[0-9.]+|\\[?[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%.*)?\\]?");
+    private static final Pattern ADDRESS =
+            Pattern.compile("\\d{1,3}(\\.\\d{1,3}){3}|\\[?[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%.*)?\\]?");
 
     private MemberCertificate() {}
 
     /** The hosts that it names. */
     static List<String> names(X509Certificate certificate) {
+        return Stream.concat(names(certificate, DNS), names(certificate, IP)).toList();
+    }
+
+    private static Stream<String> names(X509Certificate certificate, int kind) {
         try {
             Collection<List<?>> all = certificate.getSubjectAlternativeNames();
             return all == null
-                    ? List.of()
-                    : all.stream()
-                            .filter(name ->
-                                    name.get(0).equals(DNS) || name.get(0).equals(IP))
-                            .map(name -> String.valueOf(name.get(1)))
-                            .toList();
+                    ? Stream.empty()
+                    : all.stream().filter(name -> name.get(0).equals(kind)).map(name -> String.valueOf(name.get(1)));
         } catch (CertificateParsingException e) {
-            return List.of();
+            return Stream.empty();
         }
     }
 
     /** Whether it is for a host, a name or an address, as it is written in a member's address. */
     static boolean isFor(X509Certificate certificate, String host) {
-        boolean isAddress = ADDRESS.matcher(host).matches();
-        return names(certificate).stream()
-                .anyMatch(name -> isAddress
-                        ? ADDRESS.matcher(name).matches() && address(name).equals(address(host))
-                        : isNamed(host.toLowerCase(Locale.ROOT), name.toLowerCase(Locale.ROOT)));
+        return ADDRESS.matcher(host).matches()
+                ? names(certificate, IP).anyMatch(name -> address(name).equals(address(host)))
+                : names(certificate, DNS)
+                        .anyMatch(name -> isNamed(host.toLowerCase(Locale.ROOT), name.toLowerCase(Locale.ROOT)));
     }
 
     /** A star is for one whole label, the first. */

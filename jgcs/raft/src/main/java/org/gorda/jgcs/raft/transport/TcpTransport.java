@@ -16,7 +16,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
-import javax.net.ssl.SSLContext;
+import org.gorda.jgcs.Encryption;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
@@ -49,6 +49,9 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
     private static final long QUEUE_BYTES_MAX = 8L << 20;
     private static final long RECONNECT_MILLIS = 100;
     private static final int CONNECT_TIMEOUT_MILLIS = 1000;
+
+    /** The first one of a process on a starved machine takes long. */
+    private static final int HANDSHAKE_TIMEOUT_MILLIS = 3000;
 
     private final MemberId self;
     private final TcpServer server;
@@ -113,10 +116,10 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         server.setLogAcceptError(false);
     }
 
-    private DefaultSocketFactory sockets(@Nullable SSLContext tls) {
+    private DefaultSocketFactory sockets(@Nullable Encryption tls) {
         return tls == null
                 ? new DefaultSocketFactory()
-                : new TlsSockets(tls, this::hostAt, this::hosts, CONNECT_TIMEOUT_MILLIS, watch);
+                : new TlsSockets(tls, this::hostAt, this::hosts, HANDSHAKE_TIMEOUT_MILLIS, watch);
     }
 
     /** The host of the member that is connected to, as its address has it; nobody else is. */

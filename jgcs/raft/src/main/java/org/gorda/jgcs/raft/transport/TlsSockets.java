@@ -8,10 +8,15 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateException;
 import java.security.cert.X509Certificate;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
@@ -22,9 +27,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.function.Supplier;
-import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
+import org.gorda.jgcs.Encryption;
 import org.jgroups.util.DefaultSocketFactory;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -44,7 +49,7 @@ final class TlsSockets extends DefaultSocketFactory {
 
     private static final long TOLD_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    private final SSLContext context;
+    private final Encryption encryption;
     private final Function<InetSocketAddress, List<String>> hostAt;
     private final Supplier<List<String>> hosts;
     private final int timeoutMillis;
@@ -60,12 +65,12 @@ final class TlsSockets extends DefaultSocketFactory {
      * @param clock ends who takes longer
      */
     TlsSockets(
-            SSLContext context,
+            Encryption encryption,
             Function<InetSocketAddress, List<String>> hostAt,
             Supplier<List<String>> hosts,
             int timeoutMillis,
             ScheduledExecutorService clock) {
-        this.context = context;
+        this.encryption = encryption;
         this.hostAt = hostAt;
         this.hosts = hosts;
         this.timeoutMillis = timeoutMillis;
@@ -104,7 +109,9 @@ final class TlsSockets extends DefaultSocketFactory {
             InetSocketAddress address = (InetSocketAddress) to;
             try {
                 handshake(
-                        (SSLSocket) context.getSocketFactory()
+                        (SSLSocket) encryption
+                                .context()
+                                .getSocketFactory()
                                 .createSocket(this, address.getHostString(), address.getPort(), false),
                         hostAt.apply(address));
             } catch (SSLException e) {
@@ -115,27 +122,45 @@ final class TlsSockets extends DefaultSocketFactory {
 
         /** As who was connected to. */
         void accepted() throws IOException {
-            SSLSocket server =
-                    (SSLSocket) context.getSocketFactory().createSocket(this, InputStream.nullInputStream(), false);
+            SSLSocket server = (SSLSocket)
+                    encryption.context().getSocketFactory().createSocket(this, InputStream.nullInputStream(), false);
             server.setNeedClientAuth(true);
             handshake(server, hosts.get());
         }
 
         private void handshake(SSLSocket socket, List<String> right) throws IOException {
             socket.setEnabledProtocols(VERSIONS);
+            setSoTimeout(timeoutMillis); // should the clock stop meanwhile
             ScheduledFuture<?> end = clock.schedule(this::closeLate, timeoutMillis, TimeUnit.MILLISECONDS);
             try {
                 socket.startHandshake();
-                X509Certificate certificate =
-                        (X509Certificate) socket.getSession().getPeerCertificates()[0];
-                if (right.stream().noneMatch(host -> MemberCertificate.isFor(certificate, host))) {
-                    throw new SSLException("its certificate names " + MemberCertificate.names(certificate) + " and not "
-                            + String.join(" or ", right) + " (" + certificate.getSubjectX500Principal() + ")");
-                }
+                requireRight(socket, right);
             } finally {
                 end.cancel(false);
             }
+            setSoTimeout(0);
             encrypted = socket;
+        }
+
+        /** Asks all again: of a session that is resumed Java has asked nothing. */
+        private void requireRight(SSLSocket socket, List<String> right) throws SSLException {
+            Certificate[] shown = socket.getSession().getPeerCertificates();
+            X509Certificate[] chain = Arrays.copyOf(shown, shown.length, X509Certificate[].class);
+            try {
+                if (socket.getUseClientMode()) {
+                    encryption.trust().checkServerTrusted(chain, "UNKNOWN"); // as it is called with TLS 1.3
+                } else {
+                    encryption
+                            .trust()
+                            .checkClientTrusted(chain, chain[0].getPublicKey().getAlgorithm());
+                }
+            } catch (CertificateException e) {
+                throw new SSLException(e.getMessage(), e);
+            }
+            if (right.stream().noneMatch(host -> MemberCertificate.isFor(chain[0], host))) {
+                throw new SSLException("its certificate names " + MemberCertificate.names(chain[0]) + " and not "
+                        + String.join(" or ", right) + " (" + chain[0].getSubjectX500Principal() + ")");
+            }
         }
 
         private void closeLate() {
@@ -165,6 +190,7 @@ final class TlsSockets extends DefaultSocketFactory {
         private final BlockingQueue<EncryptedSocket> ready = new ArrayBlockingQueue<>(HANDSHAKES_MAX);
         private final ThreadPoolExecutor handshakes = new ThreadPoolExecutor(
                 0, HANDSHAKES_MAX, 10, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> daemon(task, "handshake"));
+        private final Set<EncryptedSocket> showing = ConcurrentHashMap.newKeySet();
         private @Nullable Thread acceptor;
 
         EncryptedServerSocket() throws IOException {}
@@ -193,25 +219,31 @@ final class TlsSockets extends DefaultSocketFactory {
                     handshakes.execute(() -> letIn(socket));
                 } catch (RejectedExecutionException e) {
                     socket.closeLate();
-                } catch (IOException e) {
+                } catch (IOException | RuntimeException | OutOfMemoryError e) {
+                    socket.closeLate();
                     LOG.debug("accepting at {}", getLocalSocketAddress(), e);
-                    // Perhaps there are no more files to be had.
+                    // Perhaps there are no more files or threads to be had.
                     LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
                 }
             }
         }
 
         private void letIn(EncryptedSocket socket) {
+            showing.add(socket);
             try {
-                socket.accepted();
-                if (!ready.offer(socket)) {
+                if (!isClosed()) { // else nobody ends it any more
+                    socket.accepted();
+                }
+                if (!ready.offer(socket) || (isClosed() && ready.remove(socket))) {
                     socket.closeLate();
                 }
-            } catch (IOException e) {
-                tell("not let in as a member:", socket.getRemoteSocketAddress(), e);
+            } catch (IOException | RuntimeException e) {
+                if (!isClosed()) {
+                    tell("not let in as a member:", socket.getRemoteSocketAddress(), e);
+                }
                 socket.closeLate();
-            } catch (RejectedExecutionException e) {
-                socket.closeLate(); // the transport is being closed
+            } finally {
+                showing.remove(socket);
             }
         }
 
@@ -219,6 +251,7 @@ final class TlsSockets extends DefaultSocketFactory {
         public void close() throws IOException {
             super.close();
             handshakes.shutdownNow();
+            showing.forEach(EncryptedSocket::closeLate);
             for (EncryptedSocket socket = ready.poll(); socket != null; socket = ready.poll()) {
                 socket.closeLate();
             }
