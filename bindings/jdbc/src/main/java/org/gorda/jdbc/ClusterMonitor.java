@@ -54,7 +54,6 @@ final class ClusterMonitor {
     /** Longer than anybody asks for an outcome whose connection was lost. */
     private static final long UNUSED_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-    private final Clusters.Key key;
     private final List<String> nodes;
     private final @Nullable Tls tls;
 
@@ -88,13 +87,13 @@ final class ClusterMonitor {
     /**
      * Begins to watch.
      *
+     * @param place where it stands how the replicas are spoken to, null if nothing is encrypted
      * @param ifUnused called now and then while nobody is connected, to {@linkplain #endIfUnused end} it
      * @throws ReplicaException if it cannot be read how the replicas are spoken to
      */
-    ClusterMonitor(Clusters.Key key, Consumer<ClusterMonitor> ifUnused) {
-        this.key = key;
-        this.nodes = key.nodes();
-        this.tls = key.tls() == null ? null : new Tls(key.tls());
+    ClusterMonitor(List<String> nodes, Tls.@Nullable Place place, Consumer<ClusterMonitor> ifUnused) {
+        this.nodes = nodes;
+        this.tls = place == null ? null : new Tls(place);
         this.sockets = tls == null ? null : tls.context().getSocketFactory();
         this.ifUnused = ifUnused;
         for (String node : nodes) {
@@ -103,10 +102,6 @@ final class ClusterMonitor {
             thread.setContextClassLoader(ClusterMonitor.class.getClassLoader()); // not that of whoever came first
             thread.start();
         }
-    }
-
-    Clusters.Key key() {
-        return key;
     }
 
     /** How the replicas are spoken to, null if nothing is encrypted. */

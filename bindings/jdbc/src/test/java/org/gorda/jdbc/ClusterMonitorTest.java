@@ -40,8 +40,7 @@ class ClusterMonitorTest {
         HttpServer primary = service("primary=true\nonline=true\nordered=4711\n");
         HttpServer behind = service("primary=false\nonline=false\nordered=4712\n");
         try {
-            ClusterMonitor monitor = new ClusterMonitor(
-                    new Clusters.Key(List.of(address(primary), address(behind)), null), unused -> {});
+            ClusterMonitor monitor = new ClusterMonitor(List.of(address(primary), address(behind)), null, unused -> {});
             Awaitility.await()
                     .until(() -> monitor.describe().contains("is the primary")
                             && monitor.describe().contains("is a backup"));
