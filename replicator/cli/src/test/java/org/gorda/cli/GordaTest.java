@@ -534,7 +534,7 @@ final class GordaTest {
                 "probes --at nowhere:1 --on --off | 2 | mutually exclusive",
                 "node --database x --self a | 1 | self is 'a': member 'a' is not host:port",
                 "node --database x --self 127.0.0.1:1 --members 127.0.0.1:2 | 1 | must be one of the members",
-                "node --database x --self 127.0.0.1:1 --clients 192.0.2.1:2 | 1 | set insecure=true",
+                "node --database x --self 127.0.0.1:1 --clients 192.0.2.1:2 | 1 | or insecure=true if the network is safe",
                 "node --database x --self 127.0.0.1:1 --clients 0.0.0.0:2 --insecure true | 1 | clients are told it as it is",
                 "node --self 127.0.0.1:1 | 1 | database is not set",
                 "node --config nosuch.yaml | 1 | nosuch.yaml is not there",
@@ -609,9 +609,8 @@ final class GordaTest {
         assertThat(run.err()).startsWith("gorda: ");
     }
 
-    @Test
-    void ofNoCommittedTransactionNeitherLatencyNorCostIsTold() throws Exception {
-        GordaRun run = gorda(
+    private GordaRun ofOneMillisecond() throws Exception {
+        return gorda(
                 "bench",
                 "write-simple",
                 "--url",
@@ -622,6 +621,14 @@ final class GordaTest {
                 "1ms",
                 "--warmup",
                 "0s");
+    }
+
+    @Test
+    void ofNoCommittedTransactionNeitherLatencyNorCostIsTold() throws Exception {
+        GordaRun run = ofOneMillisecond();
+        for (int more = 0; more < 10 && !run.out().contains("committed   0 in"); more++) {
+            run = ofOneMillisecond(); // one was quick enough
+        }
         assertThat(run.status()).as(run.err()).isZero();
         assertThat(run.out())
                 .contains("committed   0 in", "1.0/s wanted: 0.0/s", "consistent")

@@ -13,6 +13,7 @@ import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -337,7 +338,13 @@ final class PostgresClusterTest {
                 .atMost(WAIT)
                 .until(() -> group.replicas().stream()
                         .allMatch(replica -> group.status(replica).orElseThrow().executes()));
-        execute(url, "INSERT INTO t (id, n) VALUES (1, 0)");
+        Awaitility.await("the driver, too, knows that all do")
+                .atMost(WAIT)
+                .ignoreExceptionsInstanceOf(SQLNonTransientConnectionException.class)
+                .until(() -> {
+                    execute(url, "INSERT INTO t (id, n) VALUES (1, 0) ON CONFLICT DO NOTHING");
+                    return true;
+                });
         int lost = increments("", 3, 30);
         assertThat(lost).as("who lost, without retry").isPositive();
         int already = Integer.parseInt(oneAfresh("SELECT n FROM t"));
