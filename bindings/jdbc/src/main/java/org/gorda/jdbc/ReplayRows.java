@@ -27,6 +27,9 @@ final class ReplayRows extends ReplayProxy {
     private boolean wasNull;
     private @Nullable SQLException noValue;
 
+    /** How the last value of the row was read: {@code wasNull} is of that. */
+    private Replay.@Nullable Action lastValue;
+
     /** @param ofTransaction false for what was given when the transaction was committed already */
     ReplayRows(Replay replay, ReplayStatement statement, ResultSet rows, boolean ofTransaction) {
         super(replay);
@@ -95,7 +98,7 @@ final class ReplayRows extends ReplayProxy {
         if (MOVES.contains(name) || name.startsWith("move") || name.equals("getCursorName") || isChange(name)) {
             replay.never("its rows are moved in, changed or named (" + name + ")");
         }
-        return pass(method, arguments);
+        return name.startsWith("get") && isCurrent() ? value(method, arguments) : pass(method, arguments);
     }
 
     private static boolean isChange(String name) {
@@ -109,7 +112,8 @@ final class ReplayRows extends ReplayProxy {
     }
 
     private boolean next() throws SQLException {
-        boolean there = Boolean.TRUE.equals(replay.run(this::nextOrRefusal));
+        lastValue = null;
+        boolean there = Boolean.TRUE.equals(replay.run(() -> readOrRefusal(() -> rows.next())));
         if (replay.isRecording()) {
             Fetch fetch = replay.lastStep() instanceof Fetch last && last.of() == this ? last : null;
             if (fetch == null) {
@@ -126,10 +130,17 @@ final class ReplayRows extends ReplayProxy {
         return there;
     }
 
+    private @Nullable Object value(Method method, @Nullable Object @Nullable [] arguments) throws SQLException {
+        Replay.Action read = () -> pass(method, arguments);
+        Object value = replay.run(() -> readOrRefusal(read));
+        lastValue = read;
+        return value;
+    }
+
     /** A transaction that is rolled back while its client does nothing loses its rows first: the refusal is behind that. */
-    private boolean nextOrRefusal() throws SQLException {
+    private @Nullable Object readOrRefusal(Replay.Action read) throws SQLException {
         try {
-            return rows.next();
+            return read.run();
         } catch (SQLException e) {
             if (DerbyConnection.ROWS_CLOSED.equals(e.getSQLState()) && !closed) {
                 replay.meetRefusal();
@@ -227,6 +238,9 @@ final class ReplayRows extends ReplayProxy {
             if (now.value() != given.value()) {
                 throw new DiffersException(
                         statement.describe() + " gives other values now than the application has been given");
+            }
+            if (lastValue != null) {
+                lastValue.run();
             }
         }
     }

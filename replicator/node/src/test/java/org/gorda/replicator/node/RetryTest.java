@@ -323,6 +323,46 @@ class RetryTest {
 
     @ParameterizedTest
     @EnumSource
+    void aRowIsReadOnWhoseTransactionHasLostMeanwhile(Form form) throws Exception {
+        fill(form);
+        within(form, 0, 10, (connection, statement) -> {
+            connection.setAutoCommit(false);
+            assertThat(statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 0"))
+                    .isEqualTo(1);
+            try (Statement reader = connection.createStatement();
+                    ResultSet rows = reader.executeQuery("SELECT ID, A FROM U WHERE ID >= 2 ORDER BY ID")) {
+                assertThat(rows.next()).isTrue();
+                assertThat(rows.getInt("ID")).isEqualTo(2);
+                loseTo(form, 10);
+                assertThat(rows.getString("A")).isEqualTo("a2");
+                assertThat(rows.wasNull()).isFalse();
+                assertThat(rows.next()).isTrue();
+            }
+            connection.commit();
+            assertThat(statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 0"))
+                    .isEqualTo(1);
+            try (Statement reader = connection.createStatement();
+                    ResultSet rows = reader.executeQuery("SELECT NULLIF(ID, 2), A FROM U WHERE ID = 2")) {
+                assertThat(rows.next()).isTrue();
+                assertThat(rows.getInt(1)).isZero();
+                loseTo(form, 21);
+                assertThat(statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 1"))
+                        .isEqualTo(1);
+                assertThat(rows.wasNull()).isTrue();
+            }
+            connection.commit();
+        });
+        assertThat(number(form, 0, "SELECT N FROM T WHERE ID = 0")).isEqualTo(22);
+    }
+
+    /** To a transaction that leaves row 0 with this N: a local one that has changed it has given way by then. */
+    private static void loseTo(Form form, int n) throws Exception {
+        win(form, 0);
+        NodeGroup.patiently("it is shown").until(() -> number(form, 0, "SELECT N FROM T WHERE ID = 0") == n);
+    }
+
+    @ParameterizedTest
+    @EnumSource
     void whatCannotBeDoneAgainIsToldAtOnce(Form form) throws Exception {
         Map<String, Work> obstacles = new HashMap<>();
         obstacles.put("it has savepoints", (connection, statement) -> connection.setSavepoint());
