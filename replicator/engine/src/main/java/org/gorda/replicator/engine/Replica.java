@@ -636,8 +636,8 @@ public final class Replica implements AutoCloseable {
                         + " are not all on this machine: set tls-authority, tls-certificate and tls-key, or"
                         + " insecure=true if their network is safe");
             }
-            if (encrypts != null) {
-                encrypts.requireServer();
+            if (encrypts != null && protocol != ReplicationProtocol.LOOPBACK) {
+                encrypts.requireServer(me.host());
             }
             Path kept = directory == null ? ReplicaConfiguration.standardDirectory(database) : directory;
             return new Replica(new ReplicaConfiguration(

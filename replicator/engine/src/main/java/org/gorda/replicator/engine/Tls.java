@@ -41,6 +41,7 @@ import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509ExtendedKeyManager;
 import javax.net.ssl.X509ExtendedTrustManager;
+import org.gorda.jgcs.MemberCertificate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -117,6 +118,10 @@ public final class Tls {
     private final SSLContext context;
     private final X509ExtendedTrustManager trust = new CurrentTrust();
     private volatile Read read;
+
+    /** That of this process, once others connect to it. */
+    private volatile @Nullable String host;
+
     private volatile long lookedNanos = System.nanoTime();
 
     /** Guarded by this. */
@@ -164,23 +169,38 @@ public final class Tls {
     }
 
     /**
-     * For a process that others connect to.
+     * For a process that others connect to, from now on: they would all refuse another certificate, and tell it where nobody looks.
      *
-     * @throws ReplicaException if it has no certificate to show, or not one for servers
+     * @param self its host, as it stands in its member's address
+     * @throws ReplicaException if it has no certificate to show, or not one for servers, or one for other hosts
      */
-    void requireServer() {
-        Identity identity = read.identity();
-        if (identity == null) {
+    void requireServer(String self) {
+        if (read.identity() == null) {
             throw new ReplicaException("tls-certificate and tls-key are not set: a replica has to show who it is");
         }
+        requireServer(read, self);
+        host = self;
+    }
+
+    private void requireServer(Read read, String self) {
+        List<X509Certificate> chain = Objects.requireNonNull(read.identity()).chain();
+        Path file = Objects.requireNonNull(place.certificate());
         try {
-            trust.checkServerTrusted(identity.chain().toArray(new X509Certificate[0]), "UNKNOWN");
+            read.trust().checkServerTrusted(chain.toArray(new X509Certificate[0]), "UNKNOWN");
         } catch (CertificateException e) {
             throw bad(
                     Setting.TLS_CERTIFICATE,
-                    Objects.requireNonNull(place.certificate()),
+                    file,
                     "a replica cannot show it, to which others connect: " + e.getMessage(),
                     e);
+        }
+        if (!MemberCertificate.isFor(chain.get(0), self)) {
+            throw bad(
+                    Setting.TLS_CERTIFICATE,
+                    file,
+                    "it names " + MemberCertificate.names(chain.get(0)) + " and not " + self
+                            + ", this replica's host in members",
+                    null);
         }
     }
 
@@ -197,7 +217,12 @@ public final class Tls {
         try {
             List<byte[]> contents = contents(place);
             if (!Arrays.deepEquals(contents.toArray(), read.contents().toArray())) {
-                read = make(place, contents);
+                Read made = make(place, contents);
+                String self = host;
+                if (self != null) {
+                    requireServer(made, self);
+                }
+                read = made;
                 LOG.info("read anew: {}", place);
             }
             toldFault = "";

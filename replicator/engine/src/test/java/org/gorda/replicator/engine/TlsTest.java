@@ -14,12 +14,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import javax.net.ssl.SSLSocket;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.jgcs.MemberCertificate;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -156,8 +158,7 @@ class TlsTest {
                 Files.write(place.authority(), both);
             }
             for (Tls.Place place : places) {
-                Files.copy(after.key("replica"), place.key(), StandardCopyOption.REPLACE_EXISTING);
-                Files.copy(after.certificate("replica"), place.certificate(), StandardCopyOption.REPLACE_EXISTING);
+                replace(after, "replica", place);
             }
             for (Tls.Place place : places) {
                 Files.copy(after.certificate(), place.authority(), StandardCopyOption.REPLACE_EXISTING);
@@ -166,6 +167,17 @@ class TlsTest {
             Awaitility.await()
                     .atMost(LONG)
                     .untilAsserted(() -> assertThat(isLetIn(member, old)).isFalse());
+            after.issue("elsewhere", List.of("db9.example.com"), 30);
+            for (Tls.Place place : places) { // by mistake
+                replace(after, "elsewhere", place);
+            }
+            Awaitility.await()
+                    .during(Duration.ofSeconds(3))
+                    .atMost(LONG)
+                    .until(() -> MemberCertificate.isFor(shown(member, after), "127.0.0.1"));
+            for (Tls.Place place : places) {
+                replace(after, "replica", place);
+            }
             int back = cluster.backup();
             cluster.replica(back).close();
             cluster.execute("INSERT INTO T VALUES (1, 'one')");
@@ -174,6 +186,20 @@ class TlsTest {
             cluster.awaitOnline();
             cluster.awaitEverywhere();
             assertThat(cluster.count(back, "T")).isEqualTo(1);
+        }
+    }
+
+    private static void replace(Authority by, String name, Tls.Place place) throws IOException {
+        Files.copy(by.key(name), place.key(), StandardCopyOption.REPLACE_EXISTING);
+        Files.copy(by.certificate(name), place.certificate(), StandardCopyOption.REPLACE_EXISTING);
+    }
+
+    private static X509Certificate shown(InetSocketAddress member, Authority trusted) throws IOException {
+        Tls tls = new Tls(trusted.place("replica")); // which has no session to resume
+        try (SSLSocket socket = (SSLSocket) tls.context().getSocketFactory().createSocket()) {
+            socket.connect(member);
+            socket.startHandshake();
+            return (X509Certificate) socket.getSession().getPeerCertificates()[0];
         }
     }
 
@@ -217,6 +243,15 @@ class TlsTest {
                         .tls(new Tls(new Tls.Place(ours.certificate(), null, null)))
                         .start())
                 .hasMessageContaining("a replica has to show who it is");
+        ours.issue("elsewhere", List.of("db9.example.com", "10.1.2.3"), 30);
+        assertThatThrownBy(() -> Replica.builder()
+                        .database("derby", directory.resolve("db").toString())
+                        .self("127.0.0.1:" + port)
+                        .tls(new Tls(ours.place("elsewhere")))
+                        .start())
+                .hasMessageContaining("tls-certificate is " + ours.certificate("elsewhere"))
+                .hasMessageContaining(
+                        "names [db9.example.com, 10.1.2.3] and not 127.0.0.1, this replica's host in members");
         assertThatThrownBy(() -> Replica.builder()
                         .database("derby", directory.resolve("db").toString())
                         .self("192.0.2.1:" + port)

@@ -30,6 +30,7 @@ import java.util.function.Supplier;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
 import org.gorda.jgcs.Encryption;
+import org.gorda.jgcs.MemberCertificate;
 import org.jgroups.util.DefaultSocketFactory;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;

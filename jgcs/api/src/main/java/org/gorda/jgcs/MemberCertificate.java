@@ -1,4 +1,4 @@
-package org.gorda.jgcs.raft.transport;
+package org.gorda.jgcs;
 
 import java.net.InetAddress;
 import java.net.UnknownHostException;
@@ -10,8 +10,8 @@ import java.util.Locale;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** Which hosts a certificate is for: its subject's alternative names, as RFC 9525 has it; the common name says nothing. */
-final class MemberCertificate {
+/** Which hosts a member's certificate is for: its subject's alternative names, as RFC 9525 has it; the common name says nothing. */
+public final class MemberCertificate {
 
     private static final int DNS = 2;
     private static final int IP = 7;
@@ -20,8 +20,8 @@ final class MemberCertificate {
 
     private MemberCertificate() {}
 
-    /** The hosts that it names. */
-    static List<String> names(X509Certificate certificate) {
+    /** The hosts that it names; none if they cannot be read. */
+    public static List<String> names(X509Certificate certificate) {
         return Stream.concat(names(certificate, DNS), names(certificate, IP)).toList();
     }
 
@@ -36,8 +36,8 @@ final class MemberCertificate {
         }
     }
 
-    /** Whether it is for a host, a name or an address, as it is written in a member's address. */
-    static boolean isFor(X509Certificate certificate, String host) {
+    /** Whether it is for a host, a name or an address, as it is written in a {@linkplain MemberId member's} address. */
+    public static boolean isFor(X509Certificate certificate, String host) {
         return ADDRESS.matcher(host).matches()
                 ? names(certificate, IP).anyMatch(name -> address(name).equals(address(host)))
                 : names(certificate, DNS)
