@@ -118,7 +118,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
     private DefaultSocketFactory sockets(@Nullable Encryption tls) {
         return tls == null
-                ? new DefaultSocketFactory()
+                ? new BlockingSockets(watch)
                 : new TlsSockets(tls, this::hostAt, this::hosts, HANDSHAKE_TIMEOUT_MILLIS, watch);
     }
 

@@ -19,7 +19,6 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -100,9 +99,13 @@ final class TlsSockets extends DefaultSocketFactory {
     }
 
     /** A connection, in plain until both have shown who they are. */
-    private final class EncryptedSocket extends Socket {
+    private final class EncryptedSocket extends BlockingSocket {
 
         private volatile @Nullable SSLSocket encrypted;
+
+        EncryptedSocket() {
+            super(clock);
+        }
 
         @Override
         public void connect(SocketAddress to, int connectMillis) throws IOException {
@@ -131,14 +134,9 @@ final class TlsSockets extends DefaultSocketFactory {
 
         private void handshake(SSLSocket socket, List<String> right) throws IOException {
             socket.setEnabledProtocols(VERSIONS);
-            setSoTimeout(timeoutMillis); // should the clock stop meanwhile
-            ScheduledFuture<?> end = clock.schedule(this::closeLate, timeoutMillis, TimeUnit.MILLISECONDS);
-            try {
-                socket.startHandshake();
-                requireRight(socket, right);
-            } finally {
-                end.cancel(false);
-            }
+            setSoTimeout(timeoutMillis);
+            socket.startHandshake();
+            requireRight(socket, right);
             setSoTimeout(0);
             encrypted = socket;
         }
@@ -161,14 +159,6 @@ final class TlsSockets extends DefaultSocketFactory {
             if (right.stream().noneMatch(host -> MemberCertificate.isFor(chain[0], host))) {
                 throw new SSLException("its certificate names " + MemberCertificate.names(chain[0]) + " and not "
                         + String.join(" or ", right) + " (" + chain[0].getSubjectX500Principal() + ")");
-            }
-        }
-
-        private void closeLate() {
-            try {
-                close();
-            } catch (IOException e) {
-                LOG.debug("closing {}", this, e);
             }
         }
 
