@@ -455,6 +455,9 @@ final class RaftGroup
         reactor.execute(() -> {
             try {
                 member.receive(now(), frame);
+                if (member.core().owesAnswer()) {
+                    tickSoon();
+                }
             } catch (CorruptEntryException e) {
                 ignored(String.valueOf(e.getMessage()));
             }

@@ -43,6 +43,7 @@ public final class SimulatedNetwork {
     private double repeat;
     private double late;
     private long lateNanosMax = 20_000_000_000L;
+    private long frames;
 
     public SimulatedNetwork(Simulation simulation) {
         this.simulation = simulation;
@@ -127,8 +128,14 @@ public final class SimulatedNetwork {
         return entry.getKey().from() + ">" + entry.getKey().to();
     }
 
+    /** How many were sent so far. */
+    public long frames() {
+        return frames;
+    }
+
     /** Sends a frame on its way. */
     public void send(MemberId from, MemberId to, byte[] frame) {
+        frames++;
         Link link = link(from, to);
         if (link.cut || (loss > 0 && random.nextDouble() < loss)) {
             return;

@@ -11,10 +11,11 @@ import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.tck.Recorder;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How many times a message crosses the network before its sender, which does not lead, is given it. */
+/** How often a message crosses the network before its sender is given it, and by how many frames. */
 class DecisionTimeTest {
 
     private static final int MESSAGES = 200;
@@ -34,6 +35,56 @@ class DecisionTimeTest {
     @ParameterizedTest
     @CsvSource({"2, 2.0", "3, 2.0", "5, 3.7"})
     void ofAMessageOfAFollower(int members, double crossings) {
+        start(members);
+        SimulatedGroup follower = followers().get(0);
+
+        double nanos = 0;
+        for (int i = 0; i < MESSAGES; i++) {
+            nanos += decisionNanos(follower);
+            simulation.run(Duration.ofMillis(50));
+        }
+
+        assertThat(nanos / MESSAGES / CROSSING_NANOS)
+                .as("crossings of the network")
+                .isBetween(crossings - 0.2, crossings + 0.2);
+    }
+
+    /** Two with it and one with an answer, and now and then an answer of the other follower. */
+    @Test
+    void byHowManyFrames() {
+        start(3);
+        SimulatedGroup leader = leader();
+        decisionNanos(leader);
+
+        long before = protocol.network().frames();
+        for (int i = 0; i < MESSAGES; i++) {
+            decisionNanos(leader);
+        }
+        assertThat((double) (protocol.network().frames() - before) / MESSAGES)
+                .as("frames for each message")
+                .isBetween(3.0, 3.5);
+    }
+
+    /** Whichever of the two it is: the one whose answer the leader waits for, or the other. */
+    @ParameterizedTest
+    @CsvSource({"0", "1"})
+    void whenAFollowerStandsStill(int which) {
+        start(3);
+        SimulatedGroup leader = leader();
+        for (int i = 0; i < MESSAGES; i++) {
+            assertThat(decisionNanos(leader)).isLessThan(5 * LATENCY_NANOS);
+        }
+
+        followers().get(which).pause(true);
+        assertThat(decisionNanos(leader))
+                .as("until the other has answered, with a tick")
+                .isLessThan(25 * LATENCY_NANOS);
+        for (int i = 0; i < MESSAGES; i++) {
+            assertThat(decisionNanos(leader)).isLessThan(5 * LATENCY_NANOS);
+        }
+    }
+
+    private void start(int members) {
         List<MemberId> ids = new ArrayList<>();
         for (int i = 0; i < members; i++) {
             ids.add(new MemberId("m" + i + ":7800"));
@@ -47,24 +98,27 @@ class DecisionTimeTest {
         }
         groups.forEach(group -> group.join(Position.START));
         simulation.run(Duration.ofSeconds(10));
-        SimulatedGroup follower = groups.stream()
-                .filter(group -> !group.view().isLeader(group.self()))
+    }
+
+    private SimulatedGroup leader() {
+        return groups.stream()
+                .filter(group -> group.view().isLeader(group.self()))
                 .findFirst()
                 .orElseThrow();
+    }
 
-        double nanos = 0;
-        for (int i = 0; i < MESSAGES; i++) {
-            long began = simulation.now();
-            long before = follower.deliveredIndex();
-            follower.multicast(ByteBuffer.allocate(100), Duration.ZERO);
-            assertThat(simulation.runUntil(() -> follower.deliveredIndex() > before, Duration.ofSeconds(1)))
-                    .isTrue();
-            nanos += simulation.now() - began;
-            simulation.run(Duration.ofMillis(50));
-        }
+    private List<SimulatedGroup> followers() {
+        return groups.stream()
+                .filter(group -> !group.view().isLeader(group.self()))
+                .toList();
+    }
 
-        assertThat(nanos / MESSAGES / CROSSING_NANOS)
-                .as("crossings of the network")
-                .isBetween(crossings - 0.2, crossings + 0.2);
+    private long decisionNanos(SimulatedGroup sender) {
+        long began = simulation.now();
+        long before = sender.deliveredIndex();
+        sender.multicast(ByteBuffer.allocate(100), Duration.ZERO);
+        assertThat(simulation.runUntil(() -> sender.deliveredIndex() > before, Duration.ofSeconds(1)))
+                .isTrue();
+        return simulation.now() - began;
     }
 }

@@ -14,6 +14,9 @@ final class Peer {
     /** Everything up to here is stored there and equal to the leader's log. */
     long match;
 
+    /** The last entry that its word counted for: no majority was known before that came. */
+    long counted;
+
     /** The next entry to send. */
     long next;
 

@@ -70,6 +70,11 @@ public final class RaftCore {
     private long leaderStoredIndex;
     private long countedIndex;
     private long leaderRound;
+
+    /** The leader has sent what it waits for no answer to: the next tick brings it, unless something else does before. */
+    private boolean owesAnswer;
+
+    private long unansweredBytes;
     private long contactNanos;
     private long decidedAtContact;
     private long electionDeadlineNanos;
@@ -239,6 +244,11 @@ public final class RaftCore {
         return role == Role.LEADER && transferTo == null;
     }
 
+    /** Whether a tick is wanted soon, to answer the leader. */
+    public boolean owesAnswer() {
+        return owesAnswer;
+    }
+
     /** Changes with each truncation, so that a store of entries since truncated is not taken for one of their successors. */
     public long generation() {
         return generation;
@@ -320,7 +330,7 @@ public final class RaftCore {
 
     /**
      * Time has passed. To be called every hundredth of the election timeout, that is ten times per heartbeat; not before {@link #nextTickNanos}
-     * while nothing is committed, there is a leader, and nobody is suspected.
+     * while nothing is committed, there is a leader that is {@linkplain #owesAnswer owed} nothing, and nobody is suspected.
      */
     public void tick(long nowNanos) {
         if (role == Role.LEADER) {
@@ -329,6 +339,9 @@ public final class RaftCore {
         }
         if (!isMember() && nowNanos >= helloDueNanos) {
             hello(nowNanos);
+        }
+        if (owesAnswer && leader != null) {
+            answer(leader);
         }
         if (mayLead() && nowNanos >= electionDeadlineNanos) {
             preCampaign(nowNanos);
@@ -347,6 +360,12 @@ public final class RaftCore {
             if (peer != null) {
                 // One that has not answered yet is sought where it was sought before.
                 peer.probe(peer.match > 0 ? peer.match + 1 : peer.next);
+                // It may have been waited for alone.
+                for (Peer other : peers.values()) {
+                    if (!other.probing) {
+                        heartbeat(nowNanos, other);
+                    }
+                }
             }
         } else if (member.equals(leader)) {
             leaderSuspected = true;
@@ -371,7 +390,9 @@ public final class RaftCore {
             advanceCommit(nowNanos);
             confirmReads(nowNanos);
         } else if (leader != null && verifiedIndex > 0) {
-            effects.send(leader, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, leaderRound));
+            if (!owesAnswer) {
+                answer(leader);
+            }
             decideWithLeader();
         }
         tellCommit();
@@ -726,6 +747,8 @@ public final class RaftCore {
         verifiedIndex = 0;
         leaderStoredIndex = 0;
         leaderRound = 0;
+        owesAnswer = false;
+        unansweredBytes = 0;
         countedIndex = 0;
         effects.persist(term, vote);
     }
@@ -815,6 +838,10 @@ public final class RaftCore {
             }
             known++;
         }
+        for (Entry entry : entries) {
+            unansweredBytes += entry.length();
+        }
+        owesAnswer = !append.urgent() && unansweredBytes < BATCH_BYTES;
         boolean appended = known < entries.size();
         boolean stored = appended && appendAsFollower(known == 0 ? entries : entries.subList(known, entries.size()));
         long matched = prevIndex + entries.size();
@@ -823,7 +850,7 @@ public final class RaftCore {
         if (stored) {
             storedUpTo(nowNanos, terms.lastIndex());
         } else if (!appended) {
-            effects.send(from, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, append.round()));
+            answer(from);
         }
         if (append.run() == run) {
             findCertainty(append);
@@ -900,6 +927,12 @@ public final class RaftCore {
         }
     }
 
+    private void answer(MemberId leading) {
+        owesAnswer = false;
+        unansweredBytes = 0;
+        effects.send(leading, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, leaderRound));
+    }
+
     private long acknowledged() {
         return Math.max(Math.min(verifiedIndex, storedIndex), terms.baseIndex());
     }
@@ -933,7 +966,7 @@ public final class RaftCore {
         // It is committed here now, and so equal to the leader's: the leader must learn that, or it sends the
         // checkpoint again.
         verifiedIndex = Math.max(Math.max(verifiedIndex, checkpoint.index()), terms.baseIndex());
-        effects.send(from, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, install.round()));
+        answer(from);
     }
 
     private void tellCommit() {
@@ -1040,8 +1073,33 @@ public final class RaftCore {
         effects.send(
                 peer.id,
                 new RaftMessage.Append(
-                        term, prevIndex, terms.at(prevIndex), commitIndex, storedIndex, round, peer.run, entries));
+                        term,
+                        prevIndex,
+                        terms.at(prevIndex),
+                        commitIndex,
+                        storedIndex,
+                        round,
+                        peer.run,
+                        entries.isEmpty() || isWaitedFor(peer),
+                        entries));
         peer.toldCommit = decidesWith(self, peer.id) ? Math.max(commitIndex, storedIndex) : commitIndex;
+    }
+
+    /**
+     * Whether this leader waits for its word. Where two are a majority one other's is enough: that of who has told of more, or of as much and was the one that
+     * counted last. If that one stands still, the next ticks of the others outrun it, and one of them is waited for.
+     */
+    private boolean isWaitedFor(Peer peer) {
+        if (peer.probing || peer.id.equals(transferTo) || !decidesWith(self, peer.id)) {
+            return true;
+        }
+        for (Peer other : peers.values()) {
+            boolean isFirst = other.match > peer.match || (other.match == peer.match && other.counted > peer.counted);
+            if (isFirst && !other.probing && decidesWith(self, other.id)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private void startRound(long nowNanos) {
@@ -1145,6 +1203,9 @@ public final class RaftCore {
             if (reply.index() > terms.lastIndex()) {
                 throw new IllegalStateException(from + " acknowledges " + reply.index() + " beyond the leader's last "
                         + terms.lastIndex() + " in term " + term);
+            }
+            if (reply.index() > commitIndex) {
+                peer.counted = reply.index();
             }
             peer.matched(reply.index());
             advanceCommit(nowNanos);

@@ -30,6 +30,7 @@ public sealed interface RaftMessage {
      * @param storedIndex up to where the leader has stored its own log: what the receiver has stored, too, may be decided by that
      * @param round numbers the leader's rounds; echoed, so that a leader knows who answered what it asked since (section 6.4)
      * @param run the receiver's run that the leader has heard of: what it acknowledged in earlier runs does not count any more
+     * @param urgent whether the leader waits for the answer; else it may come with the next tick
      */
     record Append(
             long term,
@@ -39,6 +40,7 @@ public sealed interface RaftMessage {
             long storedIndex,
             long round,
             long run,
+            boolean urgent,
             List<Entry> entries)
             implements RaftMessage {}
 

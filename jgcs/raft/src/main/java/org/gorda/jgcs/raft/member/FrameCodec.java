@@ -37,7 +37,7 @@ final class FrameCodec {
     record Received(MemberId from, long admission, long run, History history, Frame frame) {}
 
     private static final byte MAGIC = 'G';
-    private static final byte VERSION = 4;
+    private static final byte VERSION = 5;
     private static final int AT_CRC = 4;
     private static final int AT_COVERED = 8;
     private static final int HEADER_BYTES = 4 + 4 + 4 + 8 + 16 + 8 + 8;
@@ -130,10 +130,10 @@ final class FrameCodec {
             for (Entry entry : append.entries()) {
                 entryBytes += entry.length();
             }
-            ByteBuffer body = begin(APPEND, 60 + entryBytes);
+            ByteBuffer body = begin(APPEND, 61 + entryBytes);
             body.putLong(append.term()).putLong(append.prevIndex()).putLong(append.prevTerm());
             body.putLong(append.commitIndex()).putLong(append.storedIndex());
-            body.putLong(append.round()).putLong(append.run());
+            body.putLong(append.round()).putLong(append.run()).put(flag(append.urgent()));
             body.putInt(append.entries().size());
             int covered = body.position();
             putEntries(body, append.entries());
@@ -329,6 +329,7 @@ final class FrameCodec {
                         in.getLong(),
                         in.getLong(),
                         in.getLong(),
+                        isSet(in),
                         entries(in)));
             case APPEND_REPLY ->
                 new Frame.Core(new RaftMessage.AppendReply(

@@ -44,7 +44,7 @@ class FollowerTest {
     /** Its log ends at 5 in term 3, and nothing of it is decided. */
     private RaftCore follower() {
         RaftCore core = started(MEMBERS, Standing.CERTAIN, 3);
-        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 0, 1, 1, entries(3, 5)));
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 0, 1, 1, true, entries(3, 5)));
         core.stored(2, core.generation(), 5);
         calls.clear();
         return core;
@@ -123,7 +123,7 @@ class FollowerTest {
     void doesNotEchoTheRoundOfAnEarlierTerm() {
         RaftCore core = follower();
 
-        core.receive(3, LEADER, 2, 1, new RaftMessage.Append(2, 0, 0, 0, 0, 24, 1, List.of()));
+        core.receive(3, LEADER, 2, 1, new RaftMessage.Append(2, 0, 0, 0, 0, 24, 1, true, List.of()));
         core.receive(4, LEADER, 2, 1, new RaftMessage.Install(2, checkpoint(3, 2), 25));
 
         assertThat(sent.subList(sent.size() - 2, sent.size()))
@@ -139,7 +139,7 @@ class FollowerTest {
         core.receive(3, LEADER, 2, 1, new RaftMessage.TimeoutNow(3));
         assertThat(core.term()).isEqualTo(4);
 
-        core.receive(4, LEADER, 2, 1, new RaftMessage.Append(4, 2, 3, 0, 0, 7, 1, List.of()));
+        core.receive(4, LEADER, 2, 1, new RaftMessage.Append(4, 2, 3, 0, 0, 7, 1, true, List.of()));
 
         assertThat(sent.get(sent.size() - 1)).isEqualTo(new RaftMessage.AppendReply(4, true, 2, 0, 0, 7));
     }
@@ -149,13 +149,13 @@ class FollowerTest {
     void decidesWhatItAndItsLeaderHaveStoredWhereTwoAreAMajority(int voters) {
         RaftCore core = started(members(voters), Standing.CERTAIN, 3);
 
-        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 4, 1, 1, entries(3, 5)));
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 4, 1, 1, true, entries(3, 5)));
         assertThat(core.commitIndex()).as("nothing is stored here").isZero();
         core.stored(2, core.generation(), 3);
         assertThat(core.commitIndex()).as("up to 3 is stored here").isEqualTo(3);
         core.stored(3, core.generation(), 5);
         assertThat(core.commitIndex()).as("up to 4 is stored at the leader").isEqualTo(4);
-        core.receive(4, LEADER, 2, 1, new RaftMessage.Append(3, 5, 3, 0, 5, 1, 1, List.of()));
+        core.receive(4, LEADER, 2, 1, new RaftMessage.Append(3, 5, 3, 0, 5, 1, 1, true, List.of()));
         assertThat(core.commitIndex()).isEqualTo(5);
         assertThat(calls).filteredOn("commit"::equals).hasSize(3);
     }
@@ -165,7 +165,7 @@ class FollowerTest {
     void leavesToItsLeaderWhatIsDecidedWhereTwoAreNoMajority(int voters) {
         RaftCore core = started(members(voters), Standing.CERTAIN, 3);
 
-        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, entries(3, 5)));
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, true, entries(3, 5)));
         core.stored(2, core.generation(), 5);
 
         assertThat(core.commitIndex()).isZero();
@@ -176,7 +176,7 @@ class FollowerTest {
     void decidesNothingOfAnEarlierTermByItself() {
         RaftCore core = started(MEMBERS, Standing.CERTAIN, 3);
 
-        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, entries(2, 5)));
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, true, entries(2, 5)));
         core.stored(2, core.generation(), 5);
 
         assertThat(core.commitIndex()).isZero();
@@ -185,9 +185,9 @@ class FollowerTest {
     @Test
     void decidesNothingWithTheLeaderOfAnEarlierTerm() {
         RaftCore core = started(members(3), Standing.CERTAIN, 3);
-        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, entries(3, 2)));
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, true, entries(3, 2)));
 
-        core.receive(2, new MemberId("db3:7800"), 3, 1, new RaftMessage.Append(4, 0, 0, 0, 0, 1, 1, List.of()));
+        core.receive(2, new MemberId("db3:7800"), 3, 1, new RaftMessage.Append(4, 0, 0, 0, 0, 1, 1, true, List.of()));
         core.stored(3, core.generation(), 2);
 
         assertThat(core.commitIndex()).isZero();
@@ -196,9 +196,10 @@ class FollowerTest {
     @Test
     void takesNothingForStoredAtALeaderBecauseTheOneBeforeHadIt() {
         RaftCore core = started(members(3), Standing.CERTAIN, 3);
-        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, List.of()));
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, true, List.of()));
 
-        core.receive(2, new MemberId("db3:7800"), 3, 1, new RaftMessage.Append(4, 0, 0, 0, 0, 1, 1, entries(4, 3)));
+        core.receive(
+                2, new MemberId("db3:7800"), 3, 1, new RaftMessage.Append(4, 0, 0, 0, 0, 1, 1, true, entries(4, 3)));
         core.stored(3, core.generation(), 3);
 
         assertThat(core.commitIndex()).isZero();
@@ -211,7 +212,7 @@ class FollowerTest {
         members.replaceAll(member -> member.id().equals(SELF) ? new Configuration.Member(SELF, 99, true) : member);
         RaftCore core = started(new Configuration(MEMBERS.group(), 0, members), Standing.CERTAIN, 3);
 
-        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, entries(3, 5)));
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, true, entries(3, 5)));
         core.stored(2, core.generation(), 5);
 
         assertThat(core.commitIndex()).isZero();
@@ -222,9 +223,9 @@ class FollowerTest {
     void isCertainAgainOnlyWithAllThatItMayHaveDecidedByItself() {
         RaftCore core = started(members(3), Standing.UNCERTAIN, 3);
 
-        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 2, 5, 1, 1, entries(3, 3)));
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 2, 5, 1, 1, true, entries(3, 3)));
         core.stored(2, core.generation(), 3);
-        core.receive(3, LEADER, 2, 1, new RaftMessage.Append(3, 3, 3, 2, 5, 1, 1, List.of()));
+        core.receive(3, LEADER, 2, 1, new RaftMessage.Append(3, 3, 3, 2, 5, 1, 1, true, List.of()));
         assertThat(core.standing()).as("it has 3 of 5").isEqualTo(Standing.UNCERTAIN);
 
         core.receive(
@@ -232,9 +233,76 @@ class FollowerTest {
                 LEADER,
                 2,
                 1,
-                new RaftMessage.Append(3, 3, 3, 2, 9, 1, 1, entries(3, 5).subList(3, 5)));
+                new RaftMessage.Append(3, 3, 3, 2, 9, 1, 1, true, entries(3, 5).subList(3, 5)));
         core.stored(5, core.generation(), 5);
-        core.receive(6, LEADER, 2, 1, new RaftMessage.Append(3, 5, 3, 2, 9, 1, 1, List.of()));
+        core.receive(6, LEADER, 2, 1, new RaftMessage.Append(3, 5, 3, 2, 9, 1, 1, true, List.of()));
         assertThat(core.standing()).isEqualTo(Standing.CERTAIN);
+    }
+
+    private long answers() {
+        return sent.stream()
+                .filter(message -> message instanceof RaftMessage.AppendReply)
+                .count();
+    }
+
+    private long answered() {
+        return ((RaftMessage.AppendReply) sent.get(sent.size() - 1)).index();
+    }
+
+    @Test
+    void answersWhatIsNotUrgentWithTheNextTickOrWithSomethingElse() {
+        RaftCore core = started(members(3), Standing.CERTAIN, 3);
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, false, entries(3, 3)));
+        core.stored(2, core.generation(), 3);
+        assertThat(answers()).isZero();
+        assertThat(core.commitIndex()).isEqualTo(3); // which waits for no answer
+        assertThat(core.owesAnswer()).isTrue();
+
+        core.tick(3);
+        assertThat(answers()).isEqualTo(1);
+        assertThat(answered()).isEqualTo(3);
+        core.tick(4);
+        assertThat(answers()).isEqualTo(1);
+
+        core.receive(
+                5,
+                LEADER,
+                2,
+                1,
+                new RaftMessage.Append(3, 3, 3, 3, 5, 1, 1, false, entries(3, 4).subList(3, 4)));
+        core.stored(6, core.generation(), 4);
+        assertThat(answers()).isEqualTo(1);
+        core.receive(
+                7,
+                LEADER,
+                2,
+                1,
+                new RaftMessage.Append(3, 4, 3, 3, 5, 1, 1, true, entries(3, 5).subList(4, 5)));
+        core.stored(8, core.generation(), 5);
+        assertThat(answers()).isEqualTo(2);
+        assertThat(answered()).isEqualTo(5);
+        assertThat(core.owesAnswer()).isFalse();
+    }
+
+    /** The leader keeps what it has sent until it is answered. */
+    @Test
+    void answersMuchAtOnce() {
+        RaftCore core = started(members(3), Standing.CERTAIN, 3);
+        Entry large = Entry.of(3, 1, Entry.Kind.MESSAGE, new byte[RaftCore.BATCH_BYTES]);
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, false, List.of(large)));
+        core.stored(2, core.generation(), 1);
+        assertThat(answered()).isEqualTo(1);
+    }
+
+    /** It says nothing to another leader of what it owed the one before. */
+    @Test
+    void owesNothingToAnotherLeader() {
+        RaftCore core = started(members(3), Standing.CERTAIN, 3);
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, false, entries(3, 3)));
+        core.stored(2, core.generation(), 3);
+        core.receive(3, new MemberId("db3:7800"), 3, 1, new RaftMessage.Append(4, 9, 4, 0, 0, 1, 1, true, List.of()));
+        long before = answers();
+        core.tick(4);
+        assertThat(answers()).isEqualTo(before);
     }
 }

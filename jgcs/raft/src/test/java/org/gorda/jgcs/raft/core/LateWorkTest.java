@@ -113,7 +113,7 @@ class LateWorkTest {
                 C,
                 3,
                 1,
-                new RaftMessage.Append(2, 1, 1, 0, 0, 1, 1, List.of(noOp(2, 2), noOp(2, 3), noOp(2, 4))));
+                new RaftMessage.Append(2, 1, 1, 0, 0, 1, 1, true, List.of(noOp(2, 2), noOp(2, 3), noOp(2, 4))));
         a.elect(6_000_000_000L); // term 3, entry 5; B is asked where it is, and has nothing
         assertThat(a.core.term()).isEqualTo(3);
         a.core.receive(6_000_000_001L, B, 2, 1, new RaftMessage.AppendReply(3, false, 1, 4, 0, 2));
@@ -146,7 +146,7 @@ class LateWorkTest {
                 C,
                 3,
                 1,
-                new RaftMessage.Append(2, 1, 1, 0, 0, 1, 1, List.of(noOp(2, 2), noOp(2, 3), noOp(2, 4))));
+                new RaftMessage.Append(2, 1, 1, 0, 0, 1, 1, true, List.of(noOp(2, 2), noOp(2, 3), noOp(2, 4))));
         a.elect(6_000_000_000L);
         // A decides with C. From here on whatever A sends to B arrives, and B's answers.
         a.core.receive(6_000_000_000L, C, 3, 1, new RaftMessage.AppendReply(3, true, 5, 0, 0, 2));
@@ -218,10 +218,11 @@ class LateWorkTest {
     @Test
     void takesNothingBehindAHole() {
         One b = new One(B, 2);
-        b.core.receive(1, A, 1, 1, new RaftMessage.Append(1, 0, 0, 0, 0, 1, 1, List.of(noOp(1, 1))));
+        b.core.receive(1, A, 1, 1, new RaftMessage.Append(1, 0, 0, 0, 0, 1, 1, true, List.of(noOp(1, 1))));
         b.sent.clear();
         try {
-            b.core.receive(2, A, 1, 1, new RaftMessage.Append(1, 3, -1, 5, 5, 1, 1, List.of(noOp(1, 4), noOp(1, 5))));
+            b.core.receive(
+                    2, A, 1, 1, new RaftMessage.Append(1, 3, -1, 5, 5, 1, 1, true, List.of(noOp(1, 4), noOp(1, 5))));
         } catch (AssertionError e) {
             throw new AssertionError("only an assertion, which production does not check, stops this", e);
         }
@@ -237,7 +238,8 @@ class LateWorkTest {
     void doesNotAnswerRoundsThatTheLeaderHasNotBegun() {
         One b = new One(B, 2);
         b.forces = true;
-        b.core.receive(1, C, 3, 1, new RaftMessage.Append(1, 0, 0, 0, 0, 5000, 1, List.of(noOp(1, 1), noOp(1, 2))));
+        b.core.receive(
+                1, C, 3, 1, new RaftMessage.Append(1, 0, 0, 0, 0, 5000, 1, true, List.of(noOp(1, 1), noOp(1, 2))));
         b.core.receive(
                 2, A, 1, 1, new RaftMessage.Install(2, new Checkpoint(1, 1, MEMBERS, ByteBuffer.allocate(0)), 7));
         b.sent.clear();
@@ -256,10 +258,12 @@ class LateWorkTest {
     void confirmsNoReadByARoundOfAnEarlierTerm() {
         One b = new One(B, 2);
         b.forces = true;
-        b.core.receive(1, C, 3, 1, new RaftMessage.Append(1, 0, 0, 0, 0, 5000, 1, List.of(noOp(1, 1), noOp(1, 2))));
+        b.core.receive(
+                1, C, 3, 1, new RaftMessage.Append(1, 0, 0, 0, 0, 5000, 1, true, List.of(noOp(1, 1), noOp(1, 2))));
 
         One a = new One(A, 1);
-        a.core.receive(1, C, 3, 1, new RaftMessage.Append(1, 0, 0, 0, 0, 5000, 1, List.of(noOp(1, 1), noOp(1, 2))));
+        a.core.receive(
+                1, C, 3, 1, new RaftMessage.Append(1, 0, 0, 0, 0, 5000, 1, true, List.of(noOp(1, 1), noOp(1, 2))));
         a.elect(3_000_000_000L); // term 2, entry 3
         a.core.receive(3_000_000_001L, C, 3, 1, new RaftMessage.AppendReply(2, true, 3, 0, 0, 1));
         assertThat(a.core.commitIndex()).isEqualTo(3);

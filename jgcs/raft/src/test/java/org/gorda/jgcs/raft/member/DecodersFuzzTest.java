@@ -62,8 +62,8 @@ class DecodersFuzzTest {
     private static List<Frame> frames() {
         List<Frame> frames = new ArrayList<>();
         for (RaftMessage message : List.of(
-                new RaftMessage.Append(2, 8, 1, 8, 9, 3, 4, entries()),
-                new RaftMessage.Append(2, 8, 1, 8, 9, 3, 4, List.of()),
+                new RaftMessage.Append(2, 8, 1, 8, 9, 3, 4, true, entries()),
+                new RaftMessage.Append(2, 8, 1, 8, 9, 3, 4, true, List.of()),
                 new RaftMessage.AppendReply(2, true, 9, 8, 1, 3),
                 new RaftMessage.VoteRequest(2, 9, 1, true, false),
                 new RaftMessage.VoteReply(2, true, false, true),

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 class FrameCodecTest {
 
     private static final GroupId GROUP = new GroupId(3, 4);
-    private static final Frame APPEND = new Frame.Core(new RaftMessage.Append(2, 0, 0, 0, 0, 0, 0, List.of()));
+    private static final Frame APPEND = new Frame.Core(new RaftMessage.Append(2, 0, 0, 0, 0, 0, 0, true, List.of()));
     private static final Frame CANDIDACY = new Frame.Core(new RaftMessage.VoteRequest(2, 0, 0, false, false));
 
     private static FrameCodec codec(String group, String member, History history) {
