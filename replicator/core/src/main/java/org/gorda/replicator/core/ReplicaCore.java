@@ -33,7 +33,8 @@ public final class ReplicaCore {
     /** For so many places in the order the group knows that a transaction was given up, counted from what its origin had executed. */
     public static final long OUTCOMES_KEPT = Outcomes.KEPT;
 
-    private static final byte STATE_VERSION = 7;
+    /** Of what {@link #checkpoint} gives, which other replicas receive, too. */
+    public static final byte STATE_VERSION = 7;
 
     /** A transaction may take so many places in the order from one of its chunks to the next, where every member executes. */
     private static final long CHUNKS_KEPT = 1_000_000;

@@ -128,9 +128,10 @@ final class ReceivedDatabase {
         }
         CheckpointFile received = new CheckpointFile(content.resolve(STATE));
         CheckpointFile.Checkpoint checkpoint = received.load();
+        boolean leases = checkpoint != null && leases(checkpoint); // refuses what cannot be read while all is as it was
         Path rows = content.resolve(ROWS);
         if (checkpoint != null && Files.isDirectory(rows)) {
-            ReceivedRows.install(rows, binding, database, leases(checkpoint), progress);
+            ReceivedRows.install(rows, binding, database, leases, progress);
             finish(checkpoint);
             return;
         }

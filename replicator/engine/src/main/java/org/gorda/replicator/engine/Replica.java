@@ -42,6 +42,7 @@ import org.gorda.jgcs.Protocol;
 import org.gorda.jgcs.Service;
 import org.gorda.jgcs.View;
 import org.gorda.replicator.core.Outcome;
+import org.gorda.replicator.core.ReplicaCore;
 import org.gorda.replicator.core.ReplicaMessage;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.jspecify.annotations.Nullable;
@@ -63,9 +64,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Replica implements AutoCloseable {
 
-    /** All that members send each other: messages in the order, write sets in them, and what goes past it. */
+    /** All that members send each other: messages in the order, write sets in them, what goes past it, and checkpoints in that. */
     private static final int SPEAKS =
-            (ReplicaMessage.VERSION * 100 + WriteSetWriter.VERSION) * 100 + DirectMessage.VERSION;
+            ((ReplicaMessage.VERSION * 100 + WriteSetWriter.VERSION) * 100 + DirectMessage.VERSION) * 100
+                    + ReplicaCore.STATE_VERSION;
 
     private final ReplicaConfiguration configuration;
     private final DatabaseBinding binding;

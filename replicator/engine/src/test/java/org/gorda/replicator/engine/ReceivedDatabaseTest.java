@@ -26,6 +26,7 @@ import org.gorda.gapi.TransactionListener;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
+import org.gorda.replicator.core.ReplicaCore;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,7 +35,9 @@ import org.junit.jupiter.api.io.TempDir;
 class ReceivedDatabaseTest {
 
     private static final CheckpointFile.Checkpoint CHECKPOINT = new CheckpointFile.Checkpoint(
-            new Position(new GroupId(1, 2), 3, 4), new StoredPosition(1, 2, 3, 4), ByteBuffer.wrap(new byte[] {7}));
+            new Position(new GroupId(1, 2), 3, 4),
+            new StoredPosition(1, 2, 3, 4),
+            ByteBuffer.allocate(100).put(0, ReplicaCore.STATE_VERSION));
 
     /** Where the process is killed. */
     private enum Kill {
@@ -170,6 +173,21 @@ class ReceivedDatabaseTest {
         Files.delete(inTheWay);
         install(new DerbyBinding());
         assertThatItIsInstalled();
+    }
+
+    /** As of a release that is older than the one that has received it. */
+    @Test
+    void whatThisReleaseCannotReadTakesTheDatabasesPlaceNotAtAll() throws IOException {
+        byte[] state = new byte[CHECKPOINT.state().remaining()];
+        CHECKPOINT.state().duplicate().get(state);
+        state[0]++;
+        new CheckpointFile(replica.resolve("received/content/state"))
+                .save(new CheckpointFile.Checkpoint(
+                        CHECKPOINT.position(), CHECKPOINT.stored(), ByteBuffer.wrap(state)));
+        assertThatThrownBy(() -> install(new DerbyBinding()))
+                .hasMessageContaining("start it with the release that wrote the checkpoint, nothing was changed");
+        assertThat(database.resolve("old")).hasContent("old");
+        assertThat(replica.resolve("received/content/snapshot/seg0/c10.dat")).hasContent("new");
     }
 
     @Test
