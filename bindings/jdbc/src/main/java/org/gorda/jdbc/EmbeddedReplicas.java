@@ -71,7 +71,11 @@ final class EmbeddedReplicas {
             if (isOfReplica && !given.getValue().equals(first)) {
                 throw UrlSettings.bad("the replica of " + url.location() + " runs in this JVM and was started "
                         + (first == null ? "without " : "with " + key + "=" + first + ", not with ") + key + "="
-                        + given.getValue() + ": give it as in the URL of the first connection, or leave it out");
+                        + given.getValue()
+                        + (url.said().contains(given.getKey())
+                                ? ": give it as in the URL of the first connection, or leave it out"
+                                : ", as the environment or the file of config says: give it in each URL as in that of the"
+                                        + " first connection"));
             }
         }
     }

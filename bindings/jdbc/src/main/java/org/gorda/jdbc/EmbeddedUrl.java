@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.gorda.replicator.engine.Setting;
 
 /**
@@ -14,6 +15,7 @@ import org.gorda.replicator.engine.Setting;
  * @param binding the kind of database
  * @param location the database itself, as the binding names it
  * @param settings of the replica
+ * @param said those of them that the URL and the properties beside it give; the others are of the environment or of a file
  * @param attributes of the database's own
  * @param credentials of this connection
  * @param connectTimeout how long to wait for a primary
@@ -24,6 +26,7 @@ record EmbeddedUrl(
         String binding,
         String location,
         Map<Setting, String> settings,
+        Set<Setting> said,
         Map<String, String> attributes,
         Properties credentials,
         Duration connectTimeout,
@@ -67,6 +70,7 @@ record EmbeddedUrl(
                 rest.substring(0, colon),
                 given.head(),
                 Map.copyOf(settings),
+                given.said().stream().flatMap(key -> Setting.of(key).stream()).collect(Collectors.toSet()),
                 Map.copyOf(attributes),
                 given.credentials(),
                 given.connectTimeout(CONNECT_TIMEOUT),

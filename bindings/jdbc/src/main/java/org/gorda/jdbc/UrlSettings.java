@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.function.Function;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Setting;
@@ -21,9 +22,10 @@ import org.jspecify.annotations.Nullable;
  * {@link Settings} finds. Immutable.
  *
  * @param head what stands before the first semicolon
+ * @param said the keys that the URL and the properties give, as they do
  * @param values of settings and of the engine's own attributes, by their keys
  */
-record UrlSettings(String head, Map<String, String> values) {
+record UrlSettings(String head, Set<String> said, Map<String, String> values) {
 
     /** Before what is for the engine's own driver. */
     private static final String DRIVER = "driver.";
@@ -50,7 +52,7 @@ record UrlSettings(String head, Map<String, String> values) {
             values.keySet().stream().filter(key -> key.startsWith(DRIVER)).forEach(others::add);
         }
         try {
-            return new UrlSettings(head, Settings.complete(use, values, others));
+            return new UrlSettings(head, Set.copyOf(values.keySet()), Settings.complete(use, values, others));
         } catch (ReplicaException e) {
             throw bad(String.valueOf(e.getMessage()), e);
         }

@@ -3,13 +3,16 @@ package org.gorda.jdbc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.file.Path;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
 import java.time.Duration;
 import java.util.Properties;
+import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -31,6 +34,7 @@ class UrlTest {
                 "jdbc:gorda://a:1/db;nonsense -> 'nonsense' in the URL is not key=value",
                 "jdbc:gorda:derby -> names no engine",
                 "jdbc:gorda:oracle:x;self=127.0.0.1:1 -> oracle",
+                "jdbc:gorda:h3:x -> named 'h3' is on the class path; there is",
                 "jdbc:gorda:derby:x;menbers=a:1 -> did you mean 'members'",
                 "jdbc:gorda:derby:x;self=nowhere -> nowhere",
             })
@@ -71,12 +75,37 @@ class UrlTest {
         assertThat(printed).contains("no primary within 1 s");
     }
 
-    /** Connects, and prints what comes of it. */
+    /** The URL that says nothing of it is not what is to be changed. */
+    @Test
+    void aSettingOfTheEnvironmentThatIsNotTheFirstUrlsIsToldToBeOfTheEnvironment(@TempDir Path directory)
+            throws Exception {
+        String url = "jdbc:gorda:derby:" + directory.resolve("shop");
+        ProcessBuilder program = new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-cp",
+                System.getProperty("java.class.path"),
+                UrlTest.class.getName(),
+                url + ";self=127.0.0.1:" + LoopbackPorts.free(1).get(0) + ";durability=group",
+                url,
+                url + ";durability=local");
+        program.environment().put("GORDA_DURABILITY", "group-disk");
+        Process process = program.redirectErrorStream(true).start();
+        String printed = new String(process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+        assertThat(process.waitFor()).isZero();
+        assertThat(printed)
+                .contains("durability=group, not with durability=group-disk, as the environment or the file of config"
+                        + " says: give it in each URL as in that of the first connection")
+                .contains("durability=group, not with durability=local: give it as in the URL of the first connection");
+    }
+
+    /** Connects to one after the other, and prints what comes of it. */
     public static void main(String[] arguments) {
-        try {
-            System.out.println(DriverManager.getConnection(arguments[0]));
-        } catch (SQLException e) {
-            System.out.println(e.getMessage());
+        for (String url : arguments) {
+            try {
+                System.out.println(DriverManager.getConnection(url));
+            } catch (SQLException e) {
+                System.out.println(e.getMessage());
+            }
         }
     }
 

@@ -624,6 +624,7 @@ public final class Replica implements AutoCloseable {
             if (database == null || database.isBlank()) {
                 throw new ReplicaException("no database is given: name the binding and the database's location");
             }
+            Replica.binding(binding); // who has mistaken it need not be told first what else there is to say
             MemberId me = self;
             if (me == null) {
                 me = protocol == ReplicationProtocol.LOOPBACK ? new MemberId("localhost:1") : onlyLocalMember();
