@@ -198,6 +198,23 @@ final class BadInputTest {
     }
 
     @Test
+    void aVeryFirstStartOnAFullDiskSaysSoAndIsMadeGoodByTheNext() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(1, directory, Map.of())) {
+            ReplicaProcess only = group.replicas().get(0);
+            for (long bytes : List.of(8L << 10, 64L << 10)) {
+                only.startWithFilesUpTo(bytes);
+                Awaitility.await("with " + bytes).atMost(WAIT).until(() -> !only.isAlive());
+                assertThat(only.output()).containsIgnoringCase("make room").doesNotContain("\tat ");
+                Files.delete(only.directory().resolve("node.log"));
+            }
+            group.start();
+            awaitOnline(group);
+            execute(group.url(), "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");
+            assertThat(ids(group.url())).containsExactly(1);
+        }
+    }
+
+    @Test
     void whoDoesNotKnowThePasswordIsToldSoAtOnceOnBothFormsOfUrl() throws Exception {
         Path made = directory.resolve("made");
         GordaRun user = GordaRun.in(

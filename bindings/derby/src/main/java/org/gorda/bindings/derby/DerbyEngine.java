@@ -21,6 +21,8 @@ final class DerbyEngine {
     private static final Map<String, String> ADVICE = Map.of(
             "XSDB6", " Stop the process that has it open, or give each replica a database of its own.",
             "08004", " Give the user and the password of somebody whom the database lets in.",
+            "XJ001",
+                    " Derby's own log, derby.log, has what came before. If the disk is full, make room, then start this replica again.",
             "XBM0J", " Give a path that does not exist yet, or that of a Derby database.",
             "X0Y68", " GORDA keeps its own tables in a schema of that name: rename yours.");
 
