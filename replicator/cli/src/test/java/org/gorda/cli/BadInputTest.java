@@ -198,6 +198,22 @@ final class BadInputTest {
     }
 
     @Test
+    void anAddressAtWhichAReplicaListensForOthersThanMembersIsNotTakenIn() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(1, directory, Map.of())) {
+            ReplicaProcess running = group.replicas().get(0);
+            group.start();
+            awaitOnline(group);
+            String self = group.status(running).orElseThrow().self();
+            GordaRun added = GordaRun.in(directory, "member", "add", running.service(), "--at", running.service());
+            assertThat(added.status()).as(added.out() + added.err()).isEqualTo(1);
+            assertThat(added.err())
+                    .contains(running.service() + " is where replica " + self + " has its service")
+                    .doesNotContain("\tat ");
+            assertThat(group.status(running).orElseThrow().members()).containsExactly(self);
+        }
+    }
+
+    @Test
     void aVeryFirstStartOnAFullDiskSaysSoAndIsMadeGoodByTheNext() throws Exception {
         try (ReplicaGroup group = ReplicaGroup.of(1, directory, Map.of())) {
             ReplicaProcess only = group.replicas().get(0);

@@ -140,7 +140,7 @@ final class NodeService implements AutoCloseable {
         on("POST", "/outcome", NodeService::outcome);
         forOperators("POST", "/verify", (node, query) -> Response.json(ReplicaContent.of(node.verify(VERIFY_WAIT))));
         forOperators("GET", "/verification", NodeService::verification);
-        forOperators("POST", "/member", NodeService::member);
+        forOperators("POST", "/member", this::member);
         forOperators("POST", "/protocol", (node, query) -> {
             node.changeProtocol(Setting.protocol(needed(query, "to")));
             return Response.json(status(node));
@@ -344,15 +344,29 @@ final class NodeService implements AutoCloseable {
                         .toString());
     }
 
-    private static Response member(Replica node, Map<String, String> query)
+    private Response member(Replica node, Map<String, String> query)
             throws InterruptedException, ExecutionException, TimeoutException {
         boolean adds = query.containsKey("add");
         MemberId member = new MemberId(needed(query, adds ? "add" : "remove"));
+        if (adds) {
+            requireForMembers(member, status(node));
+        }
         View now = (adds ? node.addMember(member) : node.removeMember(member))
                 .get(OUTCOME_WAIT.toMillis(), TimeUnit.MILLISECONDS);
         return Response.json(new NodeClient.Membership(
                 now.members().stream().map(Object::toString).toList(),
                 now.learners().stream().map(Object::toString).toList()));
+    }
+
+    /** Whoever listens there would never answer as a member, and the group would wait for it. */
+    private static void requireForMembers(MemberId added, NodeStatus now) {
+        now.services().forEach((member, service) -> {
+            if (service.equals(added.toString())) {
+                throw new ReplicaException(
+                        added + " is where replica " + member
+                                + " has its service: give the address at which the new replica has the others reach it, its self");
+            }
+        });
     }
 
     private static Response verification(Replica node, Map<String, String> query) {
