@@ -171,7 +171,7 @@ public final class ReplicaGroup implements AutoCloseable {
      */
     static final List<String> QUICK = List.of("-XX:TieredStopAtLevel=1");
 
-    /** This Java with this class path; assertions are part of the product. */
+    /** This Java with this class path, for as long as this process lives; a main class is to follow. Assertions are part of the product. */
     static List<String> java(String heap, List<String> options) {
         List<String> line = new ArrayList<>();
         line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -180,7 +180,7 @@ public final class ReplicaGroup implements AutoCloseable {
         line.add("-Xmx" + heap);
         line.addAll(options);
         line.add("-XX:+ExitOnOutOfMemoryError");
-        line.addAll(List.of("-cp", System.getProperty("java.class.path")));
+        line.addAll(List.of("-cp", System.getProperty("java.class.path"), EndsWithParent.class.getName()));
         return line;
     }
 

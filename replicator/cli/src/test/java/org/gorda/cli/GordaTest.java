@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import org.awaitility.Awaitility;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.junit.jupiter.api.Test;
@@ -51,6 +52,39 @@ final class GordaTest {
                 .allSatisfy(neighbours -> assertThat(neighbours.get(0)).isNotEqualTo(neighbours.get(1)));
         boolean conflicts = result.get("refused").getAsJsonObject().has("CONFLICT");
         assertThat(conflicts).isEqualTo(protocol.equals("certification"));
+    }
+
+    @Test
+    void aDemoThatIsKilledLeavesNoReplicasBehind() throws Exception {
+        Process demo = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        "org.gorda.cli.Gorda",
+                        "demo",
+                        "--duration",
+                        "5m",
+                        "--dir",
+                        directory.resolve("demo").toString())
+                .redirectErrorStream(true)
+                .redirectOutput(directory.resolve("out").toFile())
+                .start();
+        Awaitility.await()
+                .atMost(Duration.ofSeconds(90))
+                .until(() -> Files.readString(directory.resolve("out")).contains("url "));
+        List<ProcessHandle> replicas = demo.children().toList();
+        assertThat(replicas).hasSize(3);
+        demo.destroyForcibly().waitFor();
+        try {
+            // Of one that has ended and that nobody has asked for yet there is no command any more.
+            Awaitility.await()
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> replicas.stream()
+                            .noneMatch(replica -> replica.isAlive()
+                                    && replica.info().command().isPresent()));
+        } finally {
+            replicas.forEach(ProcessHandle::destroyForcibly);
+        }
     }
 
     @Test
