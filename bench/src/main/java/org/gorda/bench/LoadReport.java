@@ -99,16 +99,20 @@ public record LoadReport(
         }
     }
 
+    private static String clients(int count) {
+        return count == 1 ? "1 client" : count + " clients";
+    }
+
     /** For people. */
     public String toText() {
         StringBuilder text = new StringBuilder();
         line(
                 text,
                 "committed",
-                "%,d in %.1f s by %d clients of %s%s: %,.1f/s%s",
+                "%,d in %.1f s by %s of %s%s: %,.1f/s%s",
                 committed,
                 seconds,
-                clients,
+                clients(clients),
                 workload,
                 ratePerS == null ? "" : String.format(Locale.ROOT, ", %,.1f/s wanted", ratePerS),
                 throughputPerS,
@@ -131,10 +135,10 @@ public record LoadReport(
             line(
                     text,
                     "group",
-                    "%s: %,d by %d clients, %,.1f/s%s, aborted %,d",
+                    "%s: %,d by %s, %,.1f/s%s, aborted %,d",
                     group.name(),
                     group.committed(),
-                    group.clients(),
+                    clients(group.clients()),
                     group.throughputPerS(),
                     group.committed() == 0
                             ? ""

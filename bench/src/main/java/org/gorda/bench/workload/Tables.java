@@ -184,7 +184,9 @@ final class Tables implements MicroScenario.Content {
             }
         }
         return new Workload.Check(
-                true, names.size() + " tables of " + rows + " rows, numbers less changes " + expected + " in each");
+                true,
+                (names.size() == 1 ? "1 table" : names.size() + " tables") + " of " + rows
+                        + " rows, numbers less changes " + expected + (names.size() == 1 ? "" : " in each"));
     }
 
     /** Fetches all rows of a query to the end, each with its payload in a column. */

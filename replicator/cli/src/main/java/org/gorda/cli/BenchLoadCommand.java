@@ -38,6 +38,8 @@ import picocli.CommandLine.Spec;
 @SuppressWarnings("FieldMayBeFinal") // by picocli
 final class BenchLoadCommand implements Callable<Integer> {
 
+    private static final int PAIRS = 5;
+
     private final Workload.Kind kind;
 
     @Spec
@@ -55,8 +57,8 @@ final class BenchLoadCommand implements Callable<Integer> {
             description = "A second database: each has its turn, A B, B A, ..., and the ratio of the two is told.")
     private @Nullable String against;
 
-    @Option(names = "--pairs", description = "How many turns each of the two has.", defaultValue = "5")
-    private int pairs;
+    @Option(names = "--pairs", description = "How many turns each of the two has (default " + PAIRS + ").")
+    private @Nullable Integer pairs;
 
     @Option(
             names = "--report",
@@ -85,10 +87,13 @@ final class BenchLoadCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
+        if (against == null && pairs != null) {
+            throw new BenchException("--pairs says how many turns each of two has: give the second by --against");
+        }
         LoadMatrix.Result result;
         try (LoadFiles files = LoadFiles.in(report)) {
             LoadMatrix matrix = new LoadMatrix(kind, chosen(), output::line, output::share, files::latencies);
-            result = against == null ? matrix.run() : matrix.run(against, pairs);
+            result = against == null ? matrix.run() : matrix.run(against, pairs == null ? PAIRS : pairs);
             files.write(result);
         } finally {
             output.share(1);

@@ -197,11 +197,11 @@ final class SimulateCommand implements Callable<Integer> {
     private void tell(long done, SimulationResult result) {
         output.line(String.format(
                 Locale.ROOT,
-                "%6d  seed %d  hash %016x  %s of virtual time, %d replicas, %d acknowledged, %d faults, %d crashes, %d epochs",
+                "%6d  seed %d  hash %016x  %.1f s of virtual time, %d replicas, %d acknowledged, %d faults, %d crashes, %d epochs",
                 done,
                 result.seed(),
                 result.hash(),
-                result.virtualTime(),
+                result.virtualTime().toMillis() / 1e3,
                 result.members(),
                 result.acknowledged(),
                 result.faults(),

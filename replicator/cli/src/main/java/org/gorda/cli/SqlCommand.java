@@ -45,7 +45,7 @@ final class SqlCommand implements Callable<Integer> {
                 }
             } else {
                 report = new Report(List.of(), List.of(), Math.max(0, statement.getUpdateCount()));
-                output.line(report.updated() + " rows changed");
+                output.line(report.updated() == 1 ? "1 row changed" : report.updated() + " rows changed");
             }
             output.result(report);
         }

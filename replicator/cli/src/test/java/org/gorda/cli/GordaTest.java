@@ -547,7 +547,7 @@ final class GordaTest {
         GordaRun one =
                 gorda("simulate", "--seed", "8", "--replicas", "2", "--without", "1,2", "--last", "50", "--json");
         assertThat(one.lastLine().get("seeds").getAsInt()).isEqualTo(1);
-        assertThat(one.err()).contains("seed 8", "2 replicas");
+        assertThat(one.err()).contains("seed 8", "2 replicas").containsPattern("\\d s of virtual time");
 
         GordaRun some = gorda("simulate", "--time", "6s", "--json");
         assertThat(some.lastLine().get("seeds").getAsInt()).isGreaterThan(1);
@@ -596,6 +596,7 @@ final class GordaTest {
                 "bench compare . . | 1 | . cannot be read as a file: name a report.json",
                 "bench compare out out | 1 | out is not a result of a load test: name a report.json",
                 "bench tpcb --url x --against y --pairs 0 | 1 | pairs is 0",
+                "bench tpcb --url jdbc:none --pairs 3 | 1 | --pairs says how many turns each of two has: give the second by --against",
                 "bench tcpb | 2 | Unmatched argument at index 1",
                 "bench ladder --clients 0 | 1 | clients is [0]",
                 "bench ladder --rungs stairs | 1 | rungs has 'stairs' but must be of loopback",

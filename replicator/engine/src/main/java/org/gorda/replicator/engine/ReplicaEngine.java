@@ -835,7 +835,7 @@ final class ReplicaEngine implements GroupListener {
             return behind == 0
                     ? "shows everything that is ordered"
                     : behind > 0
-                            ? behind + " places in the order behind"
+                            ? (behind == 1 ? "1 place" : behind + " places") + " in the order behind"
                             : "shows everything that is ordered, and more";
         }
         return standing.explanation();
