@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.gorda.bindings.postgresql.wire.PlainStatement;
 import org.gorda.gapi.KeyHasher;
 import org.gorda.gapi.KeyMode;
@@ -186,14 +187,8 @@ final class RowCapture {
         if (!changed.stream().allMatch(table::canSet)) {
             delete(out, table, before, false);
             insert(out, table, after, false);
-        } else if (!changed.isEmpty()) {
-            out.update(shape);
-            shape.key().forEach(position -> put(out, shape, position, before));
-            out.changed(changed.size());
-            for (int position : changed) {
-                out.column(position);
-                put(out, shape, position, after);
-            }
+        } else {
+            set(out, table, changed.isEmpty() && keys ? anyColumn(table) : changed, before, after);
         }
         if (keys) {
             for (CapturedTable.Key key : table.unique()) {
@@ -210,6 +205,39 @@ final class RowCapture {
                 }
             }
         }
+    }
+
+    private static void set(
+            WriteSetWriter out,
+            CapturedTable table,
+            List<Integer> columns,
+            List<@Nullable String> before,
+            List<@Nullable String> after) {
+        if (columns.isEmpty()) {
+            return;
+        }
+        TableShape shape = table.shape();
+        out.update(shape);
+        shape.key().forEach(position -> put(out, shape, position, before));
+        out.changed(columns.size());
+        for (int position : columns) {
+            out.column(position);
+            put(out, shape, position, after);
+        }
+    }
+
+    /**
+     * What is set of a row that stays as it is: others take its lock for that, so that whoever holds it there, and has not seen this transaction, gives way. That its key is
+     * compared does not suffice: it is compared with what was executed there when that one asked for its commit.
+     */
+    private static List<Integer> anyColumn(CapturedTable table) {
+        return IntStream.concat(
+                        table.shape().key().stream().mapToInt(position -> position),
+                        IntStream.rangeClosed(1, table.shape().columns().size()))
+                .filter(table::canSet)
+                .limit(1)
+                .boxed()
+                .toList();
     }
 
     private static void requireKey(TableShape table) {

@@ -1,0 +1,55 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Rows by which clients of several replicas keep each other out. */
+class GuardedRowsTest extends ThreeReplicas {
+
+    GuardedRowsTest() {
+        super(ReplicationProtocol.CERTIFICATION);
+    }
+
+    /** As one does where row versions alone would let both through; the second one asks for its commit when the first is everywhere. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "UPDATE box SET room = room WHERE id = 1",
+                "UPDATE ONLY box SET room = room WHERE room = 1",
+                "UPDATE box SET room = 1 WHERE id + 0 = 1",
+                "UPDATE tag SET name = name WHERE name = 'a'"
+            })
+    void ofTwoThatWriteARowAsItWasOneIsRefused(String guard) throws SQLException {
+        execute(
+                0,
+                "CREATE TABLE box (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, room INTEGER)",
+                "CREATE TABLE tag (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT)",
+                "CREATE TABLE item (id INTEGER PRIMARY KEY)",
+                "INSERT INTO box OVERRIDING SYSTEM VALUE VALUES (1, 1)",
+                "INSERT INTO tag (name) VALUES ('a')");
+        try (Connection first = connect(0);
+                Connection second = connect(1);
+                Statement one = first.createStatement();
+                Statement other = second.createStatement()) {
+            first.setAutoCommit(false);
+            second.setAutoCommit(false);
+            for (Statement statement : new Statement[] {one, other}) {
+                statement.execute(guard);
+                assertThat(number(statement, "SELECT count(*) FROM item")).isZero();
+            }
+            one.execute("INSERT INTO item VALUES (1)");
+            other.execute("INSERT INTO item VALUES (2)");
+            first.commit();
+            awaitEverywhere();
+            assertRefused("40001", second::commit);
+        }
+        assertThat(number(0, "SELECT count(*) FROM item")).isEqualTo(1);
+        assertIdentical();
+    }
+}
