@@ -451,7 +451,7 @@ final class PostgresApplier implements Applier {
                     .query(
                             "SELECT gorda.bt_index_check(indexrelid, true) FROM pg_index JOIN pg_class i ON i.oid = indexrelid"
                                     + " WHERE indrelid = " + PostgresDatabase.literal(table.toString()) + "::regclass"
-                                    + " AND relam = (SELECT oid FROM pg_am WHERE amname = 'btree')");
+                                    + " AND indisvalid AND relam = (SELECT oid FROM pg_am WHERE amname = 'btree')");
             return null;
         } catch (SQLException e) {
             connection.rollback(before);

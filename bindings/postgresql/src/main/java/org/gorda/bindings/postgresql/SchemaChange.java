@@ -41,30 +41,35 @@ final class SchemaChange {
         this.out = out;
     }
 
-    /** Whether a statement changes what others have, too: not only temporary relations, which are the session's own. */
+    /**
+     * Whether a statement changes what others have, too: not only temporary relations, which are the session's own, nor what is left on this server of a REINDEX CONCURRENTLY
+     * that has failed.
+     */
     boolean isReplicated(SqlStatement statement) throws SQLException {
         boolean isSchema = statement.kind() == Kind.SCHEMA;
-        isTemporary = isSchema && areTemporary(statement.name());
+        isTemporary = isSchema && areOfThisServer(statement.name());
         return isSchema && !isTemporary;
     }
 
-    private boolean areTemporary(String relations) throws SQLException {
+    private boolean areOfThisServer(String relations) throws SQLException {
         if (relations.isEmpty()) {
             return false;
         }
         List<String> named = new ArrayList<>();
         relations.lines().forEach(name -> named.add("(" + PostgresDatabase.literal(name) + ")"));
         List<@Nullable String> counts = session.query(
-                        "SELECT count(*) FILTER (WHERE c.relpersistence = 't'), count(*) FROM (VALUES "
+                        "SELECT count(*) FILTER (WHERE c.relpersistence = 't' OR c.relkind = 'i' AND NOT i.indisvalid), count(*) FROM (VALUES "
                                 + String.join(", ", named)
-                                + ") n (name) JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(n.name)")
+                                + ") n (name) JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(n.name)"
+                                + " LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid")
                 .get(0);
         if ("0".equals(counts.get(0))) {
             return false;
         }
         if (!Objects.equals(counts.get(0), counts.get(1))) {
-            throw new RefusedException(Refusal.unsupported(
-                    "a statement on temporary relations and others cannot be replicated: have one for each"));
+            throw new RefusedException(
+                    Refusal.unsupported(
+                            "a statement on temporary relations, or indexes that are not valid, and others cannot be replicated: have one for each"));
         }
         return true;
     }

@@ -129,6 +129,39 @@ class PostgresReplicasTest extends ThreeReplicas {
         }
     }
 
+    /** It is on its server only, and one drops it there. */
+    @Test
+    void whatAFailedReindexLeavesIsInNobodysWay() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE entry (id INTEGER PRIMARY KEY, name TEXT)",
+                "CREATE INDEX by_name ON entry (name)",
+                "INSERT INTO entry VALUES (1, 'a')");
+        try (Connection reader = TestServer.connect(database(primary));
+                Connection connection = connect(primary);
+                Statement statement = connection.createStatement()) {
+            reader.setAutoCommit(false);
+            assertThat(number(reader, "SELECT count(*) FROM entry")).isEqualTo(1);
+            statement.execute("SET statement_timeout TO '1s'");
+            assertRefused("57014", () -> statement.execute("REINDEX INDEX CONCURRENTLY by_name"));
+            reader.rollback();
+            statement.execute("RESET statement_timeout");
+            assertThat(number(statement, "SELECT count(*) FROM pg_class WHERE relname = 'by_name_ccnew'"))
+                    .isEqualTo(1);
+            assertIdentical();
+            statement.execute("DROP INDEX by_name_ccnew");
+            assertThat(number(statement, "SELECT count(*) FROM pg_class WHERE relname = 'by_name_ccnew'"))
+                    .isZero();
+            statement.execute("DROP INDEX by_name");
+        }
+        assertIdentical();
+        for (int i = 0; i < SIZE; i++) {
+            assertThat(number(i, "SELECT count(*) FROM pg_class WHERE relname = 'by_name'"))
+                    .isZero();
+        }
+    }
+
     /** What a person's pg_dump, ORM or session may do. */
     @Test
     void oddTablesRowsAndSettingsAreTheSameEverywhere() throws SQLException {
