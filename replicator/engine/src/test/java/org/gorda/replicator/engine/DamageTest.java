@@ -189,7 +189,7 @@ class DamageTest {
                 byte[] newer = new byte[200];
                 ByteBuffer.wrap(newer)
                         .put((byte) 'G')
-                        .put((byte) 5)
+                        .put((byte) 6)
                         .put((byte) 3)
                         .put((byte) name.length)
                         .position(52)
@@ -200,7 +200,7 @@ class DamageTest {
                         other,
                         newer,
                         "a frame of " + cluster.id(impersonated)
-                                + " in protocol version 5, this member speaks version 4: run the same release on all members");
+                                + " in protocol version 6, this member speaks version 5: run the same release on all members");
                 byte[] noise = new byte[5000];
                 new Random(3).nextBytes(noise);
                 awaitIgnored(cluster, left, other, noise, "not a frame of this protocol");
