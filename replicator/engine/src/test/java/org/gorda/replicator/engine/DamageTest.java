@@ -205,7 +205,7 @@ class DamageTest {
                 new Random(3).nextBytes(noise);
                 awaitIgnored(cluster, left, other, noise, "not a frame of this protocol");
                 noise[0] = 'G';
-                noise[1] = 4;
+                noise[1] = 5;
                 awaitIgnored(cluster, left, other, noise, "checksum does not match");
                 // Larger than any message: the connection is closed before anything is allocated for it.
                 other.send(cluster.id(left), new byte[40 << 20]);
