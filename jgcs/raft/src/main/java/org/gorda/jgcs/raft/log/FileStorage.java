@@ -93,12 +93,15 @@ public final class FileStorage implements Storage {
         }
         try {
             Path identityPath = directory.resolve("identity");
-            boolean known = Files.exists(identityPath);
-            if (known) {
-                identity = Identity.load(identityPath);
-                check(configuration);
-            } else {
+            Identity found = Files.exists(identityPath) ? Identity.load(identityPath) : null;
+            if (found == null) {
                 refuseForeign();
+            }
+            if (found != null && (found.admitted() || isOf(found, configuration))) {
+                identity = found;
+                check(configuration);
+            } else { // what has never taken part in a group is nobody's: perhaps its address was mistaken at its first
+                // start
                 identity = new Identity(
                         configuration.group(),
                         configuration.self(),
@@ -145,6 +148,11 @@ public final class FileStorage implements Storage {
                             + " is in use by another process: stop it, or give each replica its own " + "directory");
         }
         return channel;
+    }
+
+    private static boolean isOf(Identity identity, GroupConfiguration configuration) {
+        return identity.group().equals(configuration.group())
+                && identity.member().equals(configuration.self());
     }
 
     private void check(GroupConfiguration configuration) {

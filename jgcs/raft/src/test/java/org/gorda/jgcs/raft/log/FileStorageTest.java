@@ -711,4 +711,19 @@ class FileStorageTest {
                 .isInstanceOf(GroupException.class)
                 .hasMessageContaining("belongs to group 'bank'");
     }
+
+    /** As when its port was taken at its first start, and it is given another one. */
+    @Test
+    void aDirectoryThatHasTakenPartInNothingIsNobodys() {
+        GroupConfiguration mistaken = GroupConfiguration.builder("shop", new MemberId("db9:7800"), directory.path())
+                .build();
+        new FileStorage(mistaken, () -> 1).close();
+        try (FileStorage storage = directory.storage()) {
+            assertThat(storage.admission()).isEqualTo(Directory.ADMISSION);
+            assertThat(storage.open(entry -> {}).standing()).isEqualTo(Standing.FRESH);
+            storage.saveAdmitted(Directory.FORMED);
+        }
+        assertThatThrownBy(() -> new FileStorage(mistaken, () -> 1).close())
+                .hasMessageContaining("belongs to group 'bank'");
+    }
 }
