@@ -52,7 +52,12 @@ final class PostgresTest {
             killed.kill();
             awaitMore(load, report);
             killed.start();
-            group.awaitOnline(WAIT, line -> {});
+            // Under load there is always something that one of them does not show yet.
+            Awaitility.await("it is back")
+                    .atMost(WAIT)
+                    .until(() -> group.status(killed)
+                            .filter(now -> now.state().equals("ONLINE"))
+                            .isPresent());
             awaitMore(load, report);
 
             load.finish();
