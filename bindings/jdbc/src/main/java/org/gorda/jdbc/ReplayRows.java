@@ -27,8 +27,8 @@ final class ReplayRows extends ReplayProxy {
     private boolean wasNull;
     private @Nullable SQLException noValue;
 
-    /** How the last value of the row was read: {@code wasNull} is of that. */
-    private Replay.@Nullable Action lastValue;
+    /** What has read the present row. */
+    private @Nullable Fetch current;
 
     /** @param ofTransaction false for what was given when the transaction was committed already */
     ReplayRows(Replay replay, ReplayStatement statement, ResultSet rows, boolean ofTransaction) {
@@ -90,7 +90,8 @@ final class ReplayRows extends ReplayProxy {
             }
             return wasNull;
         }
-        compared &= !name.startsWith("get");
+        boolean isValue = arguments != null && name.startsWith("get");
+        compared &= !isValue;
         if (name.equals("getStatement")) {
             Object made = pass(method, arguments);
             return made == statement.target() ? statement.proxy() : made;
@@ -98,7 +99,7 @@ final class ReplayRows extends ReplayProxy {
         if (MOVES.contains(name) || name.startsWith("move") || name.equals("getCursorName") || isChange(name)) {
             replay.never("its rows are moved in, changed or named (" + name + ")");
         }
-        return name.startsWith("get") && isCurrent() ? value(method, arguments) : pass(method, arguments);
+        return isValue && isCurrent() ? value(method, arguments) : pass(method, arguments);
     }
 
     private static boolean isChange(String name) {
@@ -112,7 +113,9 @@ final class ReplayRows extends ReplayProxy {
     }
 
     private boolean next() throws SQLException {
-        lastValue = null;
+        if (current != null) {
+            current.lastValue = null;
+        }
         boolean there = Boolean.TRUE.equals(replay.run(() -> readOrRefusal(() -> rows.next())));
         if (replay.isRecording()) {
             Fetch fetch = replay.lastStep() instanceof Fetch last && last.of() == this ? last : null;
@@ -121,6 +124,7 @@ final class ReplayRows extends ReplayProxy {
                 replay.add(fetch, FETCH_BYTES);
             }
             fetch.read(there);
+            current = fetch;
         }
         if (!there) {
             ended = true;
@@ -133,7 +137,9 @@ final class ReplayRows extends ReplayProxy {
     private @Nullable Object value(Method method, @Nullable Object @Nullable [] arguments) throws SQLException {
         Replay.Action read = () -> pass(method, arguments);
         Object value = replay.run(() -> readOrRefusal(read));
-        lastValue = read;
+        if (current != null) {
+            current.lastValue = read;
+        }
         return value;
     }
 
@@ -184,6 +190,9 @@ final class ReplayRows extends ReplayProxy {
         private final ReplayChecksum given = new ReplayChecksum();
         private long count;
         private boolean toEnd;
+
+        /** How the last value of the present row was read: {@code wasNull} is of that. */
+        private Replay.@Nullable Action lastValue;
 
         ReplayRows of() {
             return ReplayRows.this;

@@ -345,6 +345,7 @@ class RetryTest {
                     ResultSet rows = reader.executeQuery("SELECT NULLIF(ID, 2), A FROM U WHERE ID = 2")) {
                 assertThat(rows.next()).isTrue();
                 assertThat(rows.getInt(1)).isZero();
+                assertThat(rows.getMetaData().getColumnCount()).isEqualTo(2);
                 loseTo(form, 21);
                 assertThat(statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = 1"))
                         .isEqualTo(1);
