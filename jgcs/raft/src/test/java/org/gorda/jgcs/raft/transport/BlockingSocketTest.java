@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -50,7 +51,8 @@ class BlockingSocketTest {
                 try (Socket accepted = server.accept()) {
                     accepted.setSoTimeout(TIMEOUT_MILLIS);
                     accepted.setSoTimeout(0);
-                    Thread.sleep(2 * TIMEOUT_MILLIS);
+                    clock.schedule(() -> {}, TIMEOUT_MILLIS, TimeUnit.MILLISECONDS)
+                            .get(); // behind what would close it
                     socket.getOutputStream().write(7);
                     assertThat(accepted.getInputStream().read()).isEqualTo(7);
                 }
