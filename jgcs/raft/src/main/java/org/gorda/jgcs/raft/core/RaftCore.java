@@ -75,6 +75,7 @@ public final class RaftCore {
     private boolean owesAnswer;
 
     private long unansweredBytes;
+    private long answeredIndex;
     private long contactNanos;
     private long decidedAtContact;
     private long electionDeadlineNanos;
@@ -340,8 +341,9 @@ public final class RaftCore {
         if (!isMember() && nowNanos >= helloDueNanos) {
             hello(nowNanos);
         }
-        if (owesAnswer && leader != null) {
+        if (owesAnswer && leader != null && acknowledged() > answeredIndex) {
             answer(leader);
+            owesAnswer = storedIndex < verifiedIndex;
         }
         if (mayLead() && nowNanos >= electionDeadlineNanos) {
             preCampaign(nowNanos);
@@ -350,7 +352,7 @@ public final class RaftCore {
 
     /** When a tick has something to do next, as long as nothing happens: each wakes a processor. */
     public long nextTickNanos(long nowNanos) {
-        return role == Role.LEADER ? heartbeatDueNanos : nowNanos + heartbeatNanos;
+        return role == Role.LEADER ? heartbeatDueNanos : owesAnswer ? nowNanos : nowNanos + heartbeatNanos;
     }
 
     /** The connection to a member was closed: it may be dead. Only a hint. */
@@ -749,6 +751,7 @@ public final class RaftCore {
         leaderRound = 0;
         owesAnswer = false;
         unansweredBytes = 0;
+        answeredIndex = 0;
         countedIndex = 0;
         effects.persist(term, vote);
     }
@@ -930,7 +933,8 @@ public final class RaftCore {
     private void answer(MemberId leading) {
         owesAnswer = false;
         unansweredBytes = 0;
-        effects.send(leading, new RaftMessage.AppendReply(term, true, acknowledged(), 0, 0, leaderRound));
+        answeredIndex = acknowledged();
+        effects.send(leading, new RaftMessage.AppendReply(term, true, answeredIndex, 0, 0, leaderRound));
     }
 
     private long acknowledged() {

@@ -284,6 +284,25 @@ class FollowerTest {
         assertThat(core.owesAnswer()).isFalse();
     }
 
+    /** A disk takes longer than a tick. */
+    @Test
+    void answersWhatIsNotUrgentOnceItIsStored() {
+        RaftCore core = started(members(3), Standing.CERTAIN, 3);
+        core.receive(1, LEADER, 2, 1, new RaftMessage.Append(3, 0, 0, 0, 5, 1, 1, false, entries(3, 3)));
+        core.tick(2);
+        assertThat(answers()).isZero();
+        assertThat(core.nextTickNanos(2)).isEqualTo(2);
+        core.stored(3, core.generation(), 2);
+        assertThat(answers()).isZero();
+        core.tick(4);
+        assertThat(answered()).isEqualTo(2);
+        core.stored(5, core.generation(), 3);
+        core.tick(6);
+        assertThat(answers()).isEqualTo(2);
+        assertThat(answered()).isEqualTo(3);
+        assertThat(core.owesAnswer()).isFalse();
+    }
+
     /** The leader keeps what it has sent until it is answered. */
     @Test
     void answersMuchAtOnce() {
