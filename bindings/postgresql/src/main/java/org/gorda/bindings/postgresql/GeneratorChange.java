@@ -18,7 +18,7 @@ enum GeneratorChange {
 
     private static final Pattern COMMENT = Pattern.compile("(?s)/\\*.*?\\*/|--[^\\n]*");
     private static final Pattern ALTER = Pattern.compile(
-            "(?is)ALTER\\s+(SEQUENCE\\b.*|TABLE\\b.*\\b(IDENTITY|RESTART|INCREMENT|MAXVALUE|MINVALUE|CYCLE|CACHE|START|TYPE)\\b.*)");
+            "(?is)ALTER\\s+(SEQUENCE\\b.*|TABLE\\b.*\\b(IDENTITY|RESTART|INCREMENT|MAXVALUE|MINVALUE|CYCLE|CACHE|START|TYPE|LOGGED|UNLOGGED)\\b.*)");
     private static final Pattern SET = Pattern.compile("(?is)SELECT\\b.*");
     private static final Pattern LIKE = Pattern.compile("(?is)CREATE\\b.*\\bTABLE\\b.*[(,]\\s*LIKE\\b.*");
 

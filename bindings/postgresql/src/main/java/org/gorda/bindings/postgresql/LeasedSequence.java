@@ -36,7 +36,7 @@ record LeasedSequence(
         long left) {
 
     private static final String ALL =
-            "SELECT l.era, b.relid, c.relname, n.of_table, n.nspname, n.relname, b.cycles, b.increment, b.low, b.high, b.next, b.last,"
+            "SELECT l.era, b.relid::oid, c.relname, n.of_table, n.nspname, n.relname, b.cycles, b.increment, b.low, b.high, b.next, b.last,"
                     + " (b.last - coalesce(CASE WHEN b.first IS NOT NULL THEN pg_sequence_last_value(b.relid) END, b.first::numeric - b.increment))"
                     + " / b.increment FROM gorda.leasing l, gorda.generator b JOIN pg_class c ON c.oid = b.relid"
                     + " JOIN gorda.named n ON n.relid = b.relid WHERE l.leases ORDER BY b.relid";

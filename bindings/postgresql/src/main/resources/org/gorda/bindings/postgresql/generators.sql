@@ -1,14 +1,23 @@
 -- Where the values of generators are leased, the server's sequences give what is leased to this replica and nothing else: the bounds in the catalogue are those
--- of the lease. Without one there are none, the lowest above the highest, which nextval and setval refuse alike. A value that was set and not called
--- would be given whatever the bounds are, so that there is one within a lease only.
+-- of the lease. Without one the last value is at the end of them, so that nextval finds none. A value that was set and not called would be given whatever the
+-- bounds are, so that there is one within a lease only. The bounds are such as a sequence can be made with, and the start is within them: who dumps the
+-- catalogue can restore it.
 create table if not exists gorda.leasing (leases boolean not null, era bigint not null);
 insert into gorda.leasing select false, 0 where not exists (select from gorda.leasing);
 
--- All generators, while they are leased: their own bounds, where each goes on for who leases first after the last schema change, and the lease; the file
--- is another one when the sequence was restarted.
+-- All generators, while they are leased, by names that a dump can restore: their own bounds and start, where each goes on for who leases first after the last
+-- schema change, and the lease; the file is another one when the sequence was restarted.
 create table if not exists gorda.generator (
-    relid oid not null primary key, file oid not null, increment bigint not null, low bigint not null, high bigint not null, cycles boolean not null,
-    next numeric not null, first bigint, last bigint, shown boolean not null default false);
+    relid regclass not null primary key, file oid not null, increment bigint not null, low bigint not null, high bigint not null, cycles boolean not null,
+    next numeric not null, first bigint, last bigint, shown boolean not null default false, start bigint not null);
+do $$ begin -- made by a version that left the start as it was
+    if not exists (select from pg_attribute where attrelid = 'gorda.generator'::regclass and attname = 'start') then
+        alter table gorda.generator alter column relid type regclass, add column start bigint;
+        update gorda.generator b set start = s.seqstart from pg_sequence s where s.seqrelid = b.relid;
+        delete from gorda.generator where start is null;
+        alter table gorda.generator alter column start set not null;
+    end if;
+end $$;
 grant select on gorda.leasing, gorda.generator to public;
 
 create or replace function gorda.require(token text) returns void language plpgsql as $$
@@ -18,17 +27,31 @@ begin
     end if;
 end $$;
 
--- Gives a generator the bounds of its lease.
-create or replace function gorda.bound(which oid) returns void language sql as $$
-    update pg_catalog.pg_sequence s set seqcycle = false, seqmin = coalesce(least(g.first, g.last), '9223372036854775807'),
-        seqmax = coalesce(greatest(g.first, g.last), '-9223372036854775808')
-    from gorda.generator g where g.relid = $1 and s.seqrelid = $1
-$$;
+-- Gives a generator the bounds of its lease, or of what it has given last. They are at least two values, since no sequence is made of less, the further one where
+-- values come from; and none at all, the lowest above the highest, if there is no such value.
+create or replace function gorda.bound(which oid) returns void language plpgsql as $$
+declare
+    g gorda.generator;
+    first numeric;
+    last numeric;
+begin
+    select * into g from gorda.generator where relid = which;
+    first := coalesce(g.first, pg_sequence_last_value(which));
+    last := coalesce(g.last, first);
+    if g.first is null or first = last then
+        first := first - sign(g.increment);
+    end if;
+    update pg_sequence set seqcycle = false, seqstart = coalesce(g.first, last, g.start),
+        seqmin = case when first between '-9223372036854775808' and 9223372036854775807 then least(first, last) else 9223372036854775807 end,
+        seqmax = case when first between '-9223372036854775808' and 9223372036854775807 then greatest(first, last) else '-9223372036854775808' end
+    where seqrelid = which;
+end $$;
 
 -- Gives it its own bounds, for what follows in the transaction, and keeps others from taking values until it ends.
 create or replace function gorda.unbound(which oid) returns void language plpgsql as $$
 begin
-    update pg_sequence s set seqmin = g.low, seqmax = g.high, seqcycle = g.cycles from gorda.generator g where g.relid = which and s.seqrelid = which;
+    update pg_sequence s set seqstart = g.start, seqmin = g.low, seqmax = g.high, seqcycle = g.cycles
+    from gorda.generator g where g.relid = which and s.seqrelid = which;
     execute (select format('alter sequence %s cache %s', seqrelid::regclass, seqcache) from pg_sequence where seqrelid = which);
 end $$;
 
@@ -47,8 +70,9 @@ begin
         if not called then
             perform setval(s.seqrelid, value);
         end if;
-        insert into gorda.generator select s.seqrelid, c.relfilenode, s.seqincrement, s.seqmin, s.seqmax, s.seqcycle,
-            case when called then value::numeric + s.seqincrement else value end from pg_class c where c.oid = s.seqrelid;
+        insert into gorda.generator (relid, file, increment, low, high, cycles, start, next)
+            select s.seqrelid, c.relfilenode, s.seqincrement, s.seqmin, s.seqmax, s.seqcycle, s.seqstart,
+                case when called then value::numeric + s.seqincrement else value end from pg_class c where c.oid = s.seqrelid;
         perform gorda.bound(s.seqrelid);
     end loop;
 end $$;
@@ -95,7 +119,7 @@ begin
     update gorda.leasing set leases = begins, era = era + 1;
 end $$;
 
--- The database is no group's any more. Its tables' generators go on behind what is in their rows: leased values of others are told nowhere else.
+-- The database is no group's any more, and leases nothing. Its tables' generators go on behind what is in their rows: leased values of others are told nowhere else.
 create or replace function gorda.forget() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     g record;
@@ -147,12 +171,14 @@ begin
     end if;
 end $$;
 
--- The leases of an earlier opening have ended.
+-- The leases of an earlier opening have ended. A server that was not shut down in order may be some values further than it was.
 create or replace function gorda.end_leases() returns void language plpgsql as $$
 declare
     g record;
 begin
-    for g in select * from gorda.generator where first is not null order by relid loop
+    for g in select b.* from gorda.generator b join pg_sequence s on s.seqrelid = b.relid
+        where b.first is not null or pg_sequence_last_value(b.relid) not between s.seqmin and s.seqmax order by b.relid
+    loop
         perform gorda.take(g.relid);
         update gorda.generator b set first = null, last = null where b.relid = g.relid;
         perform gorda.bound(g.relid);
@@ -214,7 +240,7 @@ begin
             perform gorda.unbound(g.relid);
             perform gorda.place(g.relid, g.next, g);
         else
-            update pg_sequence set seqmin = g.low, seqmax = g.high, seqcycle = g.cycles where seqrelid = g.relid;
+            update pg_sequence set seqstart = g.start, seqmin = g.low, seqmax = g.high, seqcycle = g.cycles where seqrelid = g.relid;
         end if;
     end loop;
 end $$;
@@ -228,13 +254,14 @@ declare
     called boolean;
 begin
     perform gorda.require(token);
-    for g in select b.*, c.relfilenode, s.seqincrement, s.seqmin, s.seqmax, s.seqcycle
+    for g in select b.*, c.relfilenode, s.seqincrement, s.seqstart, s.seqmin, s.seqmax, s.seqcycle
         from gorda.generator b join pg_class c on c.oid = b.relid join pg_sequence s on s.seqrelid = b.relid
         where b.shown or c.relfilenode <> b.file order by b.relid
     loop
         if g.relfilenode <> g.file then
             if g.shown then
                 g.increment := g.seqincrement;
+                g.start := g.seqstart;
                 g.low := g.seqmin;
                 g.high := g.seqmax;
                 g.cycles := g.seqcycle;
@@ -242,14 +269,14 @@ begin
                 perform gorda.unbound(g.relid);
             end if;
             execute format('select last_value, is_called from %s', g.relid::regclass) into value, called;
-            if not called then
-                g.next := value;
-                perform setval(g.relid, value);
+            if not called then -- or it was restarted by its table's TRUNCATE, where its lease begins
+                g.next := case when g.shown then value else g.start end;
+                perform setval(g.relid, g.next::bigint);
             elsif change = 'SETS' then
                 g.next := value::numeric + g.increment;
             end if;
             g.next := case when g.increment > 0 then greatest(g.next, g.low) else least(g.next, g.high) end;
-            update gorda.generator b set file = c.relfilenode, increment = g.increment, low = g.low, high = g.high, cycles = g.cycles,
+            update gorda.generator b set file = c.relfilenode, increment = g.increment, start = g.start, low = g.low, high = g.high, cycles = g.cycles,
                 next = g.next, first = null, last = null from pg_class c where b.relid = g.relid and c.oid = g.relid;
         end if;
         update gorda.generator b set shown = false where b.relid = g.relid;

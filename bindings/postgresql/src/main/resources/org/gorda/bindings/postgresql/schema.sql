@@ -10,7 +10,7 @@ relations as (
     where c.relnamespace in (select oid from ours) and c.relpersistence <> 't'
         and not exists (select from members where classid = 'pg_class'::regclass and objid = c.oid)),
 sequences as ( -- with their own bounds, where values are leased
-    select s.seqrelid, s.seqtypid, s.seqstart, s.seqincrement, s.seqcache, coalesce(g.low, s.seqmin) as seqmin, coalesce(g.high, s.seqmax) as seqmax,
+    select s.seqrelid, s.seqtypid, coalesce(g.start, s.seqstart) as seqstart, s.seqincrement, s.seqcache, coalesce(g.low, s.seqmin) as seqmin, coalesce(g.high, s.seqmax) as seqmax,
         coalesce(g.cycles, s.seqcycle) as seqcycle, g.relid is null as isown,
         case when g.next between g.low and g.high then g.next when g.increment > 0 then g.high else g.low end as value, g.next between g.low and g.high as isnext
     from pg_sequence s left join gorda.generator g on g.relid = s.seqrelid),

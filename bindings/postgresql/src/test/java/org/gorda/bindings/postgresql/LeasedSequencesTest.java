@@ -2,6 +2,8 @@ package org.gorda.bindings.postgresql;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.StringReader;
+import java.io.StringWriter;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -21,9 +23,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.awaitility.Awaitility;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.ReplicaRecovery;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.postgresql.PGConnection;
 
 /** Three replicas, all of which take writes, generate keys at once, and no value comes twice. */
 @Timeout(180)
@@ -409,5 +413,118 @@ class LeasedSequencesTest extends ThreeReplicas {
             long last = number(statement, "SELECT max(id) FROM a");
             assertThat(number(statement, INSERTS.get(0))).isGreaterThan(last);
         }
+    }
+
+    /** Also of a replica whose clients take no values: {@code pg_dump} writes down what it finds in the catalogue, and {@code gorda uninstall} mends what is restored. */
+    @Test
+    void aDumpOfAnyReplicaCanBeRestored() throws Exception {
+        execute(0, TABLES);
+        execute(0, "CREATE SEQUENCE alone START 7 MINVALUE 5 MAXVALUE 900 CYCLE");
+        for (int i = 0; i < 2; i++) {
+            for (String insert : INSERTS) {
+                number(i, insert);
+            }
+        }
+        execute(1, "CREATE SEQUENCE few MAXVALUE 3");
+        assertThat(number(0, "SELECT nextval('few')")).isBetween(1L, 3L);
+        for (int i = 0; i < 3; i++) {
+            number(0, INSERTS.get(0));
+        }
+        awaitEverywhere();
+        for (int i = 0; i < SIZE; i++) {
+            String restored =
+                    TestServer.configuration(directory, "restored" + i).location();
+            restored = restored.substring(restored.lastIndexOf('/') + 1);
+            TestServer.execute("CREATE DATABASE " + restored);
+            try (Connection from = TestServer.connect(database(i));
+                    Connection to = TestServer.connect(restored);
+                    Statement original = from.createStatement();
+                    Statement copy = to.createStatement()) {
+                for (String table : TABLES) {
+                    copy.execute(table);
+                }
+                copy.execute("CREATE SEQUENCE alone");
+                copy.execute("CREATE SEQUENCE few");
+                original.execute("SET search_path TO ''");
+                for (String table : List.of("a", "b", "c")) {
+                    copyRows("public." + table, from, to);
+                }
+                for (String sequence : List.of("a_id_seq", "b_id_seq", "down", "alone", "few")) {
+                    try (ResultSet row = original.executeQuery(
+                            "SELECT format('ALTER SEQUENCE %1$s START %2$s RESTART %2$s MINVALUE %3$s"
+                                    + " MAXVALUE %4$s; SELECT setval(''%1$s'', %5$s, %6$L)', seqrelid::regclass, seqstart, seqmin, seqmax, last_value,"
+                                    + " is_called) FROM pg_sequence, public." + sequence + " WHERE seqrelid = 'public."
+                                    + sequence
+                                    + "'::regclass")) {
+                        assertThat(row.next()).isTrue();
+                        copy.execute(row.getString(1));
+                    }
+                }
+                to.setAutoCommit(false);
+                new PostgresBinding().install(to);
+                for (String table : List.of("generator", "leasing")) {
+                    copy.execute("TRUNCATE gorda." + table);
+                    copyRows("gorda." + table, from, to);
+                }
+                to.commit();
+                new PostgresBinding().uninstall(to);
+                for (String insert : INSERTS.subList(0, 2)) {
+                    number(copy, insert);
+                }
+                assertThat(number(copy, "SELECT nextval('alone')")).isEqualTo(7);
+                assertThat(number(
+                                copy,
+                                "SELECT count(*) FROM pg_sequence WHERE (seqrelid, seqstart, seqmin, seqmax, seqcycle) IN"
+                                        + " (('a_id_seq'::regclass, 1, 1, 2147483647, false), ('b_id_seq'::regclass, 1, 1, 9223372036854775807, false),"
+                                        + " ('down'::regclass, 1000000, -9223372036854775808, 1000000, false), ('alone'::regclass, 7, 5, 900, true),"
+                                        + " ('few'::regclass, 1, 1, 3, false))"))
+                        .isEqualTo(5);
+                to.commit();
+            }
+        }
+    }
+
+    private static void copyRows(String table, Connection from, Connection to) throws Exception {
+        StringWriter rows = new StringWriter();
+        from.unwrap(PGConnection.class).getCopyAPI().copyOut("COPY " + table + " TO STDOUT", rows);
+        to.unwrap(PGConnection.class)
+                .getCopyAPI()
+                .copyIn("COPY " + table + " FROM STDIN", new StringReader(rows.toString()));
+    }
+
+    /** Which values others had leased was told in the log that is lost. */
+    @Test
+    void aNewGroupGoesOnBehindTheKeysOfTheOneBefore() throws Exception {
+        execute(0, TABLES);
+        Set<Long> given = ConcurrentHashMap.newKeySet();
+        Work<Boolean> take = i -> {
+            try (Connection connection = connect(i);
+                    Statement statement = connection.createStatement()) {
+                for (int k = 0; k < 50; k++) {
+                    assertThat(given.add(number(statement, INSERTS.get(0)))).isTrue();
+                    number(statement, INSERTS.get(1));
+                }
+                return true;
+            }
+        };
+        onAll(take);
+        awaitEverywhere();
+        for (int i = 0; i < SIZE; i++) {
+            stop(i);
+            deleteDirectory(i);
+            try (ReplicaRecovery recovery = ReplicaRecovery.open(
+                    "postgresql",
+                    TestServer.configuration(directory, "replica" + i).location(),
+                    Map.of("user", "postgres"),
+                    directory.resolve("replica" + i))) {
+                recovery.beginNewGroup();
+            }
+        }
+        for (int i = 0; i < SIZE; i++) {
+            start(i);
+        }
+        awaitOnline();
+        onAll(take);
+        assertIdentical();
     }
 }

@@ -112,6 +112,11 @@ abstract class ThreeReplicas {
     /** Deletes all that a replica has had that is gone. */
     void deleteAll(int i) throws SQLException, IOException {
         TestServer.execute("DROP DATABASE " + database(i) + " WITH (FORCE)");
+        deleteDirectory(i);
+    }
+
+    /** Its group's log, and all else but the database. */
+    void deleteDirectory(int i) throws IOException {
         try (Stream<Path> files = Files.walk(directory.resolve("replica" + i))) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(file);
