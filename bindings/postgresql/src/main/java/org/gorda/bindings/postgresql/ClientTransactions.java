@@ -94,6 +94,12 @@ final class ClientTransactions implements Transactions {
     }
 
     @Override
+    public void chained() {
+        returned.chaining();
+        opening();
+    }
+
+    @Override
     public @Nullable Substitute substitute(SqlStatement statement) {
         return session.transaction() == null ? null : returned.substitute(statement);
     }

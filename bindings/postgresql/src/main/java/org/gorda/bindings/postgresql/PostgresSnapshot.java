@@ -142,11 +142,24 @@ final class PostgresSnapshot {
         }
     }
 
+    /** The statements that delete what extensions have brought, which is among what was copied. */
+    private static List<String> rowsOfExtensions(Connection connection) throws SQLException {
+        return SqlSession.of(connection)
+                .query(
+                        "SELECT format('DELETE FROM ONLY %s', c.oid::regclass) FROM pg_class c JOIN pg_depend d ON d.objid = c.oid"
+                                + " AND d.classid = 'pg_class'::regclass AND d.deptype = 'e' JOIN pg_namespace n ON n.oid = c.relnamespace"
+                                + " WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND n.nspname !~ '^pg_'")
+                .stream()
+                .map(row -> Objects.requireNonNull(row.get(0)))
+                .toList();
+    }
+
     private static void fill(Connection connection, Path snapshot) throws SQLException, IOException {
         SqlSession.of(connection).query("SET LOCAL check_function_bodies TO off");
         execute(connection, texts(snapshot.resolve(SCHEMA.get(0))));
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         List<String> tables = texts(snapshot.resolve(TABLES));
+        execute(connection, rowsOfExtensions(connection));
         for (int i = 0; i < tables.size(); i++) {
             try (InputStream in = Files.newInputStream(snapshot.resolve(String.valueOf(i)))) {
                 copy.copyIn("COPY " + tables.get(i) + " FROM STDIN", in);

@@ -50,6 +50,9 @@ final class ReturnedRows {
 
     private volatile boolean beginsPlainly = true;
 
+    /** So did the transaction that is open. */
+    private volatile boolean hasBegunPlainly = true;
+
     // --------------------------------------------------------------------------------------------- of the transaction
     /** All that it has changed is told by what was returned, and nothing waits for its end. */
     private volatile boolean isComplete;
@@ -76,7 +79,13 @@ final class ReturnedRows {
         isCandidate = beginsPlainly && database.takesReturned();
         tellsForOthers = false;
         askedOf = null;
+        hasBegunPlainly = beginsPlainly;
         beginsPlainly = true;
+    }
+
+    /** The next transaction begins as this one has. */
+    void chaining() {
+        beginsPlainly = hasBegunPlainly;
     }
 
     /** As {@link org.gorda.bindings.postgresql.wire.Transactions#substitute}. */
@@ -94,6 +103,7 @@ final class ReturnedRows {
         if (statement.kind() == Kind.BEGIN) {
             if (!PLAIN_BEGINS.contains(statement.text().toUpperCase(Locale.ROOT))) {
                 beginsPlainly = false;
+                hasBegunPlainly = false;
                 leaveToTriggers();
             }
             return List.of();

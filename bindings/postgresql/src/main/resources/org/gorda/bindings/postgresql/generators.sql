@@ -27,6 +27,15 @@ begin
     end if;
 end $$;
 
+-- Where a sequence is, as setval takes it.
+create or replace function gorda.standing(which oid) returns text language plpgsql as $$
+declare
+    found text;
+begin
+    execute format('select concat(last_value, '', '', is_called::text) from %s', which::regclass) into found;
+    return found;
+end $$;
+
 -- Gives a generator the bounds of its lease, or of what it has given last. They are at least two values, since no sequence is made of less, the further one where
 -- values come from; and none at all, the lowest above the highest, if there is no such value.
 create or replace function gorda.bound(which oid) returns void language plpgsql as $$

@@ -107,8 +107,7 @@ select 1, 7, i.inhrelid, case when c.relispartition
     else format('alter table %s inherit %s', i.inhrelid::regclass, i.inhparent::regclass) end
 from pg_inherits i join relations c on c.oid = i.inhrelid where c.relkind in ('r', 'p')
 union all
-select 2, 1, r.oid, case when s.isown then format('select setval(%L, %s, %L)', r.named, coalesce(pg_sequence_last_value(r.oid), s.seqstart),
-    pg_sequence_last_value(r.oid) is not null) else format('select setval(%L, %s, %L)', r.named, s.value, not s.isnext) end
+select 2, 1, r.oid, case when s.isown then format('select setval(%L, %s)', r.named, gorda.standing(r.oid)) else format('select setval(%L, %s, %L)', r.named, s.value, not s.isnext) end
 from relations r join sequences s on s.seqrelid = r.oid
 union all
 select 2, 2, d.objid, format('alter sequence %s owned by %s.%I', d.objid::regclass, d.refobjid::regclass, a.attname)

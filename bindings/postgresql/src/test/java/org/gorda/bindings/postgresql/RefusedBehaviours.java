@@ -55,6 +55,22 @@ final class RefusedBehaviours {
                         "changes that no trigger sees cannot be replicated: leave the triggers enabled",
                         "ALTER TABLE t DISABLE TRIGGER ALL"),
                 refused(
+                        "our triggers",
+                        "what the replica keeps in its database cannot be replicated: leave it, or uninstall it",
+                        "DROP TRIGGER IF EXISTS gorda_insert ON t"),
+                refused(
+                        "our event triggers",
+                        "what the replica keeps in its database cannot be replicated: leave it, or uninstall it",
+                        "DROP EVENT TRIGGER IF EXISTS gorda_schema"),
+                refused(
+                        "roles that a DO makes",
+                        "a role within DO cannot be replicated: have a statement of its own for it, without DO",
+                        "DO $$ begin if not exists (select from pg_roles where rolname = 'app') then create role app; end if; end $$"),
+                refused(
+                        "memberships that a DO grants",
+                        "a role within DO cannot be replicated: have a statement of its own for it, without DO",
+                        "DO $$ begin execute format('GRANT %I TO %I', 'pg_monitor', current_user); end $$"),
+                refused(
                         "columns that each replica would compute",
                         "a column whose first values each replica would compute for itself cannot be replicated: add it without a default, then set that, and update the rows",
                         "ALTER TABLE t ADD r float8 DEFAULT random()"),

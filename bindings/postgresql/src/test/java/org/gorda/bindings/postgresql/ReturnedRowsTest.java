@@ -433,6 +433,30 @@ class ReturnedRowsTest {
         }
     }
 
+    /** What it tells at its end, if it is SERIALIZABLE, is also what it has read. */
+    @Test
+    void whatIsChainedToASerializableTransactionIsOneAndLeavesAllToTriggers() throws SQLException {
+        try (Connection connection = plainSession()) {
+            connection.setAutoCommit(true);
+            execute(
+                    connection,
+                    "BEGIN ISOLATION LEVEL SERIALIZABLE",
+                    "UPDATE plain SET a = 4 WHERE id = 1",
+                    "COMMIT AND CHAIN",
+                    "UPDATE plain SET a = 5 WHERE id = 1",
+                    "COMMIT AND CHAIN",
+                    "UPDATE plain SET a = 6 WHERE id = 1",
+                    "COMMIT");
+            connection.setAutoCommit(false);
+            assertThat(returning(connection)).isEmpty();
+            execute(connection, "UPDATE plain SET a = 7 WHERE id = 1");
+            connection.commit();
+            execute(connection, "UPDATE plain SET a = 8 WHERE id = 1");
+            connection.commit();
+            assertThat(returning(connection)).hasSize(1);
+        }
+    }
+
     /** The mark of another session's statement lets nothing pass, nor does it in a session that is not the replica's. */
     @Test
     void aMarkIsOfNoUseToOthers() throws SQLException {
@@ -479,10 +503,11 @@ class ReturnedRowsTest {
 
     @Test
     void whoMayNotReadStillWrites() throws SQLException {
+        TestServer.execute(
+                "DO $$ begin if not exists (select from pg_roles where rolname = 'gorda_writer') then create role gorda_writer; end if; end $$");
         try (Connection connection = connect()) {
             execute(
                     connection,
-                    "DO $$ begin if not exists (select from pg_roles where rolname = 'gorda_writer') then create role gorda_writer; end if; end $$",
                     "GRANT INSERT ON plain TO gorda_writer",
                     "GRANT SELECT, UPDATE ON limited TO gorda_writer");
             connection.setAutoCommit(false);

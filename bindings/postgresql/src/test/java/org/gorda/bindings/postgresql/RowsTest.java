@@ -641,6 +641,70 @@ class RowsTest {
         }
     }
 
+    @Test
+    void snapshotsHaveSequencesWhereTheyAre() throws SQLException {
+        define(
+                "CREATE SEQUENCE restarted",
+                "ALTER SEQUENCE restarted RESTART WITH 1000000",
+                "CREATE SEQUENCE \"Called\" INCREMENT -2",
+                "CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY)",
+                "ALTER TABLE t ALTER id RESTART WITH 500");
+        execute("SELECT nextval('\"Called\"')", "SELECT nextval('\"Called\"')");
+        Path snapshot = directory.resolve("snapshot");
+        origin.snapshot(snapshot);
+        new PostgresBinding().load(snapshot, TestServer.configuration(directory, "copy"));
+        PostgresDatabase copy = open("copy");
+        try (Connection connection = session(copy)) {
+            SqlSession session = SqlSession.of(connection);
+            assertThat(session.query("SELECT nextval('restarted'), nextval('\"Called\"')"))
+                    .containsExactly(List.of("1000000", "-5"));
+            assertThat(session.query("INSERT INTO t DEFAULT VALUES RETURNING id"))
+                    .containsExactly(List.of("500"));
+        } finally {
+            copy.close();
+        }
+    }
+
+    /** As PostGIS does; some may have been changed since. */
+    @Test
+    void snapshotsHaveTheRowsThatAnExtensionHasBrought() throws SQLException {
+        List<String> files = new ArrayList<>();
+        try (Connection server = TestServer.connect("postgres")) {
+            String share = SqlSession.of(server)
+                    .query("SELECT setting FROM pg_config WHERE name = 'SHAREDIR'")
+                    .get(0)
+                    .get(0);
+            Map<String, String> contents = Map.of(
+                    "gorda_places.control",
+                    "default_version = ''1''",
+                    "gorda_places--1.sql",
+                    "CREATE TABLE places (id integer PRIMARY KEY, name text); INSERT INTO places VALUES (1, ''here''), (2, ''there'');");
+            for (Map.Entry<String, String> file : contents.entrySet()) {
+                files.add(share + "/extension/" + file.getKey());
+                SqlSession.of(server)
+                        .query("COPY (SELECT '" + file.getValue() + "') TO '" + share + "/extension/" + file.getKey()
+                                + "'");
+            }
+        }
+        try {
+            define("CREATE EXTENSION gorda_places");
+            replicate("UPDATE places SET name = 'elsewhere' WHERE id = 2", "INSERT INTO places VALUES (3, 'nowhere')");
+            Path snapshot = directory.resolve("snapshot");
+            origin.snapshot(snapshot);
+            new PostgresBinding().load(snapshot, TestServer.configuration(directory, "copy"));
+            PostgresDatabase copy = open("copy");
+            try {
+                assertThat(rows(copy)).isEqualTo(rows(origin)).hasSize(3);
+            } finally {
+                copy.close();
+            }
+        } finally {
+            for (String file : files) {
+                TestServer.execute("COPY (SELECT 1) TO PROGRAM 'rm " + file + "'");
+            }
+        }
+    }
+
     /** But for how far generators have come. */
     private static List<String> schema(PostgresDatabase database) throws SQLException {
         try (Connection connection = database.server().connect("")) {

@@ -54,6 +54,10 @@ final class SqlGrammar {
     /** Settings by which changes would escape. */
     private static final Set<String> SETTINGS = Set.of("SESSION_REPLICATION_ROLE", "GORDA");
 
+    /** In the body of a DO, also as the text of an EXECUTE; of roles the server tells no event trigger. */
+    private static final Pattern CHANGES_ROLE = Pattern.compile(
+            "(?i)\\b(create|alter|drop)\\s+(role|user|group)\\b|\\b(grant|revoke)\\b(?![^;]*\\bon\\b)[^;]*\\b(to|from)\\b");
+
     /** What of them is for the replica. */
     private static final Pattern CALLED = Pattern.compile(
             "SET\\s+LOCAL\\s+gorda\\.transaction\\s*(?:=|\\sTO\\s)\\s*'([^']*)'", Pattern.CASE_INSENSITIVE);
@@ -139,7 +143,11 @@ final class SqlGrammar {
             case "SHOW" -> of(tokens.size() == 4 && is(1, "GORDA", ".", "POSITION") ? Kind.POSITION : Kind.READ);
             case "FETCH", "MOVE", "CLOSE", "LOCK" -> of(Kind.READ);
             case "EXPLAIN" -> explain();
-            case "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "DO" -> of(Kind.WRITE);
+            case "INSERT", "UPDATE", "DELETE", "MERGE", "CALL" -> of(Kind.WRITE);
+            case "DO" ->
+                CHANGES_ROLE.matcher(text).find()
+                        ? refused("a role within DO", "have a statement of its own for it, without DO")
+                        : of(Kind.WRITE);
             case "EXECUTE" ->
                 new SqlStatement(
                         Kind.CALL, text, tokens.size() > 1 ? tokens.get(1).name() : "");
@@ -454,7 +462,8 @@ final class SqlGrammar {
         for (int i = 0; i < tokens.size(); i++) {
             Token token = tokens.get(i);
             if ((token.name().equals("gorda") && (is(i + 1, ".") || (i > 0 && is(i - 1, "SCHEMA"))))
-                    || (token.name().startsWith("gorda_") && i > 0 && is(i - 1, "TRIGGER"))) {
+                    || (token.name().startsWith("gorda_")
+                            && ((i > 0 && is(i - 1, "TRIGGER")) || (i > 2 && is(i - 3, "TRIGGER", "IF", "EXISTS"))))) {
                 return refused("what the replica keeps in its database", "leave it, or uninstall it");
             }
         }

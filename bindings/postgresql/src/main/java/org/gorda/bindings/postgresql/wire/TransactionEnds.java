@@ -93,7 +93,7 @@ final class TransactionEnds {
         statements.dropPortals();
         block.settle();
         if (block.isOpen() && !out.hasFailed()) {
-            transactions.opening();
+            transactions.chained();
         }
     }
 

@@ -18,6 +18,9 @@ public interface Transactions {
     /** A transaction block is about to be opened. */
     void opening();
 
+    /** One has been opened by AND CHAIN, with the level of the one before. */
+    void chained();
+
     /** What is to be executed in place of a statement, and told of here; null if that itself is. */
     @Nullable
     Substitute substitute(SqlStatement statement);
