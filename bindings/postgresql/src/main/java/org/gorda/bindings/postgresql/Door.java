@@ -45,6 +45,10 @@ final class Door {
     }
 
     void give(byte[] bytes, int offset, int length) throws IOException {
+        ClientSession begun = session;
+        if (begun != null && begun.process() != 0) {
+            messages.letIn();
+        }
         messages.accept(bytes, offset, length, this::message);
     }
 
@@ -85,6 +89,7 @@ final class Door {
 
     /** The client is gone. */
     void leave() {
+        messages.end();
         ClientSession begun = session;
         if (begun != null) {
             begun.leave();

@@ -19,6 +19,7 @@ final class Relay implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Relay.class);
 
     private static final int BUFFER_BYTES = 64 << 10;
+    private static final int GREETING_BYTES = 1024;
 
     /** The server has a bound of its own, max_connections, which is lower as a rule. */
     private static final int CLIENTS_MAX = 10_000;
@@ -101,7 +102,7 @@ final class Relay implements AutoCloseable {
             if (tls != null && !client.encrypt(tls)) {
                 door.requireTls();
             }
-            byte[] bytes = new byte[BUFFER_BYTES];
+            byte[] bytes = new byte[GREETING_BYTES];
             ClientSession session = null;
             while (session == null && !door.greeting().isEnded() && give(client, door, bytes)) {
                 int greeted = door.greeting().take(bytes, 0, bytes.length);
@@ -112,7 +113,7 @@ final class Relay implements AutoCloseable {
                 client.end();
             } else {
                 client.timeout(0);
-                serve(client, door, session, bytes);
+                serve(client, door, session);
             }
         } catch (IOException | RuntimeException e) {
             LOG.debug("a client is gone: {}", e.toString());
@@ -131,8 +132,8 @@ final class Relay implements AutoCloseable {
         return read >= 0;
     }
 
-    private static void serve(ClientConnection client, Door door, ClientSession session, byte[] bytes)
-            throws IOException {
+    private static void serve(ClientConnection client, Door door, ClientSession session) throws IOException {
+        byte[] bytes = new byte[BUFFER_BYTES];
         session.enter();
         Thread toClient = start("gorda-server-" + client.port(), () -> answer(client, session));
         try {
