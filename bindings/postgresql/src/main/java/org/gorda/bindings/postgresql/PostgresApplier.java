@@ -58,9 +58,12 @@ final class PostgresApplier implements Applier {
             + " string_agg(quote_ident(nspname) || ', ', '' ORDER BY nspname), 'pg_temp'), false) FROM pg_namespace"
             + " WHERE nspname <> 'pg_catalog' AND oid IN (SELECT oprnamespace FROM pg_operator WHERE oprname = '=')";
 
-    /** Not back behind what was taken here. */
+    /**
+     * Not back behind what was taken here. One that has another name since it was told is passed over: whoever has changed rows by its values has told them before
+     * its table could be renamed, and others tell where all generators are, whose values they did not take.
+     */
     private static final String GO_ON_BEHIND =
-            "SELECT setval(seqrelid, $1::bigint) FROM pg_sequence WHERE seqrelid = gorda.generator_of($2::boolean, $3, $4)"
+            "SELECT setval(seqrelid, $1::bigint) FROM pg_sequence WHERE seqrelid = gorda.generator_if_any($2::boolean, $3, $4)"
                     + " AND coalesce(sign(seqincrement) * ($1::bigint - pg_sequence_last_value(seqrelid)), 1) > 0";
 
     private final PostgresDatabase database;

@@ -228,18 +228,22 @@ where c.relkind = 'S';
 
 grant select on gorda.named to public;
 
--- A generator by such a name.
-create or replace function gorda.generator_of(of_table boolean, nspname text, relname text) returns oid language plpgsql stable as $$
+-- A generator by such a name; null if there is none.
+create or replace function gorda.generator_if_any(of_table boolean, nspname text, relname text) returns oid language plpgsql stable as $$
 declare
     named oid := to_regclass(format('%I.%I', nspname, relname));
-    found oid;
 begin
     if not of_table then
-        select seqrelid into found from pg_sequence where seqrelid = named;
-    else
-        select n.relid into found from pg_depend d join gorda.named n on n.relid = d.objid and n.of_table
-        where d.refclassid = 'pg_class'::regclass and d.refobjid = named and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i');
+        return (select seqrelid from pg_sequence where seqrelid = named);
     end if;
+    return (select n.relid from pg_depend d join gorda.named n on n.relid = d.objid and n.of_table
+        where d.refclassid = 'pg_class'::regclass and d.refobjid = named and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i'));
+end $$;
+
+create or replace function gorda.generator_of(of_table boolean, nspname text, relname text) returns oid language plpgsql stable as $$
+declare
+    found oid := gorda.generator_if_any(of_table, nspname, relname);
+begin
     if found is null then
         raise exception using errcode = '42P01', message = format('there is no sequence %s%I.%I here, of which values were taken',
             case when of_table then 'of table ' end, nspname, relname);

@@ -641,6 +641,28 @@ class RowsTest {
         }
     }
 
+    /** Who has told how far a generator is keeps nobody from giving it another name before that is ordered. */
+    @Test
+    void aGeneratorMayHaveAnotherNameSinceItWasTold() throws SQLException {
+        define(
+                "CREATE TABLE t (id serial PRIMARY KEY)",
+                "CREATE SEQUENCE s",
+                "CREATE TABLE x (id integer PRIMARY KEY)");
+        try (Connection another = session(origin)) {
+            SqlSession.of(another).query("SELECT nextval('t_id_seq'), nextval('s')");
+            another.rollback();
+        }
+        WriteSet told = execute("INSERT INTO x VALUES (1)");
+        define("ALTER TABLE t RENAME TO u", "ALTER SEQUENCE s RENAME TO r");
+        applier.apply(told);
+        applier.commit(new StoredPosition(1, 2, 3, index), false);
+        replicate("INSERT INTO u DEFAULT VALUES");
+        try (Connection connection = session(replica)) {
+            assertThat(SqlSession.of(connection).query("SELECT nextval('t_id_seq'), nextval('r')"))
+                    .containsExactly(List.of("3", "2"));
+        }
+    }
+
     @Test
     void snapshotsHaveSequencesWhereTheyAre() throws SQLException {
         define(
