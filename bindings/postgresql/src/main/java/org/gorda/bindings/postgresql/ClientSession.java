@@ -287,7 +287,7 @@ final class ClientSession implements ConnectionContext, SqlSession {
     /** The client's request to cancel what it executes. */
     void cancel() throws IOException {
         LocalTransaction running = transaction;
-        interceptor.cancel(() -> running == null || running.isRunning());
+        interceptor.cancel(() -> running == null ? transaction == null : running.isRunning());
     }
 
     // ------------------------------------------------------------------------------------------------------ its end

@@ -90,6 +90,7 @@ final class ClientTransactions implements Transactions {
     @Override
     public void opening() {
         session.transaction(new LocalTransaction(session, listener.beginning(session)));
+        session.interceptor().awaitCancelled(); // what is for the one before is not to meet its BEGIN
         returned.opening();
     }
 

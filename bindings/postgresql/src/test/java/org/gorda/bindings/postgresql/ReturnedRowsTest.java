@@ -19,9 +19,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectionException;
@@ -34,9 +38,13 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.postgresql.core.BaseConnection;
+import org.postgresql.core.QueryExecutor;
 
 /** Which statements' changes are taken from what they return, and that all are captured: another database, to which they are applied, holds the same. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -454,6 +462,49 @@ class ReturnedRowsTest {
             execute(connection, "UPDATE plain SET a = 8 WHERE id = 1");
             connection.commit();
             assertThat(returning(connection)).hasSize(1);
+        }
+    }
+
+    /** Also if it meets our BEGIN: what is told as done is done, and nothing else. */
+    @ParameterizedTest
+    @CsvSource({"extended,true", "simple,true", "extended,false", "extendedForPrepared,false"})
+    @Timeout(60)
+    void aRequestToCancelIsToldOrHasMetNothing(String mode, boolean autoCommit) throws Exception {
+        AtomicBoolean ended = new AtomicBoolean();
+        Set<Integer> told = new TreeSet<>();
+        try (Connection connection = DriverManager.getConnection(relay + "&preferQueryMode=" + mode)) {
+            QueryExecutor session = connection.unwrap(BaseConnection.class).getQueryExecutor();
+            Future<?> cancels = executor.submit(() -> {
+                while (!ended.get()) {
+                    session.sendQueryCancel();
+                }
+                return true;
+            });
+            connection.setAutoCommit(autoCommit);
+            int cancelled = 0;
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
+            for (int id = 1000; System.nanoTime() < end; id++) {
+                try {
+                    execute(connection, "INSERT INTO plain VALUES (" + id + ", 1)");
+                    if (!autoCommit) {
+                        connection.commit();
+                    }
+                    told.add(id);
+                } catch (SQLException e) {
+                    assertThat(e.getSQLState()).as(e.toString()).isEqualTo("57014");
+                    cancelled++;
+                    if (!autoCommit) {
+                        connection.rollback();
+                    }
+                }
+            }
+            ended.set(true);
+            cancels.get(20, TimeUnit.SECONDS);
+            assertThat(cancelled).isPositive();
+        }
+        try (Connection connection = connect()) {
+            assertThat(numbers(connection, "SELECT id FROM plain WHERE id >= 1000 ORDER BY id"))
+                    .containsExactlyElementsOf(told);
         }
     }
 

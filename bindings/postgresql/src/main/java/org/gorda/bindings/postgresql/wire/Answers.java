@@ -283,7 +283,10 @@ final class Answers {
         if (refusal == null && head != null) {
             refusal = head.refusal();
         }
-        if (refusal == null || isFatal) {
+        ServerError unopened = block.unopened();
+        if (refusal == null && unopened != null && !isFatal) {
+            out.fail(unopened.message());
+        } else if (refusal == null || isFatal) {
             out.fail(server.copy());
         } else {
             out.refuse(refusal);

@@ -1,5 +1,7 @@
 package org.gorda.bindings.postgresql.wire;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The transaction block that a session is in: whose it is, from the moment when what opens it is sent, and how the server has told that it stands. Written
  * by who handles the client's messages or takes the server's, one behind the other; read by all.
@@ -28,6 +30,12 @@ final class Block {
     /** As before, and the server has not executed the BEGIN yet: it passes over it if something before it fails. */
     private volatile boolean awaitsBegin;
 
+    /** What the server answers to our last BEGIN. */
+    private volatile Exchange begin = new Exchange();
+
+    /** A Query of the client that begins a block is not answered. */
+    private volatile boolean awaitsQuery;
+
     boolean isOpen() {
         return owner != Owner.NONE;
     }
@@ -36,13 +44,34 @@ final class Block {
         return owner == Owner.OURS;
     }
 
-    void openOurs() {
+    void openOurs(Exchange answered) {
+        begin = answered;
         owner = Owner.OURS;
+    }
+
+    /** Why the server has not opened the block that is ours, for instance because it was cancelled; null if it has. */
+    @Nullable
+    ServerError unopened() {
+        return isOurs() ? begin.error() : null;
     }
 
     /** The client opens one, or makes ours its own. */
     void openClients() {
         owner = Owner.CLIENT;
+    }
+
+    /** The client is about to begin one by a Query; if that fails the server executes what comes behind it all the same, in no block. */
+    void beginByQuery() {
+        awaitsQuery = true;
+    }
+
+    /** That Query is answered. */
+    void begunByQuery() {
+        awaitsQuery = false;
+    }
+
+    boolean awaitsQuery() {
+        return awaitsQuery;
     }
 
     /** The client's BEGIN is about to be sent. */
@@ -70,6 +99,7 @@ final class Block {
     void settle() {
         isAdopted = false;
         awaitsBegin = false;
+        awaitsQuery = false;
         owner = isIdle() ? Owner.NONE : Owner.CLIENT;
     }
 

@@ -75,8 +75,8 @@ record Expected(
     }
 
     /** A query of ours, whatever comes of it. */
-    static Expected ownQuery() {
-        return new Expected(Part.QUERY, new Exchange(), null, "", null, null, false, Step.NOTHING);
+    static Expected ownQuery(Exchange exchange) {
+        return new Expected(Part.QUERY, exchange, null, "", null, null, false, Step.NOTHING);
     }
 
     /** Of what the client knows only if it fails. */

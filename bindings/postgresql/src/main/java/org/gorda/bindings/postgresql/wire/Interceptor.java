@@ -212,17 +212,21 @@ public final class Interceptor implements AutoCloseable {
             return isIdle;
         });
         if (!isUndone) {
-            cancel(isIt);
+            cancelNow(isIt);
         }
         return isUndone;
     }
 
     /**
-     * Cancels what the server executes.
+     * Cancels what the server executes, as the client asks for; not its BEGIN, or what it has sent behind that would be executed without.
      *
      * @param isIt whether it is still what is meant
      */
     public void cancel(BooleanSupplier isIt) throws IOException {
+        cancelNow(() -> !block.awaitsQuery() && isIt.getAsBoolean());
+    }
+
+    private void cancelNow(BooleanSupplier isIt) throws IOException {
         cancellation.request(() -> !queue.isClosed() && isIt.getAsBoolean());
     }
 

@@ -93,7 +93,7 @@ final class SimpleProtocol {
             }
             case SCHEMA, CONSTRAINTS -> {
                 if (!block.isOpen()) {
-                    ends.open();
+                    ends.openBeforeQuery();
                 }
                 ends.change(statement, then -> send(statement, then), next);
             }
@@ -123,7 +123,7 @@ final class SimpleProtocol {
     /** What fails has failed the client's transaction before it, or is seen to be missing before its commit. */
     private void amid(List<OwnStatement> own) throws IOException {
         for (OwnStatement statement : own) {
-            requests.query(statement.sql(), Expected.ownQuery());
+            requests.query(statement.sql(), Expected.ownQuery(new Exchange()));
         }
     }
 
@@ -143,6 +143,7 @@ final class SimpleProtocol {
     /** What the client sends behind it does not wait for its answer. */
     private void beginAtOnce(ClientMessage message, SqlStatement statement) throws IOException {
         transactions.executing(statement, false);
+        block.beginByQuery();
         transactions.opening();
         block.openClients();
         requests.send(message, Expected.query(statement, false, ends::begun));
@@ -182,7 +183,7 @@ final class SimpleProtocol {
         }
         boolean isLast = end == query.size();
         if (!block.isOpen() && (needsBlock || !isLast)) {
-            ends.open();
+            ends.openBeforeQuery();
         }
         if (!executing(query.subList(i, end))) {
             return;

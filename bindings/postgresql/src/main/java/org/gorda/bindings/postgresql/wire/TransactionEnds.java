@@ -59,8 +59,17 @@ final class TransactionEnds {
     /** Opens a block for a statement that the client would have executed without one. */
     void open() throws IOException {
         transactions.opening();
-        requests.own(new Exchange(), List.of(Exchanges.BEGIN));
-        block.openOurs();
+        Exchange begin = new Exchange();
+        requests.own(begin, List.of(Exchanges.BEGIN));
+        block.openOurs(begin);
+    }
+
+    /** The same before a Query, which the server would pass over behind an error of what precedes it. */
+    void openBeforeQuery() throws IOException {
+        transactions.opening();
+        Exchange begin = new Exchange();
+        requests.query(Exchanges.BEGIN.sql(), Expected.ownQuery(begin));
+        block.openOurs(begin);
     }
 
     /** Has the client's COMMIT or ROLLBACK executed, after what must be done before. */
@@ -122,9 +131,10 @@ final class TransactionEnds {
             then.run(); // the client's block has failed before, and is for the client to end
             return;
         }
-        if (out.hasFailed() || block.hasFailed()) {
+        ServerError unopened = block.unopened();
+        if (out.hasFailed() || block.hasFailed() || unopened != null) {
             if (!out.hasFailed()) {
-                fail(told.error());
+                fail(unopened == null ? told.error() : unopened);
             }
             rollback();
         } else {
@@ -183,6 +193,7 @@ final class TransactionEnds {
      * the triggers, because it is in no block.
      */
     void begun() throws IOException {
+        block.begunByQuery();
         queue.ifQuiet(() -> {
             if (block.isIdle()) {
                 block.settle();
@@ -221,6 +232,10 @@ final class TransactionEnds {
     }
 
     private void changeNow(SqlStatement statement, Sending itself, Step then) throws IOException {
+        ServerError unopened = block.unopened();
+        if (!out.hasFailed() && unopened != null) {
+            fail(unopened);
+        }
         if (out.hasFailed()) {
             then.run();
         } else if (block.hasFailed()) {
