@@ -65,6 +65,7 @@ public final class SimulatedGroup
     private View view = View.NOTHING;
     private @Nullable GroupException stopped;
     private boolean started;
+    private long aheadNanos;
     private boolean inside;
     private boolean flushDue;
     private boolean deliveryDue;
@@ -282,6 +283,11 @@ public final class SimulatedGroup
         return new MessageId(self(), member.incarnation(), sequence[0]);
     }
 
+    /** Has the clock by which the member numbers its runs be so far ahead of the others'; before it joins. */
+    public void clockAhead(Duration ahead) {
+        aheadNanos = ahead.toNanos();
+    }
+
     @Override
     public void join(Position after) {
         delivery.join(after);
@@ -291,7 +297,7 @@ public final class SimulatedGroup
         }
         started = true;
         network.attach(self(), this);
-        enter(() -> member.start(simulation.now(), simulation.now(), listener.mayForm()));
+        enter(() -> member.start(simulation.now(), simulation.now() + aheadNanos, listener.mayForm()));
         tick();
     }
 

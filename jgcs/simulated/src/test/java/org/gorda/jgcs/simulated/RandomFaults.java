@@ -352,7 +352,11 @@ final class RandomFaults {
                     .durability(durability)
                     .sendBytesMax(64 << 10)
                     .build();
-            return protocol.open(configuration, protocol.offers(configuration), this);
+            SimulatedGroup opened = protocol.open(configuration, protocol.offers(configuration), this);
+            if (random.nextInt(4) == 0) {
+                opened.clockAhead(Duration.ofMinutes(random.nextInt(60))); // and behind that the next time
+            }
+            return opened;
         }
 
         void start() {

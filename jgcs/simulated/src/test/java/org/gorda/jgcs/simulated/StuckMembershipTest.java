@@ -28,6 +28,10 @@ class StuckMembershipTest {
     }
 
     private void start(int member) {
+        start(member, Duration.ZERO);
+    }
+
+    private void start(int member, Duration clockAhead) {
         GroupConfiguration configuration = GroupConfiguration.builder("test", id(member), Path.of("unused"))
                 .members(formed)
                 .build();
@@ -35,6 +39,7 @@ class StuckMembershipTest {
         recorder.restarted();
         SimulatedGroup group = protocol.open(configuration, protocol.offers(configuration), recorder);
         groups.put(member, group);
+        group.clockAhead(clockAhead);
         group.join(recorder.last());
     }
 
@@ -120,6 +125,26 @@ class StuckMembershipTest {
         simulation.run(Duration.ofMinutes(5));
         assertThat(isLed())
                 .as("m0 %s, m1 %s", groups.get(0).explanation(), groups.get(1).explanation())
+                .isTrue();
+    }
+
+    /** Runs are numbered by the clock, and the number of the one before is gone with the directory. */
+    @Test
+    void aMemberComesBackWithANewDirectoryAndAClockThatIsBehind() {
+        form(3);
+        groups.get(2).kill();
+        start(2, Duration.ofHours(1));
+        simulation.run(Duration.ofSeconds(5));
+        groups.get(2).kill();
+        protocol.disk(id(2)).wipe();
+        recorders.put(2, new Recorder());
+        start(2);
+        simulation.run(Duration.ofMinutes(5));
+        groups.get(1).kill();
+        simulation.run(Duration.ofMinutes(1));
+        groups.remove(1);
+        assertThat(isLed())
+                .as("m0 %s, m2 %s", groups.get(0).explanation(), groups.get(2).explanation())
                 .isTrue();
     }
 

@@ -184,6 +184,15 @@ public final class RaftCore {
         effects.changed();
     }
 
+    /**
+     * Has this run go by a higher number: there was an earlier one, of a directory that is gone, which had a higher number than it by the clock of that time. Leaders
+     * that have heard of that take this one for the later one only now.
+     */
+    public void renumber(long higher) {
+        run = higher;
+        countedIndex = 0;
+    }
+
     // ---------------------------------------------------------------------------------------------- what is known
 
     public Role role() {

@@ -452,9 +452,16 @@ public final class Member implements Effects {
                 throw new IllegalStateException("another process takes part as " + self + ": it has incarnation "
                         + expected.incarnation() + ", this one " + incarnation);
             }
-            incarnation = storage.nextIncarnation(expected.incarnation() + 1);
-            openSentNanos = 0;
+            beginAfter(expected.incarnation());
         }
+    }
+
+    /** There was an incarnation that this directory does not know of. Its run counts as the later one until this one has a higher number. */
+    private void beginAfter(long earlier) {
+        incarnation = storage.nextIncarnation(earlier + 1);
+        codec.run(incarnation);
+        core.renumber(incarnation);
+        openSentNanos = 0;
     }
 
     // --------------------------------------------------------------------------------------- as leader, for the others
@@ -474,8 +481,7 @@ public final class Member implements Effects {
             gather(Entry.Kind.INCARNATION, from, number, 0, ByteBuffer.allocate(0));
         } else if (number < last.incarnation()) {
             if (from.equals(self)) {
-                incarnation = storage.nextIncarnation(last.incarnation() + 1);
-                openSentNanos = 0;
+                beginAfter(last.incarnation());
             } else {
                 send(from, new Frame.Expected(last.incarnation(), last.sequence()));
             }
