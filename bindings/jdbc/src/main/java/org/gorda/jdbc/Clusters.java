@@ -23,7 +23,7 @@ final class Clusters {
     static Connection connect(ClusterUrl url) throws SQLException {
         ClusterMonitor monitor = monitor(url);
         try {
-            return ReplayConnection.of(ClusterConnection.open(monitor, url), url.retries());
+            return ReplayConnection.of(ClusterConnection.open(monitor, url), url.retries(), true);
         } finally {
             monitor.exit();
         }

@@ -35,7 +35,7 @@ final class EmbeddedReplicas {
         } catch (ReplicaException e) {
             throw new SQLNonTransientConnectionException(e.getMessage(), "08006", e);
         }
-        return ReplayConnection.of(replica.connect(url.credentials()), url.retries());
+        return ReplayConnection.of(replica.connect(url.credentials()), url.retries(), false);
     }
 
     private static Replica replica(EmbeddedUrl url) throws SQLException {

@@ -60,6 +60,7 @@ final class Replay {
 
     private final Connection connection;
     private final int retries;
+    private final boolean wholeBatches;
     private final List<Step> steps = new ArrayList<>();
     private final Set<ReplayStatement> used = new LinkedHashSet<>();
     private final Set<ReplayRows> open = new LinkedHashSet<>();
@@ -72,10 +73,12 @@ final class Replay {
     /**
      * @param connection whose transactions they are
      * @param retries how often a transaction is replayed at the most
+     * @param wholeBatches whether in autocommit mode all of a batch is committed, or nothing
      */
-    Replay(Connection connection, int retries) throws SQLException {
+    Replay(Connection connection, int retries, boolean wholeBatches) throws SQLException {
         this.connection = connection;
         this.retries = retries;
+        this.wholeBatches = wholeBatches;
         this.autoCommit = connection.getAutoCommit();
     }
 
@@ -89,6 +92,11 @@ final class Replay {
 
     void autoCommit(boolean value) {
         autoCommit = value;
+    }
+
+    /** Whether of a batch that is refused parts may be committed: engines' drivers commit each by itself. */
+    boolean commitsParts() {
+        return autoCommit && !wholeBatches;
     }
 
     /** Which transaction it is, of this connection's. */

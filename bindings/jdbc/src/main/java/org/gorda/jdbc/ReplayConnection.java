@@ -21,9 +21,14 @@ final class ReplayConnection extends ReplayProxy {
         this.connection = connection;
     }
 
-    /** @param retries how often a transaction is run again at the most; if 0, it is the connection itself that is returned */
-    static Connection of(Connection connection, int retries) throws SQLException {
-        return retries == 0 ? connection : new ReplayConnection(connection, new Replay(connection, retries)).proxy();
+    /**
+     * @param retries how often a transaction is run again at the most; if 0, it is the connection itself that is returned
+     * @param wholeBatches whether in autocommit mode all of a batch is committed, or nothing
+     */
+    static Connection of(Connection connection, int retries, boolean wholeBatches) throws SQLException {
+        return retries == 0
+                ? connection
+                : new ReplayConnection(connection, new Replay(connection, retries, wholeBatches)).proxy();
     }
 
     @Override

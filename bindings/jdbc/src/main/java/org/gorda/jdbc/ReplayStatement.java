@@ -241,6 +241,9 @@ final class ReplayStatement extends ReplayProxy {
                     || statement.getResultSetConcurrency() != ResultSet.CONCUR_READ_ONLY) {
                 return "its rows can be moved in, changed or named";
             }
+            if (parts.size() > 1 && replay.commitsParts()) {
+                return "parts of the batch may be committed already";
+            }
             boolean again = call.again() && areAgain(values);
             for (Batched part : parts) {
                 again &= part.call().again() && areAgain(part.parameters());

@@ -21,6 +21,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.gorda.jdbc.LostConflict;
 import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.AfterAll;
@@ -452,6 +453,46 @@ class RetryTest {
                     .as(obstacle.getKey())
                     .isEqualTo(11);
         }
+    }
+
+    /** A function of SQL. */
+    public static final class Loser {
+        private static final AtomicBoolean LOSES = new AtomicBoolean();
+
+        private Loser() {}
+
+        /** The first time the other replica changes row 1 meanwhile, and commits that. */
+        public static int one() throws Exception {
+            if (LOSES.getAndSet(false)) {
+                CLIENTS.submit(() -> {
+                            win(Form.EMBEDDED, 1);
+                            return null;
+                        })
+                        .get(30, TimeUnit.SECONDS);
+            }
+            return 1;
+        }
+    }
+
+    /** By the cluster's URL a batch is one transaction; Derby itself commits each part. */
+    @Test
+    void whatIsCommittedOfABatchIsNotDoneAgain() throws Exception {
+        fill(Form.EMBEDDED);
+        within(Form.EMBEDDED, 0, 10, (connection, statement) -> {
+            statement.execute("CREATE FUNCTION ONE() RETURNS INTEGER LANGUAGE JAVA PARAMETER STYLE JAVA NO SQL"
+                    + " EXTERNAL NAME '" + Loser.class.getName() + ".one'");
+            statement.addBatch("UPDATE T SET N = N + 1 WHERE ID = 0");
+            statement.addBatch("UPDATE T SET N = N + ONE() WHERE ID = 1");
+            statement.addBatch("UPDATE T SET N = N + 1 WHERE ID = 2");
+            Loser.LOSES.set(true);
+            assertThatThrownBy(statement::executeBatch)
+                    .isInstanceOfSatisfying(BatchUpdateException.class, e -> {
+                        assertThat(e.getSQLState()).as(e.getMessage()).isEqualTo("40001");
+                        assertThat(e.getUpdateCounts()).containsExactly(1);
+                    })
+                    .hasMessageContaining("parts of the batch may be committed already");
+        });
+        assertThat(number(Form.EMBEDDED, 0, "SELECT N FROM T WHERE ID = 0")).isEqualTo(1);
     }
 
     @ParameterizedTest
