@@ -624,9 +624,9 @@ final class ClusterConnection implements InvocationHandler {
             }
             LOG.debug("closing a connection to {}", node.node(), e);
         }
+        closeReader(); // which waits for a replica that does not answer until the monitor ends that
         closed = true;
         monitor.forget(this);
-        closeReader();
         return null;
     }
 

@@ -202,6 +202,26 @@ class ClusterFailoverTest {
         }
     }
 
+    @Test
+    void closeEndsThoughTheBackupThatWasReadFromDoesNotAnswerAnyMore() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2)) {
+            int backup = group.backup();
+            try (AnswerThief thief = new AnswerThief(group.service(backup), group.clients(backup))) {
+                String url = "jdbc:gorda://" + group.service(group.primary()) + "," + thief.address() + "/shop";
+                create(url);
+                Connection connection = prepared(url, 1);
+                connection.setReadOnly(true);
+                assertThat(connection.toString()).startsWith("connection to " + thief.address());
+                try (Statement statement = connection.createStatement()) {
+                    statement.executeQuery("VALUES 1").close();
+                }
+                thief.freeze();
+                Assertions.assertTimeoutPreemptively(Duration.ofSeconds(30), connection::close);
+                assertThat(connection.isClosed()).isTrue();
+            }
+        }
+    }
+
     /** Derby's driver rolls back by asking the replica, also where there is nothing to be rolled back. */
     @Test
     void rollbackOfWhatWasWrittenDoesNotNeedTheReplicaThatWasReadFrom() throws Exception {
