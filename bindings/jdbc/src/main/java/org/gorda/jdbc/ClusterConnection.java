@@ -80,6 +80,9 @@ final class ClusterConnection implements InvocationHandler {
     /** Whether something may have been set that is not in the reading connection. */
     private boolean hasSet;
 
+    /** Whether something may have been set in the reading connection alone. */
+    private boolean readerHasSet;
+
     /** The statement in autocommit mode whose rows are still open, and with them its transaction. */
     private @Nullable Statement unfinished;
 
@@ -508,6 +511,8 @@ final class ClusterConnection implements InvocationHandler {
         finishRows();
         if (value) {
             bringReader();
+        } else {
+            bringBack();
         }
         readOnly = value;
         if (value && url.sessionReads()) {
@@ -533,6 +538,19 @@ final class ClusterConnection implements InvocationHandler {
             }
         }
         hasSet = false;
+    }
+
+    /** What was set while it was read-only holds for what is written, too. */
+    private void bringBack() throws SQLException {
+        EngineConnection reading = reader;
+        if (reading != null && readerHasSet) {
+            try {
+                physical.setLike(reading);
+            } catch (SQLException e) {
+                throw failed(e);
+            }
+        }
+        readerHasSet = false;
     }
 
     /** Has the reader wait until it shows what this connection may have seen or written. Leaves no transaction open. */
@@ -734,6 +752,12 @@ final class ClusterConnection implements InvocationHandler {
         return physical.effect(sql);
     }
 
+    /** What is about to be executed may set something in the session, there alone. */
+    void sets(boolean atPrimary) {
+        hasSet |= atPrimary;
+        readerHasSet |= !atPrimary;
+    }
+
     /**
      * Executes a statement at the primary; in autocommit mode under a name, so that a lost answer can be asked for, if it may change something.
      *
@@ -749,7 +773,6 @@ final class ClusterConnection implements InvocationHandler {
         finishRows();
         executed |= !autoCommit;
         changed |= !autoCommit && effect != Effect.READS;
-        hasSet |= effect != Effect.READS && effect != Effect.CHANGES;
         boolean isAlone = autoCommit && !physical.hasOwnTransaction();
         if (isAlone && effect == Effect.CHANGES) {
             return autoCommitted(statement, statement, atomic, method, arguments);

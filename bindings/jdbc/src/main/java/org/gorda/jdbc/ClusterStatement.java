@@ -22,6 +22,9 @@ final class ClusterStatement extends Delegate {
     /** Whether a text in its batch may begin a transaction or end one. */
     private boolean endsInBatch;
 
+    /** Whether one may set something in the session. */
+    private boolean setsInBatch;
+
     private @Nullable ResultSet lastRows;
     private @Nullable ResultSet lastProxy;
 
@@ -50,7 +53,11 @@ final class ClusterStatement extends Delegate {
             String sql =
                     arguments != null && arguments.length > 0 && arguments[0] instanceof String given ? given : text;
             Effect effect = name.endsWith("Batch") && endsInBatch ? Effect.OWN : effect(sql);
+            if (effect.maySet() || (name.endsWith("Batch") && setsInBatch)) {
+                connection.sets(atPrimary);
+            }
             endsInBatch = false;
+            setsInBatch = false;
             boolean call = CALL.matcher(sql).lookingAt();
             if (atPrimary) {
                 return guarded(connection.execute(statement, effect, !call, method, arguments), self);
@@ -58,9 +65,12 @@ final class ClusterStatement extends Delegate {
             connection.checkReads(call || effect == Effect.READS || effect == Effect.CALLS);
         }
         if (name.equals("addBatch") && arguments != null && arguments[0] instanceof String sql) {
-            endsInBatch |= connection.effect(sql) == Effect.OWN;
+            Effect part = connection.effect(sql);
+            endsInBatch |= part == Effect.OWN;
+            setsInBatch |= part.maySet();
         } else if (name.equals("clearBatch")) {
             endsInBatch = false;
+            setsInBatch = false;
         }
         Object result = connection.call(statement, method, arguments);
         if (name.equals("getConnection")) {

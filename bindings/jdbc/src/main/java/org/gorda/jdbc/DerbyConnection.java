@@ -16,6 +16,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.engine.Tls;
@@ -34,6 +35,10 @@ final class DerbyConnection extends EngineConnection {
 
     /** Asks for a lock, upon which a transaction that is refused is told so. */
     static final String ASK_REFUSAL = "SELECT 1 FROM SYSIBM.SYSDUMMY1";
+
+    /** Of the schema, the role or the isolation. */
+    private static final Pattern SET =
+            Pattern.compile("(\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+set\\b", Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
     private static final Map<Key, Field> FIELDS = new ConcurrentHashMap<>();
     private static final Map<Class<?>, Method> COMMITTED = new ConcurrentHashMap<>();
@@ -60,6 +65,9 @@ final class DerbyConnection extends EngineConnection {
 
     @Override
     Effect effect(String sql) {
+        if (SET.matcher(sql).lookingAt()) {
+            return Effect.ALONE;
+        }
         String text = sql.stripLeading();
         String start = text.substring(0, Math.min(text.length(), 6)).toLowerCase(Locale.ROOT);
         return start.startsWith("select") || start.startsWith("values") ? Effect.READS : Effect.CHANGES;
@@ -187,9 +195,16 @@ final class DerbyConnection extends EngineConnection {
     void readLike(EngineConnection other) throws SQLException {
         jdbc().setAutoCommit(other.jdbc().getAutoCommit());
         jdbc().setReadOnly(true);
+        setLike(other);
+    }
+
+    @Override
+    void setLike(EngineConnection other) throws SQLException {
         jdbc().setTransactionIsolation(other.jdbc().getTransactionIsolation());
         jdbc().setHoldability(other.jdbc().getHoldability());
         jdbc().setSchema(other.jdbc().getSchema());
+        endRead();
+        ((DerbyConnection) other).endRead();
     }
 
     @Override
@@ -214,7 +229,7 @@ final class DerbyConnection extends EngineConnection {
     }
 
     private void endRead() throws SQLException {
-        if (!jdbc().getAutoCommit()) {
+        if (!jdbc().getAutoCommit() && inTransaction()) {
             jdbc().rollback();
         }
     }

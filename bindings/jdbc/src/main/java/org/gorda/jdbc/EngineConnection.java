@@ -27,7 +27,12 @@ abstract class EngineConnection {
         /** It may change something, and is executed as it comes: it might not be possible in a transaction. */
         ALONE,
         /** It may begin a transaction or end one, and must be executed as it comes. */
-        OWN
+        OWN;
+
+        /** Whether it may leave something set in the session. */
+        boolean maySet() {
+            return this != READS && this != CHANGES;
+        }
     }
 
     static final String BACKUP = "25006";
@@ -104,7 +109,10 @@ abstract class EngineConnection {
     /** Whether a replica has refused a change because another one takes them. */
     abstract boolean isOfBackup(SQLException failure);
 
-    /** Only reads from now on, as if what was set in another connection had been set here; in no transaction of either. */
+    /** As if what was set in another connection had been set here; in no transaction of either, nor leaves one open. */
+    abstract void setLike(EngineConnection other) throws SQLException;
+
+    /** Only reads from now on, and is {@linkplain #setLike set} as another connection; in no transaction of either. */
     abstract void readLike(EngineConnection other) throws SQLException;
 
     /** A place in the order: all that was seen here is up to there. Leaves no transaction open. */

@@ -187,12 +187,18 @@ final class PostgresConnection extends EngineConnection {
     void readLike(EngineConnection other) throws SQLException {
         PgConnection set = ((PostgresConnection) other).driver;
         driver.execSQLUpdate("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
+        setLike(other);
+        jdbc().setReadOnly(true);
+        jdbc().setAutoCommit(set.getAutoCommit());
+    }
+
+    @Override
+    void setLike(EngineConnection other) throws SQLException {
+        PgConnection set = ((PostgresConnection) other).driver;
         jdbc().setTransactionIsolation(set.getTransactionIsolation());
         String path = ((PostgresConnection) other).text("SELECT current_setting('search_path')");
         text("SELECT set_config('search_path', '" + driver.escapeString(path) + "', false)");
         jdbc().setHoldability(set.getHoldability());
-        jdbc().setReadOnly(true);
-        jdbc().setAutoCommit(set.getAutoCommit());
     }
 
     @Override

@@ -214,6 +214,11 @@ final class PostgresClusterTest {
             execute(connection, "SET search_path TO ''");
             connection.setReadOnly(true);
             assertThat(one(connection, "SELECT count(*) FROM public.t")).isEqualTo("1");
+            execute(connection, "SET search_path TO other");
+            connection.setReadOnly(false);
+            assertThat(one(connection, "SELECT count(*) FROM t")).isEqualTo("0");
+            connection.setReadOnly(true);
+            assertThat(one(connection, "SELECT count(*) FROM t")).isEqualTo("0");
         }
     }
 

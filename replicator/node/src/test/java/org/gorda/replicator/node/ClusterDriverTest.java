@@ -381,6 +381,52 @@ class ClusterDriverTest {
     }
 
     @Test
+    void whatIsSetBySqlHoldsWhereverItIsReadOrWritten() throws SQLException {
+        for (boolean autoCommit : new boolean[] {true, false}) {
+            try (Connection connection = DriverManager.getConnection(group.url());
+                    Statement statement = connection.createStatement();
+                    Statement batch = connection.createStatement()) {
+                connection.setAutoCommit(autoCommit);
+                connection.setReadOnly(true);
+                connection.setReadOnly(false);
+                statement.execute("/* of */ -- a tenant\n SET SCHEMA SYS");
+                end(connection);
+                assertSchema(connection, true, "SYS");
+                assertSchema(connection, false, "SYS");
+                batch.addBatch("SET SCHEMA SYSIBM");
+                batch.executeBatch();
+                end(connection);
+                assertSchema(connection, true, "SYSIBM");
+                try (Statement reading = connection.createStatement()) {
+                    reading.execute("SET SCHEMA SYS");
+                    reading.execute("SET CURRENT ISOLATION RR");
+                }
+                end(connection);
+                assertSchema(connection, false, "SYS");
+                assertThat(connection.getTransactionIsolation()).isEqualTo(Connection.TRANSACTION_SERIALIZABLE);
+                assertSchema(connection, true, "SYS");
+                end(connection);
+            }
+        }
+    }
+
+    private static void end(Connection connection) throws SQLException {
+        if (!connection.getAutoCommit()) {
+            connection.commit();
+        }
+    }
+
+    private static void assertSchema(Connection connection, boolean readOnly, String schema) throws SQLException {
+        connection.setReadOnly(readOnly);
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery("VALUES CURRENT SCHEMA")) {
+            assertThat(row.next()).isTrue();
+            assertThat(row.getString(1)).isEqualTo(schema);
+        }
+        end(connection);
+    }
+
+    @Test
     void isolationAndSchemaHoldForReadingToo() throws SQLException {
         try (Connection connection = pool.getConnection();
                 Statement statement = connection.createStatement()) {
