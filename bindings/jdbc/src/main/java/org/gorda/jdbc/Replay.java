@@ -64,6 +64,7 @@ final class Replay {
     private final List<Step> steps = new ArrayList<>();
     private final Set<ReplayStatement> used = new LinkedHashSet<>();
     private final Set<ReplayRows> open = new LinkedHashSet<>();
+    private @Nullable Step schema;
     private long bytes;
     private long number;
     private boolean autoCommit;
@@ -119,6 +120,7 @@ final class Replay {
     /** A new transaction begins, or will with the next statement. */
     void begin() {
         steps.clear();
+        schema = null;
         used.clear();
         open.removeIf(ReplayRows::isClosed);
         bytes = 0;
@@ -151,6 +153,11 @@ final class Replay {
         } else if (bytes > BYTES_MAX) {
             never("its statements and parameters take more than " + (BYTES_MAX >> 20) + " MB");
         }
+    }
+
+    /** The schema was set before all steps: with some engines a rollback takes that back. */
+    void setSchema(Step step) {
+        schema = step;
     }
 
     @Nullable
@@ -271,6 +278,9 @@ final class Replay {
     private void replay() throws SQLException, DiffersException {
         if (!autoCommit) {
             connection.rollback();
+        }
+        if (schema != null) {
+            schema.again();
         }
         try {
             for (Step step : steps) {

@@ -65,6 +65,10 @@ final class ReplayConnection extends ReplayProxy {
             default -> {}
         }
         Object result = pass(method, arguments);
+        if (method.getName().equals("setSchema") && replay.isEmpty()) {
+            ReplayCall call = ReplayCall.of(method, arguments);
+            replay.setSchema(() -> call.on(connection));
+        }
         if (result instanceof DatabaseMetaData metaData) {
             return new MetaData(metaData).proxy(DatabaseMetaData.class);
         }

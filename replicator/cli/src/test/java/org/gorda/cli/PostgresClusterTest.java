@@ -356,6 +356,7 @@ final class PostgresClusterTest {
         assertThat(already).isEqualTo(90 - lost);
         assertThat(increments(";retry=1000", 3, 30)).isZero();
         whatHasEndedATransactionIsNotRunAgain();
+        whatIsRunAgainIsInTheSchemaThatWasSetBefore();
         try (Connection connection = DriverManager.getConnection(url)) {
             connection.setReadOnly(true); // each replica is one that takes writes
             assertThat(one(connection, "/* x */ WITH w AS (SELECT 1 a) SELECT a FROM w"))
@@ -391,6 +392,31 @@ final class PostgresClusterTest {
             first.rollback();
         }
         execute(url, "DELETE FROM t WHERE id = 2");
+    }
+
+    /** PostgreSQL takes back what was set in a transaction that it rolls back. */
+    private static void whatIsRunAgainIsInTheSchemaThatWasSetBefore() throws SQLException {
+        execute(url, "CREATE SCHEMA tenant", "CREATE TABLE tenant.t (id int PRIMARY KEY, n int)");
+        execute(url, "INSERT INTO t (id, n) VALUES (3, 0)", "INSERT INTO tenant.t VALUES (3, 0)");
+        try (Connection first = DriverManager.getConnection(at(0) + ";retry=10");
+                Connection second = DriverManager.getConnection(at(1))) {
+            Awaitility.await("it is there")
+                    .atMost(WAIT)
+                    .ignoreExceptionsInstanceOf(SQLException.class)
+                    .until(() -> one(first, "SELECT count(*) FROM t, tenant.t u WHERE t.id = u.id AND u.id = 3")
+                                    .equals("1")
+                            && one(second, "SELECT count(*) FROM tenant.t").equals("1"));
+            first.setAutoCommit(false);
+            first.setSchema("tenant");
+            execute(first, "UPDATE t SET n = n + 1 WHERE id = 3");
+            execute(second, "UPDATE tenant.t SET n = n + 10 WHERE id = 3");
+            first.commit();
+            assertThat(one(first, "SELECT n FROM public.t WHERE id = 3")).isEqualTo("0");
+            assertThat(one(first, "SELECT n FROM tenant.t WHERE id = 3")).isEqualTo("11");
+            assertThat(first.getSchema()).isEqualTo("tenant");
+            first.rollback();
+        }
+        execute(url, "DELETE FROM t WHERE id = 3");
     }
 
     private static String at(int replica) {
