@@ -48,8 +48,9 @@ final class ReceivedDatabase {
 
     /** Begins anew with what a donor offers. */
     void begin(MemberId donor, DirectMessage.Offer offer) throws IOException {
+        Path within = content.normalize();
         for (DirectMessage.FileOffered file : offer.files()) {
-            if (!content.resolve(file.name()).normalize().startsWith(content) || file.bytes() < 0) {
+            if (!within.resolve(file.name()).normalize().startsWith(within) || file.bytes() < 0) {
                 throw new IOException(
                         donor + " offers a file named '" + file.name() + "' of " + file.bytes() + " bytes");
             }

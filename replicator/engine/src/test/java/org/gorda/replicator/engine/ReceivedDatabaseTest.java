@@ -198,4 +198,18 @@ class ReceivedDatabaseTest {
                 .isInstanceOf(ReplicaException.class)
                 .hasMessageContaining("delete " + replica.resolve("received"));
     }
+
+    @Test
+    void aDirectoryOfAnyNameReceivesWhatIsBelowIt() throws IOException {
+        MemberId donor = new MemberId("db2:7800");
+        for (String name : List.of(".", "./replica", "replica/../replica", "../" + directory.getFileName())) {
+            ReceivedDatabase received = new ReceivedDatabase(directory.resolve(name));
+            DirectMessage.FileOffered within = new DirectMessage.FileOffered("snapshot/c1.dat", 1, 2);
+            received.begin(donor, new DirectMessage.Offer(7, List.of(within)));
+            assertThat(received.donor()).isEqualTo(donor);
+            DirectMessage.Offer outside =
+                    new DirectMessage.Offer(8, List.of(new DirectMessage.FileOffered("snapshot/../../offer", 1, 2)));
+            assertThatThrownBy(() -> received.begin(donor, outside)).hasMessageContaining("snapshot/../../offer");
+        }
+    }
 }
