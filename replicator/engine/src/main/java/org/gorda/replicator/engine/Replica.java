@@ -148,7 +148,7 @@ public final class Replica implements AutoCloseable {
                 database().listen(address, tls());
             }
         } catch (RuntimeException e) {
-            before.fail("the database that was received cannot be opened: " + e.getMessage(), e);
+            engine().fail("the database that was received cannot be opened: " + e.getMessage(), e);
         }
     }
 

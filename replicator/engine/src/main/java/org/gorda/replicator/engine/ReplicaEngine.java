@@ -1,6 +1,7 @@
 package org.gorda.replicator.engine;
 
 import java.io.IOException;
+import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -294,13 +295,13 @@ final class ReplicaEngine implements GroupListener {
         }
     }
 
-    /** The group tells so itself, and behind a lost connection to a database's server is none of this machine's. */
+    /** The group tells so itself, and behind a lost connection to a database's server is none of this machine's, nor is a port one. */
     private static boolean isOfADisk(Throwable failure) {
         Throwable at = failure;
         while (at.getCause() != null && !(at instanceof GroupException) && !isOfAConnection(at)) {
             at = at.getCause();
         }
-        return at instanceof IOException;
+        return at instanceof IOException && !(at instanceof SocketException);
     }
 
     private static boolean isOfAConnection(Throwable failure) {

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -17,8 +20,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.awaitility.Awaitility;
+import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -321,6 +327,40 @@ class StateTransferTest {
             cluster.start(away);
             cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
             cluster.assertIdentical();
+        }
+    }
+
+    @Test
+    void whoseClientsCannotBeLetInAgainStops() throws Exception {
+        try (Cluster cluster = open(ReplicationProtocol.PRIMARY_BACKUP)) {
+            create(cluster);
+            int away = cluster.backup();
+            cluster.replica(away).close();
+            goOnWithout(cluster, away);
+            deleteAllOf(away);
+            int port = LoopbackPorts.free(1).get(0);
+            cluster.start(away);
+            Replica replica = cluster.replica(away);
+            replica.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+            try (ServerSocket stranger =
+                    CompletableFuture.supplyAsync(() -> take(port)).get(60, TimeUnit.SECONDS)) {
+                assertThat(stranger.getLocalPort()).isEqualTo(port);
+                replica.awaitState(ReplicaState.STOPPED, Duration.ofSeconds(60));
+                assertThat(replica.status().explanation())
+                        .contains("listen on", ":" + port)
+                        .doesNotContain("disk");
+            }
+        }
+    }
+
+    /** As soon as nobody has it. */
+    private static ServerSocket take(int port) {
+        while (true) {
+            try {
+                return new ServerSocket(port, 1, InetAddress.getLoopbackAddress());
+            } catch (IOException e) {
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
+            }
         }
     }
 }
