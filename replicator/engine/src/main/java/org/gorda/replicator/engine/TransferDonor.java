@@ -175,6 +175,10 @@ final class TransferDonor implements AutoCloseable {
         if (now != null && (now.offer == null || (now.offer.transfer() == want.transfer() || want.transfer() == 0))) {
             DirectMessage.Offer ready = now.offer;
             if (ready == null) {
+                String obstacle = source.obstacle();
+                if (obstacle != null) { // the copy may not get on; who comes back finds it
+                    return new DirectMessage.Wait(false, obstacle);
+                }
                 long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - now.began);
                 return new DirectMessage.Wait(true, "it copies its database, since " + seconds + " s");
             }
@@ -188,7 +192,7 @@ final class TransferDonor implements AutoCloseable {
             return new DirectMessage.Wait(false, obstacle);
         }
         if (making) {
-            return new DirectMessage.Wait(true, "it still makes a copy that is not wanted any more");
+            return new DirectMessage.Wait(false, "it still makes a copy that is not wanted any more");
         }
         Given next = new Given(from, want, directory.resolve(Integer.toString(++copies)));
         given = next;

@@ -1,0 +1,87 @@
+package org.gorda.replicator.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.gorda.jgcs.MemberId;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A donor and what it tells who wants its database. */
+@Timeout(60)
+class TransferDonorTest {
+
+    private static final MemberId SELF = new MemberId("db1:7800");
+    private static final MemberId JOINER = new MemberId("db2:7800");
+
+    @TempDir
+    private Path directory;
+
+    private final BlockingQueue<DirectMessage> told = new LinkedBlockingQueue<>();
+
+    /** Whose copy takes until it is let go on. */
+    private static final class Held implements TransferDonor.Source {
+        final CountDownLatch goesOn = new CountDownLatch(1);
+        volatile @Nullable String obstacle;
+
+        @Override
+        public @Nullable String obstacle() {
+            return obstacle;
+        }
+
+        @Override
+        public void write(Path target, DirectMessage.Want want) throws IOException {
+            try {
+                goesOn.await();
+            } catch (InterruptedException e) {
+                throw new IOException(e);
+            }
+            Files.writeString(target.resolve("rows"), "all of them");
+        }
+    }
+
+    private DirectMessage ask(TransferDonor donor) throws InterruptedException {
+        donor.received(JOINER, new DirectMessage.Want(0, 1, "derby"));
+        return told.take();
+    }
+
+    @Test
+    void whoCannotGiveAnyMoreWhatItCopiesSaysSoAndGivesItWhenItCan() throws Exception {
+        Held source = new Held();
+        try (TransferDonor donor =
+                new TransferDonor(SELF, directory.resolve("given"), source, (to, message) -> told.add(message))) {
+            assertThat(ask(donor)).isEqualTo(new DirectMessage.Wait(true, "it copies its database"));
+            assertThat(ask(donor))
+                    .isInstanceOfSatisfying(
+                            DirectMessage.Wait.class,
+                            wait -> assertThat(wait.begun()).isTrue());
+            source.obstacle = "its database stands still";
+            assertThat(ask(donor)).isEqualTo(new DirectMessage.Wait(false, "its database stands still"));
+            source.obstacle = null;
+            assertThat(ask(donor))
+                    .isInstanceOfSatisfying(
+                            DirectMessage.Wait.class,
+                            wait -> assertThat(wait.begun()).isTrue());
+            source.goesOn.countDown();
+            DirectMessage answer = ask(donor);
+            while (answer instanceof DirectMessage.Wait) {
+                TimeUnit.MILLISECONDS.sleep(5);
+                answer = ask(donor);
+            }
+            assertThat(answer)
+                    .isInstanceOfSatisfying(
+                            DirectMessage.Offer.class,
+                            offer -> assertThat(offer.files())
+                                    .extracting(DirectMessage.FileOffered::name)
+                                    .containsExactly("rows"));
+        }
+    }
+}
