@@ -240,6 +240,7 @@ final class DerbyConnection extends EngineConnection {
         try {
             Object agent = field(jdbc().getClass(), "agent_").get(jdbc());
             if (agent != null && field(agent.getClass(), "socket_").get(agent) instanceof Socket socket) {
+                TlsSockets.waitForNobody(socket);
                 socket.close();
             }
         } catch (IllegalAccessException e) {
@@ -247,7 +248,7 @@ final class DerbyConnection extends EngineConnection {
         }
     }
 
-    private static Field field(Class<?> type, String name) {
+    static Field field(Class<?> type, String name) {
         return FIELDS.computeIfAbsent(new Key(type, name), DerbyConnection::find);
     }
 

@@ -1,5 +1,6 @@
 package org.gorda.jdbc;
 
+import java.io.IOException;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.ResultSet;
@@ -13,6 +14,7 @@ import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.PGProperty;
+import org.postgresql.core.PGStream;
 import org.postgresql.core.Query;
 import org.postgresql.core.QueryExecutor;
 import org.postgresql.core.ResultHandlerBase;
@@ -220,9 +222,25 @@ final class PostgresConnection extends EngineConnection {
     }
 
     @Override
-    void closeSocket() {
+    void closeSocket() throws IOException {
         try {
-            jdbc().abort(Runnable::run); // closes the socket, and waits for nothing
+            QueryExecutor executor = driver.getQueryExecutor();
+            Object stream =
+                    DerbyConnection.field(executor.getClass(), "pgStream").get(executor);
+            if (stream instanceof PGStream known) {
+                TlsSockets.waitForNobody(known.getSocket());
+            }
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException(e);
+        } finally {
+            abort();
+        }
+    }
+
+    /** Closes the socket, and does not wait for the server. */
+    private void abort() {
+        try {
+            jdbc().abort(Runnable::run);
         } catch (SQLException e) {
             throw new IllegalStateException(e);
         }

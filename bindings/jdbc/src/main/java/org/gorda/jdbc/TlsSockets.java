@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLSocket;
 import javax.net.ssl.SSLSocketFactory;
 
 /** Makes the TLS sockets of PostgreSQL's driver while GORDA's logs in by it. Public for that driver alone. */
@@ -35,6 +36,13 @@ public final class TlsSockets extends SSLSocketFactory {
 
     static void forget(String key) {
         CONTEXTS.remove(key);
+    }
+
+    /** Closing it would wait for whoever stands in a write to it, to say goodbye to the other side in order. */
+    static void waitForNobody(Socket socket) throws IOException {
+        if (socket instanceof SSLSocket && !socket.isClosed()) {
+            socket.setSoLinger(true, 0);
+        }
     }
 
     @Override

@@ -10,7 +10,9 @@ import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.PreparedStatement;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -22,8 +24,11 @@ import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
 import org.gorda.replicator.engine.Tls;
+import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Groups of processes with TLS everywhere, with certificates that {@code gorda certificate} has issued; and who has none. */
 final class EncryptedGroupTest {
@@ -90,6 +95,40 @@ final class EncryptedGroupTest {
                 .atMost(WAIT)
                 .until(() -> report.isDone() || load.acknowledged().count() > before + 100);
         assertThat(report).isNotDone();
+    }
+
+    /** Nor is it left there: the thread that looks for the primary ends its connection. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whoStandsInAWriteToAFrozenPrimaryKeepsNoOtherFromTheNextOne(boolean postgresql) throws Exception {
+        Map<String, String> settings = settings(issue("replica", "127.0.0.1"), "primary-backup");
+        Path place = directory.resolve("group");
+        try (ReplicaGroup group = postgresql
+                ? ReplicaGroup.of(3, place, settings, new PostgresEngine())
+                : ReplicaGroup.of(3, place, settings)) {
+            group.start();
+            group.awaitOnline(WAIT, line -> {});
+            ReplicaProcess frozen = group.primary().orElseThrow();
+            try (Connection stuck = DriverManager.getConnection(group.url())) {
+                try (Statement statement = stuck.createStatement()) {
+                    statement.execute("CREATE TABLE big (b " + (postgresql ? "bytea" : "BLOB") + ")");
+                }
+                PreparedStatement put = stuck.prepareStatement("INSERT INTO big VALUES (?)");
+                put.setBytes(1, new byte[50 << 20]);
+                frozen.freeze();
+                CompletableFuture<SQLException> failure = CompletableFuture.supplyAsync(
+                        () -> Assertions.assertThrows(SQLException.class, put::executeUpdate));
+                for (int i = 0; i < 2; i++) {
+                    try (Connection next = DriverManager.getConnection(group.url())) {
+                        assertThat(next.toString()).doesNotContain(" " + frozen.service() + " ");
+                    }
+                    TimeUnit.SECONDS.sleep(2); // until what the driver knows of the primary is too old
+                }
+                assertThat(failure.get(30, TimeUnit.SECONDS).getSQLState()).isEqualTo("08006");
+            } finally {
+                frozen.thaw();
+            }
+        }
     }
 
     @Test
