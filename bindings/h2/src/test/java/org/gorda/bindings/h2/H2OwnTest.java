@@ -480,6 +480,27 @@ class H2OwnTest extends OwnStandardTck {
         assertThat(query(replica, "SELECT ID FROM T ORDER BY ID")).containsExactly("1", "3");
     }
 
+    /** As with Derby's own driver: what is behind a refusal is not executed. */
+    @Test
+    void aBatchThatIsRefusedInTheMiddleCountsWhatIsBeforeThat() throws SQLException {
+        makeTables();
+        execute(trigger("INSERT", TestTriggers.Forgiving.class));
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(true);
+            for (String sql : List.of(
+                    "INSERT INTO L VALUES (1, 1)", "INSERT INTO T VALUES (1, 1)", "INSERT INTO L VALUES (2, 2)")) {
+                statement.addBatch(sql);
+            }
+            assertThatThrownBy(statement::executeBatch).isInstanceOfSatisfying(BatchUpdateException.class, e -> {
+                assertThat(e.getSQLState()).isEqualTo("40001");
+                assertThat(e.getUpdateCounts()).containsExactly(1);
+            });
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID FROM L")).containsExactly("1");
+    }
+
     @Test
     void schemaChangesWaitForWhoChangesRowsAndTheOtherWayRound() throws Exception {
         execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)", "INSERT INTO T VALUES (1, 1)");

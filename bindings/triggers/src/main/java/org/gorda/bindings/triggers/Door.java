@@ -275,15 +275,16 @@ final class Door implements InvocationHandler {
             try {
                 counts[i] = (Long) Objects.requireNonNull(batch.get(i).run());
             } catch (SQLException e) {
-                counts[i] = Statement.EXECUTE_FAILED;
                 if (failed != null) {
                     failed.setNextException(e);
                 } else {
                     failed = e;
                 }
                 if (String.valueOf(e.getSQLState()).startsWith("40")) {
-                    break; // the rest would be of another transaction
+                    counts = Arrays.copyOf(counts, i); // the rest would be of another transaction
+                    break;
                 }
+                counts[i] = Statement.EXECUTE_FAILED;
             }
         }
         batch.clear();
