@@ -6,7 +6,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * All rows of a database as they were at one moment, for as long as it takes to read them. To be closed. Confined to one thread.
+ * All rows of a database as they were at one moment, for as long as it takes to read them. To be closed, when all were read: a
+ * {@link ReflectionException} then means that a schema change has kept some of them from being read. Confined to one thread.
  *
  * @param position up to where the database then held everything; empty as for {@link ReflectedDatabase#storedPosition}
  * @param tables those whose changes are reflected

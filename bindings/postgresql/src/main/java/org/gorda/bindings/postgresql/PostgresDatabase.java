@@ -583,17 +583,28 @@ final class PostgresDatabase implements ReflectedDatabase {
             connection.setReadOnly(true);
             SqlSession session = SqlSession.of(connection);
             Connection reading = connection;
-            return new FrozenRows(
-                    Optional.ofNullable(PostgresSnapshot.position(session)),
-                    tables(session),
-                    reading,
-                    lastGenerated(session),
-                    () -> close(reading));
+            Optional<StoredPosition> position = Optional.ofNullable(PostgresSnapshot.position(session));
+            List<TableShape> tables = tables(session);
+            return new FrozenRows(position, tables, reading, lastGenerated(session), () -> release(reading, tables));
         } catch (SQLException | RuntimeException e) {
             if (connection != null) {
                 close(connection);
             }
             throw new ReflectionException("the rows of " + server + " cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    /** All tables were read, or reading them has failed for another reason. */
+    private void release(Connection reading, List<TableShape> tables) {
+        try {
+            SqlSession session = SqlSession.of(reading);
+            for (TableShape table : tables) {
+                PostgresSnapshot.requireNotMadeAnew(session, table);
+            }
+        } catch (SQLException e) {
+            throw new ReflectionException("the rows of " + server + " cannot be read: " + e.getMessage(), e);
+        } finally {
+            close(reading);
         }
     }
 

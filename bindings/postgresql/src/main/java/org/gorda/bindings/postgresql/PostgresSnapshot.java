@@ -96,6 +96,7 @@ final class PostgresSnapshot {
             try (OutputStream out = Files.newOutputStream(directory.resolve(String.valueOf(tables.size())))) {
                 copy.copyOut("COPY " + named + " TO STDOUT", out);
             }
+            requireNotMadeAnew(session, table);
             tables.add(named);
         }
         String leases = String.valueOf(
@@ -111,6 +112,23 @@ final class PostgresSnapshot {
                         ? ""
                         : position.groupHigh() + " " + position.groupLow() + " " + position.term() + " "
                                 + position.index());
+    }
+
+    /**
+     * That a table is still in the file that the snapshot of the transaction knows: one that TRUNCATE or ALTER TABLE made since has no rows for it. To be called when
+     * the table was read, and is locked thereby.
+     */
+    static void requireNotMadeAnew(SqlSession session, TableShape table) throws SQLException {
+        boolean isSame = !session.query(
+                        "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = "
+                                + PostgresDatabase.literal(table.schema()) + " AND c.relname = "
+                                + PostgresDatabase.literal(table.name())
+                                + " AND c.oid = to_regclass(format('%I.%I', n.nspname, c.relname))"
+                                + " AND c.relfilenode = pg_relation_filenode(c.oid)")
+                .isEmpty();
+        if (!isSame) {
+            throw new ReflectionException(table + " was made anew while it was copied");
+        }
     }
 
     static void load(Path snapshot, Server server) {

@@ -28,6 +28,7 @@ import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.Finding;
+import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.WriteSet;
@@ -38,6 +39,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.PGConnection;
 
 /** What triggers tell of rows, by sessions that have the token, is what the applier does elsewhere. */
@@ -639,6 +642,41 @@ class RowsTest {
         } finally {
             copy.close();
         }
+    }
+
+    /** What makes a table's file anew leaves nothing in it for who began to read before. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "ALTER TABLE t ALTER x TYPE bigint",
+                "TRUNCATE t",
+                "ALTER TABLE t RENAME TO old; CREATE TABLE t (id integer PRIMARY KEY, x integer)"
+            })
+    void noTableIsCopiedWithoutItsRowsThatIsMadeAnewMeanwhile(String change) throws Exception {
+        define("CREATE TABLE b (id integer PRIMARY KEY)", "CREATE TABLE t (id integer PRIMARY KEY, x integer)");
+        replicate("INSERT INTO t VALUES (1, 2), (3, 4)");
+        FrozenRows frozen = origin.freeze(directory.resolve("frozen"));
+        Path snapshot = directory.resolve("snapshot");
+        CompletableFuture<Void> copy;
+        try (Connection stranger = session(origin);
+                Connection changes = session(origin)) {
+            SqlSession.of(stranger).query("LOCK TABLE b IN ACCESS EXCLUSIVE MODE");
+            copy = CompletableFuture.runAsync(() -> origin.snapshot(snapshot));
+            Awaitility.await("the copy comes to b")
+                    .until(() -> !SqlSession.of(stranger)
+                            .query("SELECT 1 FROM pg_locks WHERE relation = 'b'::regclass AND NOT granted")
+                            .isEmpty());
+            try (Statement statement = changes.createStatement()) {
+                statement.execute(change);
+            }
+            changes.commit();
+            stranger.rollback();
+        }
+        assertThatThrownBy(copy::get).hasMessageContaining("\"t\" was made anew while it was copied");
+        assertThat(snapshot).doesNotExist();
+        SqlSession.of(frozen.connection()).query("SELECT * FROM public.b, public.t");
+        assertThatThrownBy(frozen::close).hasMessageContaining("\"t\" was made anew while it was copied");
+        origin.snapshot(snapshot);
     }
 
     /** Who has told how far a generator is keeps nobody from giving it another name before that is ordered. */
