@@ -552,6 +552,12 @@ final class ReplicaEngine implements GroupListener {
         }
     }
 
+    /** What people are told while the database does not answer; null if it does. */
+    @Nullable
+    String silence() {
+        return watch.isSilent() ? watch.explanation() : null;
+    }
+
     /** While it stands still another one is to lead, who can become the primary, and nobody is to begin anything here. */
     private void watchDatabase(long nowNanos) {
         boolean wasSilent = watch.isSilent();

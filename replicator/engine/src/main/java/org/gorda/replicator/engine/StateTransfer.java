@@ -99,6 +99,11 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
     }
 
     @Override
+    public @Nullable String standstill() {
+        return engine.silence();
+    }
+
+    @Override
     public void write(Path directory, DirectMessage.Want want) throws IOException {
         long firstHeld = want.firstHeld();
         CheckpointFile.Checkpoint checkpoint = checkpointer.checkpointBehind(firstHeld);

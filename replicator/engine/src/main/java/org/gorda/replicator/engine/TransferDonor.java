@@ -33,6 +33,10 @@ final class TransferDonor implements AutoCloseable {
         @Nullable
         String obstacle();
 
+        /** Why what is being written may not get on; null if it does, for all that is known. */
+        @Nullable
+        String standstill();
+
         /**
          * Writes what the core knows now, and then the database as it is a little later.
          *
@@ -175,9 +179,9 @@ final class TransferDonor implements AutoCloseable {
         if (now != null && (now.offer == null || (now.offer.transfer() == want.transfer() || want.transfer() == 0))) {
             DirectMessage.Offer ready = now.offer;
             if (ready == null) {
-                String obstacle = source.obstacle();
-                if (obstacle != null) { // the copy may not get on; who comes back finds it
-                    return new DirectMessage.Wait(false, obstacle);
+                String standstill = source.standstill();
+                if (standstill != null) { // who comes back finds the copy all the same
+                    return new DirectMessage.Wait(false, standstill);
                 }
                 long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - now.began);
                 return new DirectMessage.Wait(true, "it copies its database, since " + seconds + " s");

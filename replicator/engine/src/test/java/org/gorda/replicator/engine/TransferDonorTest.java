@@ -31,10 +31,16 @@ class TransferDonorTest {
     private static final class Held implements TransferDonor.Source {
         final CountDownLatch goesOn = new CountDownLatch(1);
         volatile @Nullable String obstacle;
+        volatile @Nullable String standstill;
 
         @Override
         public @Nullable String obstacle() {
             return obstacle;
+        }
+
+        @Override
+        public @Nullable String standstill() {
+            return standstill;
         }
 
         @Override
@@ -54,7 +60,7 @@ class TransferDonorTest {
     }
 
     @Test
-    void whoCannotGiveAnyMoreWhatItCopiesSaysSoAndGivesItWhenItCan() throws Exception {
+    void whoseDatabaseStandsStillSaysSoAndGivesItWhenItGoesOn() throws Exception {
         Held source = new Held();
         try (TransferDonor donor =
                 new TransferDonor(SELF, directory.resolve("given"), source, (to, message) -> told.add(message))) {
@@ -63,9 +69,10 @@ class TransferDonorTest {
                     .isInstanceOfSatisfying(
                             DirectMessage.Wait.class,
                             wait -> assertThat(wait.begun()).isTrue());
-            source.obstacle = "its database stands still";
-            assertThat(ask(donor)).isEqualTo(new DirectMessage.Wait(false, "its database stands still"));
-            source.obstacle = null;
+            source.standstill = "the database has not answered for 10 s";
+            assertThat(ask(donor)).isEqualTo(new DirectMessage.Wait(false, "the database has not answered for 10 s"));
+            source.standstill = null;
+            source.obstacle = "it is CATCHING_UP itself"; // it is no worse a donor for that, once it has begun
             assertThat(ask(donor))
                     .isInstanceOfSatisfying(
                             DirectMessage.Wait.class,
