@@ -49,10 +49,10 @@ final class Block {
         owner = Owner.OURS;
     }
 
-    /** Why the server has not opened the block that is ours, for instance because it was cancelled; null if it has. */
+    /** Why the server has not opened the block that we wanted, for instance because that was cancelled; null if it has. */
     @Nullable
     ServerError unopened() {
-        return isOurs() ? begin.error() : null;
+        return begin.error();
     }
 
     /** The client opens one, or makes ours its own. */
@@ -100,6 +100,7 @@ final class Block {
         isAdopted = false;
         awaitsBegin = false;
         awaitsQuery = false;
+        begin = new Exchange();
         owner = isIdle() ? Owner.NONE : Owner.CLIENT;
     }
 

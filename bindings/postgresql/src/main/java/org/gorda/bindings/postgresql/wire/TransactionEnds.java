@@ -205,6 +205,10 @@ final class TransactionEnds {
 
     /** Tells the client that the server is ready. What it has sent since may go on. */
     void ready() throws IOException {
+        ServerError unopened = block.unopened();
+        if (unopened != null && !out.hasFailed()) {
+            fail(unopened);
+        }
         if (block.awaitsBegin() && !block.isIdle()) {
             rollback(); // the server has passed over the client's BEGIN: the block is still ours
         }
