@@ -240,8 +240,9 @@ final class DerbyConnection extends EngineConnection {
         try {
             Object agent = field(jdbc().getClass(), "agent_").get(jdbc());
             if (agent != null && field(agent.getClass(), "socket_").get(agent) instanceof Socket socket) {
-                TlsSockets.waitForNobody(socket);
-                socket.close();
+                try (socket) {
+                    TlsSockets.waitForNobody(socket);
+                }
             }
         } catch (IllegalAccessException e) {
             throw new IllegalStateException(e);

@@ -32,6 +32,7 @@ public final class ClientMessages {
     private static final int BUFFER_BYTES = 1024;
 
     private final AtomicInteger taken = new AtomicInteger();
+    private volatile boolean hasEnded;
     private byte[] buffer = new byte[BUFFER_BYTES];
     private int filled;
     private boolean isStarted;
@@ -54,6 +55,7 @@ public final class ClientMessages {
 
     /** The client is gone, as is what has arrived of its last message. */
     public void end() {
+        hasEnded = true;
         giveBack();
     }
 
@@ -109,6 +111,9 @@ public final class ClientMessages {
             throw new IOException("interrupted", e);
         }
         taken.set(kilobytes);
+        if (hasEnded) {
+            giveBack();
+        }
     }
 
     private void giveBack() {
