@@ -352,20 +352,25 @@ class LeasedSequencesTest extends ThreeReplicas {
                 .isZero();
     }
 
+    /** Fifty values by a statement that returns them, none of which was given before. */
+    private Work<Boolean> taking(String insert, Set<Long> given) {
+        return i -> {
+            try (Connection connection = connect(i);
+                    Statement statement = connection.createStatement()) {
+                for (int k = 0; k < 50; k++) {
+                    assertThat(given.add(number(statement, insert))).isTrue();
+                }
+                return true;
+            }
+        };
+    }
+
     /** Also through a copy of the database, and with values that a statement takes faster than they are leased. */
     @Test
     void leasesEndWithTheProtocolAndBeginAgain() throws Exception {
         execute(0, TABLES);
         Set<Long> given = ConcurrentHashMap.newKeySet();
-        Work<Boolean> take = i -> {
-            try (Connection connection = connect(i);
-                    Statement statement = connection.createStatement()) {
-                for (int k = 0; k < 50; k++) {
-                    assertThat(given.add(number(statement, INSERTS.get(0)))).isTrue();
-                }
-                return true;
-            }
-        };
+        Work<Boolean> take = taking(INSERTS.get(0), given);
         onAll(take);
         replica(0).changeProtocol(ReplicationProtocol.PRIMARY_BACKUP);
         int[] primary = {-1};
@@ -496,18 +501,10 @@ class LeasedSequencesTest extends ThreeReplicas {
     @Test
     void aNewGroupGoesOnBehindTheKeysOfTheOneBefore() throws Exception {
         execute(0, TABLES);
-        Set<Long> given = ConcurrentHashMap.newKeySet();
-        Work<Boolean> take = i -> {
-            try (Connection connection = connect(i);
-                    Statement statement = connection.createStatement()) {
-                for (int k = 0; k < 50; k++) {
-                    assertThat(given.add(number(statement, INSERTS.get(0)))).isTrue();
-                    number(statement, INSERTS.get(1));
-                }
-                return true;
-            }
-        };
+        Work<Boolean> take = taking(INSERTS.get(0), ConcurrentHashMap.newKeySet());
+        Work<Boolean> takeIdentities = taking(INSERTS.get(1), ConcurrentHashMap.newKeySet());
         onAll(take);
+        onAll(takeIdentities);
         awaitEverywhere();
         for (int i = 0; i < SIZE; i++) {
             stop(i);
@@ -525,6 +522,7 @@ class LeasedSequencesTest extends ThreeReplicas {
         }
         awaitOnline();
         onAll(take);
+        onAll(takeIdentities);
         assertIdentical();
     }
 }
