@@ -152,11 +152,7 @@ class StateTransferTest {
     @ValueSource(strings = {"APP", "gorda"})
     void aDatabaseThatTheGroupHasNotMadeIsNotReplaced(String schema) throws Exception {
         try (Cluster cluster = open(ReplicationProtocol.PRIMARY_BACKUP)) {
-            create(cluster);
-            int away = cluster.backup();
-            cluster.replica(away).close();
-            goOnWithout(cluster, away);
-            deleteAllOf(away);
+            int away = loseAllOfABackup(cluster);
             String url = "jdbc:derby:" + directory.resolve("replica" + away);
             try (Connection own = DriverManager.getConnection(url + ";create=true");
                     Statement statement = own.createStatement()) {
@@ -296,14 +292,20 @@ class StateTransferTest {
         goOnWithout(cluster, away);
     }
 
+    /** @return which one is to receive what the others have gone on with, once it is started */
+    private int loseAllOfABackup(Cluster cluster) throws Exception {
+        create(cluster);
+        int away = cluster.backup();
+        cluster.replica(away).close();
+        goOnWithout(cluster, away);
+        deleteAllOf(away);
+        return away;
+    }
+
     @Test
     void tablesThatAreNotAlikeAreToldAndNothingIsReplaced() throws Exception {
         try (Cluster cluster = open(ReplicationProtocol.PRIMARY_BACKUP)) {
-            create(cluster);
-            int away = cluster.backup();
-            cluster.replica(away).close();
-            goOnWithout(cluster, away);
-            deleteAllOf(away);
+            int away = loseAllOfABackup(cluster);
             makeTables(
                     away,
                     List.of(
@@ -333,11 +335,7 @@ class StateTransferTest {
     @Test
     void whoseClientsCannotBeLetInAgainStops() throws Exception {
         try (Cluster cluster = open(ReplicationProtocol.PRIMARY_BACKUP)) {
-            create(cluster);
-            int away = cluster.backup();
-            cluster.replica(away).close();
-            goOnWithout(cluster, away);
-            deleteAllOf(away);
+            int away = loseAllOfABackup(cluster);
             int port = LoopbackPorts.free(1).get(0);
             cluster.start(away);
             Replica replica = cluster.replica(away);
