@@ -121,12 +121,6 @@ final class PostgresDatabase implements ReflectedDatabase {
             lock(session, "pg_advisory_lock", server + " is open already, in another process or in this one");
             Installation.install(internal, token, takesReturned);
             describe(session);
-            for (List<@Nullable String> row :
-                    session.query("SELECT * FROM (SELECT c.oid, CASE WHEN c.relpersistence = 'p' THEN"
-                            + " pg_sequence_last_value(c.oid) END AS last FROM pg_class c WHERE c.relkind = 'S') s"
-                            + " WHERE last IS NOT NULL")) {
-                generated.put(Objects.requireNonNull(row.get(0)), Objects.requireNonNull(row.get(1)));
-            }
             session.query("SELECT gorda.end_leases()");
             leases.begin("t"
                     .equals(session.query("SELECT leases FROM gorda.leasing")
@@ -192,14 +186,17 @@ final class PostgresDatabase implements ReflectedDatabase {
     /**
      * Has the server tell what a transaction has changed, and check all that is deferred; it refuses to commit what was not told. Constraints are
      * checked by a statement of its own, or clients would see in errors who has it done.
+     *
+     * @param all whether it is to tell of values that others have taken from generators, too
      */
-    List<OwnStatement> tell() {
+    List<OwnStatement> tell(boolean all) {
         return List.of(
                 listen(),
                 OwnStatement.kept("SET CONSTRAINTS ALL IMMEDIATE"),
                 OwnStatement.kept(
                         "SELECT gorda.told_at_last(EXISTS (SELECT FROM pg_catalog.pg_sequence WHERE NOT EXISTS"
-                                + " (SELECT FROM gorda.generator WHERE relid OPERATOR(pg_catalog.=) seqrelid)))"));
+                                + " (SELECT FROM gorda.generator WHERE relid OPERATOR(pg_catalog.=) seqrelid)), " + all
+                                + ")"));
     }
 
     /** Has the server tell within a transaction what it has changed so far. */
@@ -267,25 +264,29 @@ final class PostgresDatabase implements ReflectedDatabase {
     }
 
     private void describe(SqlSession session) throws SQLException {
+        described(session.query(
+                "SELECT md5(description), description FROM (SELECT description FROM gorda.described OFFSET 0) d"));
+    }
+
+    private void described(List<List<@Nullable String>> rows) {
         if (described.size() > DESCRIPTIONS_MAX) {
             described.clear();
         }
-        for (List<@Nullable String> row : session.query("SELECT md5(description), description FROM gorda.described")) {
+        for (List<@Nullable String> row : rows) {
             described.computeIfAbsent(
                     Objects.requireNonNull(row.get(0)),
                     digest -> new CapturedTable(Objects.requireNonNull(row.get(1))));
         }
     }
 
-    /** The last values of generators, by their identity on the server, that others were told of or had before. */
+    /** The last values of generators, by their identity on the server, that others were told of. */
     Map<String, String> generated() {
         return generated;
     }
 
     /** Has the rows of all tables captured as they are after a change of the schema; within its transaction. */
     void captureNewTables(SqlSession session) throws SQLException {
-        session.query("SELECT gorda.adopt()");
-        describe(session);
+        described(session.query("SELECT digest, description FROM gorda.adopt()"));
         changing.add(Objects.requireNonNull(
                 session.query("SELECT pg_current_xact_id()").get(0).get(0)));
         schemaChanges.incrementAndGet();
@@ -328,11 +329,14 @@ final class PostgresDatabase implements ReflectedDatabase {
     }
 
     private ProvableTables readProvable(SqlSession session, long before) throws SQLException {
-        describe(session);
-        Map<String, ProvableTable> tables = new HashMap<>();
-        for (List<@Nullable String> row :
+        List<List<@Nullable String>> rows =
                 session.query("SELECT relid, nspname, relname, digest, by_settings, asked, is_only"
-                        + " FROM gorda.provable WHERE NOT gorda.has_operators()")) {
+                        + " FROM gorda.provable WHERE digest IS NOT NULL AND (SELECT NOT gorda.has_operators())");
+        if (rows.stream().anyMatch(row -> !described.containsKey(row.get(3)))) {
+            describe(session);
+        }
+        Map<String, ProvableTable> tables = new HashMap<>();
+        for (List<@Nullable String> row : rows) {
             String schema = Objects.requireNonNull(row.get(1));
             String name = Objects.requireNonNull(row.get(2));
             String digest = Objects.requireNonNull(row.get(3));

@@ -178,7 +178,7 @@ final class ReturnedRows {
         if (isComplete && !tellsForOthers) {
             return List.of();
         }
-        List<OwnStatement> tell = new ArrayList<>(database.tell());
+        List<OwnStatement> tell = new ArrayList<>(database.tell(tellsForOthers));
         int last = tell.size() - 1;
         if (isGuarded) {
             tell.add(last, END_GUARD);

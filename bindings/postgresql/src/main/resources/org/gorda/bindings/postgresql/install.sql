@@ -251,20 +251,29 @@ begin
     return found;
 end $$;
 
--- How far all generators have come, but for those that are of one session only, or whose values are leased; by the names of gorda.named, which costs more for each.
-create or replace function gorda.generated() returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+-- How far generators have come, but for those that are of one session only, or whose values are leased: those that the transaction
+-- has taken values from, which it has locked, or all, if they are not too many.
+drop function if exists gorda.generated();
+create or replace function gorda.generated(all_generators boolean) returns text language plpgsql security definer
+    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+declare
+    which oid[];
 begin
-    return (select 'G' || string_agg(row(s.seqrelid, s.of_table, n.nspname, t.relname, s.last)::text, '')
-    from (select q.seqrelid, case when c.relpersistence = 'p' and pg_relation_filenode(q.seqrelid) is not null
-                then pg_sequence_last_value(q.seqrelid) end as last, d.refobjid,
-                d.refobjid is not null and count(*) over (partition by coalesce(d.refobjid, q.seqrelid)) = 1 as of_table
-            from pg_sequence q join pg_class c on c.oid = q.seqrelid
-                left join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = q.seqrelid and d.objsubid = 0
-                    and d.refclassid = 'pg_class'::regclass and d.refobjsubid > 0 and d.deptype in ('a', 'i')
-            where not exists (select from gorda.generator where relid = q.seqrelid)) s
-        join pg_class t on t.oid = case when s.of_table then s.refobjid else s.seqrelid end
-        join pg_namespace n on n.oid = t.relnamespace
-    where s.last is not null);
+    if all_generators and (select count(*) from pg_sequence) <= 1000 then -- each stays locked to the commit
+        which := (select array_agg(seqrelid) from pg_sequence);
+    else
+        which := (select array_agg(seqrelid) from pg_locks join pg_sequence on seqrelid = relation
+            where pid = pg_backend_pid() and locktype = 'relation' and mode = 'RowExclusiveLock');
+    end if;
+    if which is null then
+        return null;
+    end if;
+    return (select 'G' || string_agg(row(n.relid, n.of_table, n.nspname, n.relname, g.last)::text, '')
+    from (select c.oid as relid, pg_sequence_last_value(c.oid) as last from pg_class c
+        where c.oid = any (which) and c.relpersistence = 'p' and pg_relation_filenode(c.oid) is not null
+            and not exists (select from gorda.generator b where b.relid = c.oid) offset 0) g
+        join gorda.named n on n.relid = g.relid
+    where g.last is not null);
 exception
     when internal_error then -- one was dropped in this moment
         raise exception using errcode = '40001', message = 'a sequence was dropped: run the transaction again';
@@ -291,9 +300,10 @@ create or replace function gorda.has_read() returns text language sql set search
         where o.locktype = 'virtualxid' and o.mode = 'ExclusiveLock' and n.nspname <> 'gorda'))
 $$;
 
--- The last part before a commit, behind an S and what it has read if the transaction is SERIALIZABLE, with what generators have given. From here on the client's limits do not count: what is ordered must be
+-- The last part before a commit, behind an S and what it has read if the transaction is SERIALIZABLE, with what generators have given, to others too if asked for. From here on the client's limits do not count: what is ordered must be
 -- committed. A transaction that has become READ ONLY could not store its position.
-create or replace function gorda.told_at_last(has_generators boolean) returns text language sql as $$
+drop function if exists gorda.told_at_last(boolean);
+create or replace function gorda.told_at_last(has_generators boolean, all_generators boolean) returns text language sql as $$
     select pg_catalog.concat(
         pg_catalog.left(pg_catalog.concat(
             case when pg_catalog.current_setting('statement_timeout') operator(pg_catalog.<>) '0'
@@ -313,15 +323,16 @@ create or replace function gorda.told_at_last(has_generators boolean) returns te
                     when '0|' then pg_catalog.current_setting('gorda.told')
                     else pg_catalog.concat(gorda.tell_aside(), pg_catalog.current_setting('gorda.told')) end,
                 pg_catalog.left(pg_catalog.concat(pg_catalog.set_config('gorda.told', '', true), pg_catalog.set_config('gorda.known', '', true)), 0),
-                case when $1 then gorda.generated() end) end)
+                case when $1 then gorda.generated($2) end) end)
 $$;
 
 -- Tables of which a statement that names one, and calls no function, changes exactly the rows that it can return, as it returns them: no rules, policies, heirs, triggers
 -- of others, cascades, or functions in what is computed or checked for a row, and nothing deferred. With "by_settings" texts are the same as ours only under settings that
 -- gorda.footing looks for. An INSERT must give the columns in "asked", whose defaults are computed.
--- With "is_only" its name alone can mean nothing else but a temporary relation.
+-- With "is_only" its name alone can mean nothing else but a temporary relation. The digest of its description is null while its triggers do not leave to statements what they return.
 create view gorda.provable as
-select d.relid, d.nspname, d.relname, md5(d.description) as digest,
+select d.relid, d.nspname, d.relname, (select left(encode(g.tgargs, 'escape'), 32) from pg_catalog.pg_trigger g
+        where g.tgrelid = d.relid and g.tgname = 'gorda_delete' and encode(g.tgargs, 'escape') like '%gorda.is\_not\_returned()%') as digest,
     exists (select from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid where a.attrelid = d.relid and a.attnum > 0
         and t.typname in ('timestamp', 'date', 'time', 'bytea', 'float4', 'float8')) as by_settings,
     (select coalesce(string_agg(row(a.attname)::text, ''), '') from pg_catalog.pg_attribute a
@@ -331,12 +342,13 @@ select d.relid, d.nspname, d.relname, md5(d.description) as digest,
         where o.relname = d.relname and o.oid <> d.relid and n.nspname not like 'pg\_temp%' and n.nspname not like 'pg\_toast%') as is_only
 from gorda.described d join pg_catalog.pg_class c on c.oid = d.relid
 where not (c.relhasrules or c.relrowsecurity or c.relhassubclass or c.relispartition)
-    and not exists (select from pg_catalog.pg_inherits i where c.oid in (i.inhrelid, i.inhparent))
+    and c.oid not in (select inhrelid from pg_catalog.pg_inherits union all select inhparent from pg_catalog.pg_inherits)
     and not exists (select from pg_catalog.pg_trigger g
         where g.tgrelid = c.oid and not g.tgisinternal and g.tgname not like 'gorda\_%')
-    and not exists (select from pg_catalog.pg_constraint k where c.oid in (k.conrelid, k.confrelid)
-        and (k.condeferrable and k.contype <> 't' or k.contype = 'x' or k.contype = 'c' and k.conbin::text ~ 'FUNCEXPR|DOMAIN'
-            or k.confrelid = c.oid and (k.confupdtype not in ('a', 'r') or k.confdeltype not in ('a', 'r'))))
+    and not exists (select from pg_catalog.pg_constraint k where k.conrelid = c.oid
+        and (k.condeferrable and k.contype <> 't' or k.contype = 'x' or k.contype = 'c' and k.conbin::text ~ 'FUNCEXPR|DOMAIN'))
+    and c.oid not in (select k.confrelid from pg_catalog.pg_constraint k where k.contype = 'f'
+        and (k.condeferrable or k.confupdtype not in ('a', 'r') or k.confdeltype not in ('a', 'r')))
     and not exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and (i.indexprs is not null or i.indpred is not null
         or i.indisexclusion or exists (select from unnest(i.indclass::oid[]) o (oid) where o.oid >= 16384)))
     and exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisprimary and i.indimmediate)
@@ -367,8 +379,9 @@ create or replace function gorda.footing() returns text language sql as $$
             case when pg_catalog.left(pg_catalog.current_setting('datestyle'), 3) operator(pg_catalog.=) 'ISO'
                 and pg_catalog.current_setting('bytea_output') operator(pg_catalog.=) 'hex'
                 and pg_catalog.current_setting('extra_float_digits')::pg_catalog.int4 operator(pg_catalog.>) 0 then 'o' else 't' end,
-            (select pg_catalog.string_agg(pg_catalog.concat(',', p.relid), '') from gorda.provable p
-                where not pg_catalog.has_table_privilege(p.relid, 'SELECT'))) end
+            (select pg_catalog.string_agg(pg_catalog.concat(',', c.oid), '') from pg_catalog.pg_class c
+                where c.relkind operator(pg_catalog.=) 'r' and c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+                    and not pg_catalog.has_table_privilege(c.oid, 'SELECT'))) end
 $$;
 grant select on gorda.provable to public;
 
@@ -424,23 +437,42 @@ begin
     end if;
 end $$;
 
--- Gives each table the triggers that it needs as it is now. Their argument has the digest of its description, and how it is told of: with texts that depend on settings,
--- and only if its statement does not return its rows.
-create or replace function gorda.adopt() returns void language plpgsql security definer
-    set search_path = pg_catalog, pg_temp set session_replication_role = replica set client_min_messages = warning as $$
+-- Gives tables the triggers that they need as they are now: those that statements since the last time may have changed, as gorda.note has it, or all. Returns what is new to tell of. The triggers'
+-- argument has the digest of the table's description, and how it is told of: with texts that depend on settings, and only if its statement does not return its rows.
+drop function if exists gorda.adopt();
+create function gorda.adopt() returns table (digest text, description text) language plpgsql security definer
+    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set client_min_messages = warning as $$
 declare
+    role text := current_setting('session_replication_role');
+    has_others boolean := role <> 'replica' and exists (select from pg_event_trigger where evtname not like 'gorda\_%');
+    noted text := current_setting('gorda.changed', true);
+    changed oid[];
     t record;
     op text;
 begin
-    for t in select d.relid, md5(description) as digest, not exists (select from pg_index i where i.indrelid = d.relid and i.indisprimary and i.indimmediate) as keyless,
+    perform set_config('gorda.changed', '*', true);
+    perform set_config('session_replication_role', 'replica', true) where has_others; -- which has all plans made anew
+    if noted like '|%' then
+        changed := (select coalesce(array_agg(coalesce(i.indrelid, n.relid)), '{}')
+            from unnest(string_to_array(trim(noted, '|'), '|')::oid[]) n (relid) left join pg_index i on i.indexrelid = n.relid);
+        if exists (select from pg_inherits where inhrelid = any (changed) or inhparent = any (changed))
+                or exists (select from pg_class where oid = any (changed) and relkind = 'p') then
+            changed := null;
+        else -- descriptions name what foreign keys refer to
+            changed := changed || array(select unnest(array[k.conrelid, k.confrelid]) from pg_constraint k
+                where k.contype = 'f' and (k.conrelid = any (changed) or k.confrelid = any (changed)));
+        end if;
+    end if;
+    changed := coalesce(changed, array(select relid from gorda.described));
+    for t in select d.relid, d.description, md5(d.description) as digest, not exists (select from pg_index i where i.indrelid = d.relid and i.indisprimary and i.indimmediate) as keyless,
             (select x.relname from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = d.relid and i.indisprimary) as key,
-            case when p.relid is not null and ${returning} then 'gorda.is_not_returned() and ' else '' end
+            case when ${returning} and exists (select from gorda.provable p where p.relid = d.relid offset 0) then 'gorda.is_not_returned() and ' else '' end
             || case when exists (select from pg_attribute a left join pg_type y on y.oid = a.atttypid where a.attrelid = d.relid and a.attnum > 0
                 and not (a.attisdropped or y.typtype = 'e' or y.typnamespace = 'pg_catalog'::regnamespace and y.typname in ('bool',
                 'int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'uuid', 'json', 'jsonb'))) then 'gorda.tell_dependent' else 'gorda.tell' end as tells,
             (select encode(g.tgargs, 'escape') from pg_trigger g where g.tgrelid = d.relid and g.tgname = 'gorda_delete') as captured,
             exists (select from pg_trigger g where g.tgrelid = d.relid and g.tgname = 'gorda_keyless') as refused
-        from gorda.described d left join gorda.provable p on p.relid = d.relid
+        from (select * from gorda.described where relid = any (changed) offset 0) d
     loop
         if t.captured is distinct from t.digest || ' ' || t.tells || '\000' then
             if t.captured is null then
@@ -454,6 +486,9 @@ begin
                     'when (%s(%L, %s, %s)) execute function gorda.refuse_untold(%L)', op, t.relid::regclass, t.tells, t.digest || upper(left(op, 1)),
                     case op when 'insert' then 'null::record' else 'old' end, case op when 'delete' then 'null::record' else 'new' end, t.digest || ' ' || t.tells);
             end loop;
+            digest := t.digest;
+            description := t.description;
+            return next;
         end if;
         if t.keyless and not t.refused then
             execute format('create trigger gorda_keyless before update or delete on %s execute function gorda.refuse(%L)',
@@ -470,23 +505,45 @@ begin
         execute format('create trigger gorda_refuse before insert or update or delete on %s execute function gorda.refuse(%L)',
             t.relid::regclass, 'its rows are not kept by this database for good');
     end loop;
+    perform set_config('session_replication_role', role, true) where has_others;
+    perform set_config('gorda.changed', '', true);
+end $$;
+
+-- Which tables a statement may have changed, for gorda.adopt: those that it names and the server tells of. Of what else a statement can do, and what it drops, all may be concerned.
+create or replace function gorda.note(tag text) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    noted text := current_setting('gorda.changed', true);
+begin
+    if noted = '*' then
+        return;
+    elsif tag = any ('{ALTER INDEX,ALTER SEQUENCE,ALTER TABLE,COMMENT,CREATE FUNCTION,CREATE INDEX,CREATE PROCEDURE,CREATE SEQUENCE,CREATE TABLE,CREATE VIEW,GRANT,REVOKE}') then
+        noted := coalesce(nullif(noted, ''), '|') || coalesce((select string_agg(distinct objid || '|', '') from pg_event_trigger_ddl_commands()
+            where classid = 'pg_class'::regclass), '');
+    else
+        noted := '*';
+    end if;
+    perform set_config('gorda.changed', noted, true);
 end $$;
 
 -- A change of the schema from within a function is not seen by who would have to replicate it. REINDEX changes none.
-create or replace function gorda.changes_schema() returns event_trigger language plpgsql as $$
+create or replace function gorda.changes_schema() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-    if tg_tag <> 'REINDEX' and not gorda.is_known() and exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
+    if tg_tag <> 'REINDEX' and current_setting('session_replication_role') <> 'replica' and not gorda.is_known()
+            and exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
         raise exception using errcode = '0A000', message = tg_tag
             || ' within another statement cannot be replicated: execute it by itself';
     end if;
+    perform gorda.note(tg_tag);
 end $$;
 
-create or replace function gorda.drops() returns event_trigger language plpgsql as $$
+create or replace function gorda.drops() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-    if not gorda.is_known() and exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
+    if current_setting('session_replication_role') <> 'replica' and not gorda.is_known()
+            and exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
         raise exception using errcode = '0A000', message = tg_tag
             || ' within another statement cannot be replicated: execute it by itself';
     end if;
+    perform set_config('gorda.changed', '*', true);
 end $$;
 
 -- What a change of the schema computes for rows that are there would be another value on each replica.
@@ -510,4 +567,6 @@ end $$;
 create event trigger gorda_schema on ddl_command_end execute function gorda.changes_schema();
 create event trigger gorda_drops on sql_drop execute function gorda.drops();
 create event trigger gorda_rewrites on table_rewrite execute function gorda.rewrites();
+alter event trigger gorda_schema enable always; -- who applies notes what is changed, too
+alter event trigger gorda_drops enable always;
 

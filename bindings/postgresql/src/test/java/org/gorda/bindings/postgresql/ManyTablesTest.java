@@ -1,0 +1,83 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.Properties;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Replica;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A transaction costs what it does, not what there is. */
+@Timeout(180)
+class ManyTablesTest {
+
+    /** Many more than the server below can have locked at once. */
+    private static final int SEQUENCES = 4_000;
+
+    @TempDir
+    Path directory;
+
+    private static long last(Statement statement, String sequence) throws SQLException {
+        try (ResultSet row = statement.executeQuery("SELECT last_value FROM " + sequence)) {
+            row.next();
+            return row.getLong(1);
+        }
+    }
+
+    /** Each of them would need a lock to be looked at, of which a server has 64 for each connection if it is not told otherwise. */
+    @Test
+    void aCommitLooksAtNoSequenceButItsOwn() throws IOException, SQLException {
+        String self = "127.0.0.1:" + LoopbackPorts.free(1).get(0);
+        try (EmbeddedPostgres server = EmbeddedPostgres.builder()
+                .setServerConfig("max_locks_per_transaction", "10")
+                .setServerConfig("max_connections", "20")
+                .start()) {
+            String location = "//localhost:" + server.getPort() + "/postgres";
+            try (Connection around = DriverManager.getConnection("jdbc:postgresql:" + location + "?user=postgres");
+                    Statement statement = around.createStatement()) {
+                statement.execute("CREATE TABLE item (id SERIAL PRIMARY KEY, name TEXT NOT NULL)");
+                statement.execute(
+                        "DO $$ BEGIN FOR i IN 1.." + SEQUENCES
+                                + " LOOP EXECUTE 'CREATE SEQUENCE s' || i; PERFORM nextval('s' || i); COMMIT; END LOOP; END $$");
+            }
+            try (Replica replica = Replica.builder()
+                    .database("postgresql", location)
+                    .attribute("user", "postgres")
+                    .directory(directory)
+                    .group("test")
+                    .self(self)
+                    .members(self)
+                    .protocol(ReplicationProtocol.PRIMARY_BACKUP)
+                    .start()) {
+                replica.awaitPrimary(Duration.ofSeconds(60));
+                write(replica);
+            }
+        }
+    }
+
+    private static void write(Replica replica) throws SQLException {
+        try (Connection client = replica.connect(new Properties());
+                Statement statement = client.createStatement()) {
+            statement.execute("INSERT INTO item (name) VALUES ('a')");
+            client.setAutoCommit(false);
+            statement.execute("INSERT INTO item (name) VALUES ('taken back')");
+            client.rollback();
+            statement.execute("INSERT INTO item (name) SELECT nextval('s7')");
+            client.commit();
+            assertThat(last(statement, "item_id_seq")).isEqualTo(3);
+            assertThat(last(statement, "s7")).isEqualTo(2);
+        }
+    }
+}
