@@ -18,6 +18,7 @@ final class Cancellation {
     private volatile int process;
     private volatile byte[] secret = new byte[0];
     private int requests;
+    private boolean isForbidden;
 
     Cancellation(Socket server) {
         this.address = new InetSocketAddress(server.getInetAddress(), server.getPort());
@@ -40,7 +41,7 @@ final class Cancellation {
     /** Cancels what the server executes, if it is still what is meant. */
     void request(BooleanSupplier isIt) throws IOException {
         synchronized (this) {
-            if (!isIt.getAsBoolean()) {
+            if (isForbidden || !isIt.getAsBoolean()) {
                 return;
             }
             requests++;
@@ -67,6 +68,16 @@ final class Cancellation {
                 throw new IOException("the server answers a request to cancel");
             }
         }
+    }
+
+    /** Nothing is cancelled from now on, until {@link #allow}. */
+    synchronized void forbid() {
+        isForbidden = true;
+        await();
+    }
+
+    synchronized void allow() {
+        isForbidden = false;
     }
 
     /** A request to cancel must not meet what follows what it is for. */

@@ -36,6 +36,16 @@ final class Exchanges {
         return exchange.rows();
     }
 
+    /** Rolls back what has ended: nobody can mean that by a request to cancel. */
+    void rollback() throws IOException, ServerError {
+        cancellation.forbid();
+        try {
+            query(List.of(ROLLBACK));
+        } finally {
+            cancellation.allow();
+        }
+    }
+
     /** Has the server's transaction fail. */
     void fail(String why) throws IOException {
         Exchange exchange = new Exchange();

@@ -175,10 +175,10 @@ final class TransactionEnds {
 
     /** Rolls back the block that the server is in, if it is: it has passed over our BEGIN behind a statement that it could not parse. */
     void rollback() throws IOException {
-        transactions.ended(false); // nobody has it cancelled from now on, which could meet the next one
+        transactions.ended(false);
         try {
             if (!block.isIdle()) {
-                exchanges.query(List.of(Exchanges.ROLLBACK));
+                exchanges.rollback();
             }
         } catch (ServerError e) {
             throw new IOException("a transaction cannot be rolled back", e);
