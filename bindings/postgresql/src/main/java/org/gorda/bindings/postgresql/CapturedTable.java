@@ -14,10 +14,13 @@ import org.jspecify.annotations.Nullable;
 final class CapturedTable {
 
     /**
-     * A key that rows write or refer to. Without columns it stands for all rows, whose values cannot be compared by their texts. One that is checked
-     * late was seen to be free without a lock that keeps it so: what is ordered is not held up by rows that the check has not seen.
+     * A key that rows write or refer to, with the types by which its values are compared, those of who refers to it too. Without columns it stands for all rows, whose values cannot
+     * be compared by their texts. Without types it refers to others by what depends on the session. One that is checked late was seen to be free without a lock that keeps it so: what is ordered is not held up by rows that the check has not seen.
      */
-    record Key(long identity, List<Integer> columns, boolean nullsAreEqual, boolean isCheckedLate) {}
+    record Key(
+            long identity, List<Integer> columns, List<SqlType> types, boolean nullsAreEqual, boolean isCheckedLate) {}
+
+    private static final String WITH_ZONE = "timestamptz";
 
     private final TableShape shape;
     private final List<Integer> fields = new ArrayList<>();
@@ -35,7 +38,7 @@ final class CapturedTable {
         String schema = text(names, 1);
         String table = text(names, 2);
         List<TableShape.Column> columns = new ArrayList<>();
-        List<Boolean> comparable = new ArrayList<>();
+        List<String> declared = new ArrayList<>();
         List<List<List<@Nullable String>>> keys = new ArrayList<>();
         for (int place = 0; rows.hasMore(); ) {
             List<@Nullable String> row = rows.row();
@@ -43,7 +46,7 @@ final class CapturedTable {
                 case "c" -> {
                     if (text(row, 3).equals("f")) {
                         columns.add(new TableShape.Column(text(row, 1), type(text(row, 2))));
-                        comparable.add(Values.areComparable(text(row, 2)));
+                        declared.add(text(row, 2));
                         fields.add(place);
                         if (text(row, 4).equals("t")) {
                             unsettable.add(columns.size());
@@ -65,23 +68,53 @@ final class CapturedTable {
             if (text(head, 0).equals("p") && usable) {
                 primary = own;
             }
-            boolean compared = usable && own.stream().allMatch(position -> comparable.get(position - 1));
+            List<String> types = usable
+                    ? own.stream().map(position -> declared.get(position - 1)).toList()
+                    : List.of();
             if (text(head, 0).equals("f")) {
                 List<String> theirs = parts.stream().map(part -> text(part, 2)).toList();
                 long parent = KeyHasher.constraint(text(head, 1), text(head, 2), theirs);
-                foreign.add(new Key(parent, compared ? own : List.of(), false, false));
+                foreign.add(key(
+                        parent,
+                        own,
+                        types,
+                        parts.stream().map(part -> text(part, 3)).toList(),
+                        false,
+                        false));
             } else {
                 List<String> named =
                         usable ? parts.stream().map(part -> text(part, 1)).toList() : List.of(text(head, 1));
                 long identity = KeyHasher.constraint(schema, table, named);
-                unique.add(new Key(
+                unique.add(key(
                         identity,
-                        compared ? own : List.of(),
+                        own,
+                        types,
+                        types,
                         text(head, 2).equals("true"),
                         text(head, 3).equals("t")));
             }
         }
         this.shape = new TableShape(schema, table, columns, primary);
+    }
+
+    /** @param theirs the types of the columns that have the key, which are those of the values if nobody else's are meant */
+    private static Key key(
+            long identity,
+            List<Integer> columns,
+            List<String> types,
+            List<String> theirs,
+            boolean nullsAreEqual,
+            boolean isCheckedLate) {
+        boolean compared = !types.isEmpty() && theirs.stream().allMatch(Values::areComparable);
+        List<SqlType> by = new ArrayList<>();
+        for (int i = 0; compared && i < types.size(); i++) {
+            if (theirs.get(i).equals(WITH_ZONE) && !types.get(i).equals(WITH_ZONE)) {
+                by.clear();
+                break;
+            }
+            by.add(Values.comparedAs(type(types.get(i)), type(theirs.get(i))));
+        }
+        return new Key(identity, compared ? columns : List.of(), by, nullsAreEqual, isCheckedLate);
     }
 
     private static String text(List<@Nullable String> row, int field) {

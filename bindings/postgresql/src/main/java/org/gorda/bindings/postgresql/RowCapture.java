@@ -117,7 +117,7 @@ final class RowCapture {
         if (keys) {
             table.captured().unique().stream()
                     .filter(key -> key.columns().equals(shape.key()))
-                    .forEach(key -> key(out, KeyMode.WRITTEN, shape, key, row));
+                    .forEach(key -> key(out, KeyMode.WRITTEN, key, row));
         }
     }
 
@@ -155,8 +155,8 @@ final class RowCapture {
             put(out, shape, i, row);
         }
         if (keys) {
-            table.unique().forEach(key -> key(out, KeyMode.WRITTEN, shape, key, row));
-            table.foreign().forEach(key -> key(out, KeyMode.REFERENCED, shape, key, row));
+            table.unique().forEach(key -> key(out, KeyMode.WRITTEN, key, row));
+            table.foreign().forEach(key -> key(out, KeyMode.REFERENCED, key, row));
         }
     }
 
@@ -166,7 +166,7 @@ final class RowCapture {
         out.delete(shape);
         shape.key().forEach(position -> put(out, shape, position, row));
         if (keys) {
-            table.unique().forEach(key -> key(out, KeyMode.REMOVED, shape, key, row));
+            table.unique().forEach(key -> key(out, KeyMode.REMOVED, key, row));
         }
     }
 
@@ -193,15 +193,15 @@ final class RowCapture {
         if (keys) {
             for (CapturedTable.Key key : table.unique()) {
                 if (key.columns().isEmpty() || changed.stream().anyMatch(key.columns()::contains)) {
-                    key(out, KeyMode.REMOVED, shape, key, before);
-                    key(out, KeyMode.WRITTEN, shape, key, after);
+                    key(out, KeyMode.REMOVED, key, before);
+                    key(out, KeyMode.WRITTEN, key, after);
                 } else if (key.columns().equals(shape.key())) {
-                    key(out, KeyMode.WRITTEN, shape, key, after);
+                    key(out, KeyMode.WRITTEN, key, after);
                 }
             }
             for (CapturedTable.Key key : table.foreign()) {
                 if (key.columns().isEmpty() || changed.stream().anyMatch(key.columns()::contains)) {
-                    key(out, KeyMode.REFERENCED, shape, key, after);
+                    key(out, KeyMode.REFERENCED, key, after);
                 }
             }
         }
@@ -254,13 +254,16 @@ final class RowCapture {
     }
 
     /** Adds a key of a row, unless a column is null, which makes it equal to nothing. */
-    private void key(
-            WriteSetWriter out, KeyMode mode, TableShape table, CapturedTable.Key key, List<@Nullable String> row) {
+    private void key(WriteSetWriter out, KeyMode mode, CapturedTable.Key key, List<@Nullable String> row) {
         hasher.begin(key.identity());
-        for (int position : key.columns()) {
-            String value = row.get(position - 1);
-            if (value != null) {
-                Values.hash(hasher, table.columns().get(position - 1).type(), value);
+        for (int i = 0; i < key.columns().size(); i++) {
+            String value = row.get(key.columns().get(i) - 1);
+            if (value != null && key.types().isEmpty()) {
+                throw new RefusedException(
+                        Refusal.unsupported(
+                                "a row that refers to a TIMESTAMP WITH TIME ZONE by a column of another type means what depends on the session: give both columns the same type"));
+            } else if (value != null) {
+                Values.hash(hasher, key.types().get(i), value);
             } else if (key.nullsAreEqual()) {
                 hasher.addBoolean(false);
             } else {

@@ -62,6 +62,12 @@ final class Values {
         return type(name) != SqlType.VARCHAR || name.equals("varchar") || SAME_TEXT.contains(name);
     }
 
+    /** The type by which {@link #hash} makes the same of values that refer to others and of those, if they are equal to the server. */
+    static SqlType comparedAs(SqlType referring, SqlType referred) {
+        boolean isExact = referring != SqlType.REAL && referring != SqlType.DOUBLE;
+        return isExact ? referred : referring;
+    }
+
     static void put(WriteSetWriter out, SqlType type, @Nullable String text) {
         if (text == null) {
             out.putNull();
@@ -174,8 +180,8 @@ final class Values {
             LocalDate day = day(text);
             hasher.addDate(day.getYear(), day.getMonthValue(), day.getDayOfMonth());
         }
-        if (type != SqlType.DATE) {
-            LocalTime time = time(text);
+        if (type != SqlType.DATE) { // a date that refers to one with a time means its beginning
+            LocalTime time = text.indexOf(':') < 0 ? LocalTime.MIDNIGHT : time(text);
             hasher.addTime(time.toSecondOfDay(), time.get(ChronoField.NANO_OF_SECOND));
         }
     }

@@ -175,12 +175,27 @@ end $$;
 -- late) with (k, column) for each of theirs, and what excludes rows by other operators as a unique index without columns; foreign keys (f, schema, table) with (r, column, name there) for each of theirs.
 drop view if exists gorda.provable;
 drop view if exists gorda.described;
+-- The name of a type of the server's own, for a domain that of which it is made; nothing for others. The server puts the SQL into the statement that calls it.
+create or replace function gorda.base_of(which oid) returns text language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+    t pg_type;
+begin
+    loop
+        select * into t from pg_type where oid = which;
+        exit when t.typtype <> 'd';
+        which := t.typbasetype;
+    end loop;
+    return case when t.typtype = 'b' and t.typnamespace = 'pg_catalog'::regnamespace then t.typname::text else '' end;
+end $$;
+create or replace function gorda.type_of(t pg_catalog.pg_type) returns text language sql stable as $$
+    select case when $1.typtype operator(pg_catalog.=) 'b' and $1.typnamespace operator(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace then $1.typname::pg_catalog.text
+        when $1.typtype operator(pg_catalog.=) 'd' then gorda.base_of($1.oid) else '' end
+$$;
 create view gorda.described as
 select c.oid as relid, n.nspname, c.relname,
     row('t', n.nspname, c.relname)::text
     || (select coalesce(string_agg(row('c', a.attname,
-            case when t.typtype <> 'b' or t.typnamespace <> 'pg_catalog'::regnamespace then '' else t.typname end
-            || case when coalesce(l.collisdeterministic, true) then '' else '?' end, a.attgenerated <> '', a.attidentity = 'a')::text, '' order by a.attnum), '')
+            gorda.type_of(t) || case when coalesce(l.collisdeterministic, true) then '' else '?' end, a.attgenerated <> '', a.attidentity = 'a')::text, '' order by a.attnum), '')
         from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
             left join pg_catalog.pg_collation l on l.oid = a.attcollation
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
@@ -198,10 +213,12 @@ select c.oid as relid, n.nspname, c.relname,
         from pg_catalog.pg_index i join pg_catalog.pg_class x on x.oid = i.indexrelid
         where i.indrelid = c.oid and i.indisexclusion)
     || (select coalesce(string_agg(row('f', fn.nspname, f.relname)::text
-            || (select string_agg(row('r', a.attname, b.attname)::text, '' order by p.place)
+            || (select string_agg(row('r', a.attname, b.attname, gorda.type_of(t) || case when coalesce(l.collisdeterministic, true) then '' else '?' end)::text, '' order by p.place)
                 from unnest(k.conkey, k.confkey) r (child, parent)
                     join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = r.child
                     join pg_catalog.pg_attribute b on b.attrelid = k.confrelid and b.attnum = r.parent
+                    join pg_catalog.pg_type t on t.oid = b.atttypid
+                    left join pg_catalog.pg_collation l on l.oid = b.attcollation
                     join unnest((select i.indkey::int2[] from pg_catalog.pg_index i where i.indexrelid = k.conindid))
                         with ordinality p (attnum, place) on p.attnum = r.parent), '' order by k.conname), '')
         from pg_catalog.pg_constraint k join pg_catalog.pg_class f on f.oid = k.confrelid

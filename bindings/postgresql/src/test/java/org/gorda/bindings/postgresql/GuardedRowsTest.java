@@ -6,6 +6,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -50,6 +51,47 @@ class GuardedRowsTest extends ThreeReplicas {
             assertRefused("40001", second::commit);
         }
         assertThat(number(0, "SELECT count(*) FROM item")).isEqualTo(1);
+        assertIdentical();
+    }
+
+    /** Who deletes it has seen no child. Domains and other types are written in other words, or compared as what they are made of. */
+    @Test
+    void aParentWithAChildIsNotDeletedWhateverTheirTypes() throws SQLException {
+        execute(0, "CREATE DOMAIN small AS INTEGER", "CREATE DOMAIN smaller AS small CHECK (VALUE < 100)");
+        String[][] pairs = {
+            {"INTEGER", "smaller", "'7'"},
+            {"smaller", "BIGINT", "'7'"},
+            {"NUMERIC", "small", "'7'"},
+            {"DOUBLE PRECISION", "NUMERIC", "'0.5'"},
+            {"DOUBLE PRECISION", "REAL", "'0.1'::REAL"},
+            {"TIMESTAMP", "DATE", "'2020-02-03'"},
+            {"TIMESTAMPTZ", "TIMESTAMPTZ", "'2020-02-03 04:05:06'"},
+            {"VARCHAR(9)", "CHAR(5)", "'ab'"}
+        };
+        for (int i = 0; i < pairs.length; i++) {
+            String parent = "parent" + i;
+            String child = "child" + i;
+            String value = pairs[i][2];
+            execute(
+                    0,
+                    "CREATE TABLE " + parent + " (id " + pairs[i][0] + " PRIMARY KEY)",
+                    "CREATE TABLE " + child + " (id INTEGER PRIMARY KEY, p " + pairs[i][1] + " REFERENCES " + parent
+                            + ")",
+                    "INSERT INTO " + parent + " VALUES (" + value + ")");
+            try (Connection deleting = connect(1);
+                    Statement statement = deleting.createStatement()) {
+                deleting.setAutoCommit(false);
+                assertThat(statement.executeUpdate("DELETE FROM " + parent)).isEqualTo(1);
+                execute(0, "INSERT INTO " + child + " VALUES (1, " + value + ")");
+                assertRefused("40001", deleting::commit);
+            }
+        }
+        execute(
+                0,
+                "CREATE TABLE moment (id TIMESTAMPTZ PRIMARY KEY)",
+                "CREATE TABLE of_moment (id INTEGER PRIMARY KEY, m TIMESTAMP REFERENCES moment)",
+                "INSERT INTO moment VALUES (current_date)");
+        assertRefused("0A000", () -> execute(0, "INSERT INTO of_moment VALUES (1, current_date)"));
         assertIdentical();
     }
 }

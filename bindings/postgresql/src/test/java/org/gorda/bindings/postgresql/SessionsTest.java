@@ -853,7 +853,7 @@ class SessionsTest {
                             + " ALTER ROLE plain SUPERUSER; RETURN true; END $$",
                     "CREATE TEMP VIEW pg_index AS SELECT i.* FROM pg_catalog.pg_index i WHERE pg_temp.evil()",
                     "CREATE TEMP VIEW pg_sequence AS SELECT i.* FROM pg_catalog.pg_sequence i WHERE pg_temp.evil()");
-            rows(connection, "SELECT 1 FROM gorda.generated()");
+            rows(connection, "SELECT 1 FROM gorda.generated(true)");
             rows(connection, "SELECT 1 FROM gorda.adopt()");
             assertThat(rows(connection, "SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = 'plain'"))
                     .containsExactly("f");
