@@ -37,6 +37,21 @@ final class Findings {
         }
     }
 
+    /**
+     * Adds what a replica has shown: of each kind there is as much as the one has that shows most.
+     *
+     * @param where is added to examples that are new
+     */
+    synchronized void addOf(String where, Findings replica) {
+        replica.counts().forEach((kind, count) -> counts.merge(kind, count, Math::max));
+        replica.examples.forEach((kind, all) -> {
+            List<String> known = examples.computeIfAbsent(kind, any -> new ArrayList<>());
+            all.stream()
+                    .filter(example -> known.size() < EXAMPLES && !known.contains(example))
+                    .forEach(example -> known.add(example + where));
+        });
+    }
+
     synchronized long count(String kind) {
         return counts.getOrDefault(kind, 0L);
     }

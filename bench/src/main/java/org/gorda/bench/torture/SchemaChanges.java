@@ -211,8 +211,8 @@ final class SchemaChanges implements Workload {
                 Outcome outcome = outcome(recorded);
                 if (outcome == Outcome.OK && !there && !perhapsDropped.contains(change.thing)) {
                     findings.add(Findings.LOST, change.sql);
-                } else if (outcome == Outcome.FAILED && there) {
-                    findings.add("resurrected", "refused, and there: " + change.sql);
+                } else if (outcome == Outcome.FAILED && (there || dropped.contains(change.thing))) {
+                    findings.add("resurrected", "refused, and there, or dropped by another one: " + change.sql);
                 } else if (there && dropped.contains(change.thing)) {
                     findings.add(Findings.LOST, "what dropped " + change.thing);
                 }

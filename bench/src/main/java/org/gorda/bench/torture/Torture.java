@@ -318,6 +318,9 @@ public record Torture(
             for (Clients.Share share : shares) {
                 List<Recorded> history = load.history(share.workload());
                 files.edn(share.workload().name(), history);
+                if (share.workload() instanceof UniqueNames) {
+                    files.porcupine(share.workload().name(), history);
+                }
                 all.addAll(history);
                 if (history.stream().noneMatch(recorded -> recorded.outcome() == Outcome.OK)) {
                     findings.add(
@@ -332,40 +335,29 @@ public record Torture(
         private void compare() {
             try {
                 NodeClient.Comparison comparison = group.verify(HEAL_WAIT);
-                comparison.missing().forEach((member, why) -> findings.add(Findings.STUCK, member + ": " + why));
-                List<ReplicaContent> contents = comparison.replicas();
-                for (ReplicaContent content : contents) {
-                    if (!content.tables().equals(contents.get(0).tables())) {
-                        findings.add(
-                                Findings.DIVERGED,
-                                content.replica() + " has " + content.tables() + ", "
-                                        + contents.get(0).replica() + " has "
-                                        + contents.get(0).tables());
+                ReplicaChecks checks = new ReplicaChecks(findings);
+                checks.compare(comparison);
+                progress.accept("identical   " + (comparison.identical() ? "yes" : "NO"));
+                Map<Workload, List<Recorded>> histories = new LinkedHashMap<>();
+                shares.forEach(share -> histories.put(share.workload(), load.history(share.workload())));
+                for (ReplicaContent content : comparison.replicas()) {
+                    int number = group.members().indexOf(content.replica());
+                    try (Connection connection = group.connect(group.replicas().get(number))) {
+                        checks.check(content.replica(), connection, histories);
+                        if (content.equals(comparison.replicas().get(0))) {
+                            dbcop(histories, connection);
+                        }
                     }
                 }
-                if (comparison.agree() && comparison.missing().isEmpty() && !comparison.identical()) {
-                    findings.add("damaged", contents.toString());
-                }
-                progress.accept("identical   " + (comparison.identical() ? "yes" : "NO"));
-                compareWith(contents.get(0).replica());
             } catch (RuntimeException | SQLException e) {
                 findings.add(Findings.NOT_COMPARED, e.toString());
             }
         }
 
-        /** What clients were told with what one replica holds, of those that have answered. */
-        private void compareWith(String member) throws SQLException {
-            ReplicaProcess replica = group.replicas().get(group.members().indexOf(member));
-            try (Connection connection = group.connect(replica)) {
-                for (Clients.Share share : shares) {
-                    Workload workload = share.workload();
-                    List<Recorded> history = load.history(workload);
-                    workload.check(history, connection, findings);
-                    if (workload instanceof ListAppend && isolation != null && isolation.keepsWhatItReads()) {
-                        files.dbcop(workload.name(), history, ListAppend.lists(connection));
-                    } else if (workload instanceof UniqueNames) {
-                        files.porcupine(workload.name(), history);
-                    }
+        private void dbcop(Map<Workload, List<Recorded>> histories, Connection replica) throws SQLException {
+            for (Map.Entry<Workload, List<Recorded>> each : histories.entrySet()) {
+                if (each.getKey() instanceof ListAppend && isolation != null && isolation.keepsWhatItReads()) {
+                    files.dbcop(each.getKey().name(), each.getValue(), ListAppend.lists(replica));
                 }
             }
         }
