@@ -147,6 +147,11 @@ final class BankTransfers implements Workload {
         }
 
         @Override
+        boolean changes() {
+            return false;
+        }
+
+        @Override
         void run(Connection connection) throws SQLException {
             total = total(connection);
         }

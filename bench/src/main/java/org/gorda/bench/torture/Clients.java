@@ -98,9 +98,9 @@ final class Clients implements AutoCloseable {
         return timeline;
     }
 
-    /** How many transactions clients have committed so far, each. */
-    List<Long> committed() {
-        return clients.stream().map(client -> client.committed.get()).toList();
+    /** How many transactions that change something clients have committed so far, each. */
+    List<Long> changed() {
+        return clients.stream().map(client -> client.changed.get()).toList();
     }
 
     /**
@@ -135,7 +135,7 @@ final class Clients implements AutoCloseable {
         private final SplittableRandom random;
         private final int count;
         private final List<Recorded> history = new ArrayList<>();
-        private final AtomicLong committed = new AtomicLong();
+        private final AtomicLong changed = new AtomicLong();
         private int process;
         private @Nullable Recorded running;
 
@@ -232,7 +232,9 @@ final class Clients implements AutoCloseable {
                 committing = true;
                 connection.commit();
                 record(workload, operation, begun, Outcome.OK, null);
-                committed.incrementAndGet();
+                if (operation.changes()) {
+                    changed.incrementAndGet();
+                }
             } catch (SQLException e) {
                 String state = String.valueOf(e.getSQLState());
                 boolean unknown = state.equals(OUTCOME_UNKNOWN) || (committing && !tellsOutcomes && isLost(state));

@@ -114,6 +114,11 @@ final class ListTransaction extends Operation {
     }
 
     @Override
+    boolean changes() {
+        return steps.stream().anyMatch(Append.class::isInstance);
+    }
+
+    @Override
     void run(Connection connection) throws SQLException {
         for (Step step : steps) {
             step.run(connection);

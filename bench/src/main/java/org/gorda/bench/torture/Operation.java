@@ -26,6 +26,11 @@ abstract class Operation {
         return readOnly;
     }
 
+    /** Whether it has changed something, once it is committed. */
+    boolean changes() {
+        return true;
+    }
+
     /** All of it but the commit. */
     abstract void run(Connection connection) throws SQLException;
 

@@ -151,6 +151,11 @@ final class Orders implements Workload {
         }
 
         @Override
+        boolean changes() {
+            return found > 0;
+        }
+
+        @Override
         void run(Connection connection) throws SQLException {
             try (PreparedStatement delete = connection.prepareStatement("DELETE FROM ORDERS WHERE NR = ?")) {
                 delete.setLong(1, nr);

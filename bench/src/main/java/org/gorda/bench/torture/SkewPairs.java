@@ -51,11 +51,16 @@ final class SkewPairs implements Workload {
         }
 
         @Override
+        boolean changes() {
+            return own == 0 || other == 1; // else it must stay
+        }
+
+        @Override
         void run(Connection connection) throws SQLException {
             other = duty(connection, pair, side.equals("left") ? "right" : "left");
             own = duty(connection, pair, side);
-            if (own == 1 && other == 0) {
-                return; // must stay
+            if (!changes()) {
+                return;
             }
             try (PreparedStatement update =
                     connection.prepareStatement("UPDATE DUTY SET ON_DUTY = ? WHERE PAIR = ? AND SIDE = ?")) {

@@ -276,19 +276,20 @@ public record Torture(
             }
         }
 
-        /** All faults are over: all replicas must have everything soon, and each client must be able to commit. */
+        /** All faults are over: all replicas must have everything soon, and each client must be able to commit a change. */
         private void heal() {
             progress.accept("  healed    all faults are over");
             List<String> waiting = await(group::waiting);
             if (!waiting.isEmpty()) {
                 findings.add(Findings.STUCK, String.join("; ", waiting));
             }
-            List<Long> before = load.committed();
-            List<String> without = await(() -> haveAllCommitted(before) ? List.of() : List.of("some"));
+            List<Long> before = load.changed();
+            List<String> without = await(() -> haveAllChanged(before) ? List.of() : List.of("some"));
             if (!without.isEmpty()) {
                 findings.add(
                         Findings.STUCK,
-                        "not all clients could commit again: " + before + " before, " + load.committed() + " after");
+                        "not all clients could commit a change again: " + before + " before, " + load.changed()
+                                + " after");
             }
         }
 
@@ -304,8 +305,8 @@ public record Torture(
             return waiting;
         }
 
-        private boolean haveAllCommitted(List<Long> before) {
-            List<Long> now = load.committed();
+        private boolean haveAllChanged(List<Long> before) {
+            List<Long> now = load.changed();
             for (int client = 0; client < now.size(); client++) {
                 if (now.get(client) <= before.get(client)) {
                     return false;
