@@ -186,6 +186,11 @@ final class Orders implements Workload {
         }
 
         @Override
+        boolean changes() {
+            return false;
+        }
+
+        @Override
         void run(Connection connection) throws SQLException {
             size = -1;
             lines = -1;
@@ -229,6 +234,7 @@ final class Orders implements Workload {
         Map<Long, Present> orders = orders(replica, findings);
         Set<Long> cancelled = new HashSet<>();
         Set<Long> perhapsCancelled = new HashSet<>();
+        Set<Long> seen = new HashSet<>();
         for (Recorded recorded : history) {
             if (recorded.operation() instanceof Cancel cancel) {
                 if (recorded.outcome() == Outcome.UNKNOWN) {
@@ -238,10 +244,14 @@ final class Orders implements Workload {
                 }
             } else if (recorded.operation() instanceof Read read
                     && recorded.outcome() == Outcome.OK
-                    && read.size != read.lines) {
-                findings.add("read skew", "an order was seen in part: " + read.value(true));
+                    && read.size >= 0) {
+                seen.add(read.nr);
+                if (read.size != read.lines) {
+                    findings.add("read skew", "an order was seen in part: " + read.value(true));
+                }
             }
         }
+        seen.addAll(cancelled);
         perhapsCancelled.addAll(cancelled);
         Map<Long, Long> ids = new HashMap<>();
         for (Recorded recorded : history) {
@@ -254,6 +264,9 @@ final class Orders implements Workload {
                                 Findings.DUPLICATED,
                                 "both " + other + " and " + place.nr + " were given the id " + place.id);
                     }
+                }
+                if (recorded.outcome() == Outcome.FAILED && (present != null || seen.contains(place.nr))) {
+                    findings.add("resurrected", "refused, and there, or seen there: order " + place.value(true));
                 }
                 check(place, recorded.outcome(), present, cancelled, perhapsCancelled, findings);
             }
@@ -274,9 +287,6 @@ final class Orders implements Workload {
                 findings.add(Findings.LOST, order);
             }
             return;
-        }
-        if (outcome == Outcome.FAILED) {
-            findings.add("resurrected", "refused, and there: " + order);
         }
         if (cancelled.contains(place.nr)) {
             findings.add(Findings.LOST, "the cancellation of " + order);

@@ -255,7 +255,7 @@ final class SchemaChanges implements Workload {
     }
 
     /** Of all kinds, those that are there. */
-    private static Set<String> present(Connection replica) throws SQLException {
+    static Set<String> present(Connection replica) throws SQLException {
         DatabaseMetaData catalogue = replica.getMetaData();
         String table = catalogue.storesLowerCaseIdentifiers() ? TABLE.toLowerCase(Locale.ROOT) : TABLE;
         Set<String> things = new HashSet<>();
