@@ -432,6 +432,9 @@ public final class LoadTest {
             List<HikariDataSource> pools, List<Thread> threads, GroupWatch replicas, ProbedReplicas probed)
             throws SQLException {
         Histogram all = new Histogram(Timeline.LATENCY_NANOS_MAX, Timeline.DIGITS);
+        Supplier<Duration> clock = processorClock;
+        Duration usedBefore = clock == null ? Duration.ZERO : clock.get(); // takes a while
+        long cpuBefore = cpuNanos();
         timeline.endSecond(); // what has come since the last one of the warm-up is not measured
         groups.forEach(ClientGroup::reset);
         int secondsBefore = timeline.seconds().size();
@@ -439,9 +442,6 @@ public final class LoadTest {
         long unknownBefore = unknown.sum();
         long retriedBefore = retried.sum();
         service.reset();
-        Supplier<Duration> clock = processorClock;
-        Duration usedBefore = clock == null ? Duration.ZERO : clock.get();
-        long cpuBefore = cpuNanos();
         long measured = System.nanoTime();
         watch(measured, measured + duration.toNanos(), all);
         long end = System.nanoTime();

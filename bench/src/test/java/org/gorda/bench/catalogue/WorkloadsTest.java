@@ -21,6 +21,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.assertj.core.data.Percentage;
 import org.gorda.bench.LoadMatrix;
 import org.gorda.bench.LoadReport;
@@ -215,22 +217,48 @@ class WorkloadsTest {
         assertThat(report.failures()).isEmpty();
     }
 
+    /** One without tables of its own. */
+    private abstract static class Bare implements Workload {
+        @Override
+        public Kind kind() {
+            return new Kind("bare", "Has no tables.", List.of(), parameters -> this);
+        }
+
+        @Override
+        public void load(Connection connection, Loading progress) {}
+
+        @Override
+        public boolean isLoaded(Connection connection) {
+            return true;
+        }
+
+        @Override
+        public void run(Connection connection, Choices choices) throws SQLException {
+            connection.commit();
+        }
+    }
+
+    @Test
+    void whatIsCommittedWhileTheClocksAreReadIsNotMeasured() {
+        boolean[] read = {false};
+        LoadReport report = LoadTest.of(new Bare() {})
+                .target(URL)
+                .clients(1)
+                .rate(100)
+                .duration(Duration.ofMillis(500))
+                .processorClock(() -> {
+                    LockSupport.parkNanos(read[0] ? 0 : TimeUnit.SECONDS.toNanos(1));
+                    read[0] = true;
+                    return Duration.ZERO;
+                })
+                .run();
+
+        assertThat(report.committed()).isBetween(1L, 75L);
+    }
+
     @Test
     void whatFailsByNoRefusalIsToldByItself() {
-        Workload nowhere = new Workload() {
-            @Override
-            public Kind kind() {
-                return new Kind("nowhere", "Fails.", List.of(), parameters -> this);
-            }
-
-            @Override
-            public void load(Connection connection, Loading progress) {}
-
-            @Override
-            public boolean isLoaded(Connection connection) {
-                return true;
-            }
-
+        Workload nowhere = new Bare() {
             @Override
             public void run(Connection connection, Choices choices) throws SQLException {
                 if (choices.random().nextBoolean()) {
