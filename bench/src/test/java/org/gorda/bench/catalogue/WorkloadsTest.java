@@ -256,6 +256,54 @@ class WorkloadsTest {
         assertThat(report.committed()).isBetween(1L, 75L);
     }
 
+    /** As another replica's, which are applied late. */
+    @Test
+    void whatIsCommittedDuringACheckIsSeenByAllOfItOrByNothing() throws Exception {
+        try (Connection other = connect();
+                Statement statement = other.createStatement()) {
+            statement.execute("CREATE TABLE late (id INTEGER PRIMARY KEY)");
+            other.commit();
+            Thread late = new Thread(() -> {
+                try {
+                    statement.execute("INSERT INTO late VALUES (1)");
+                    other.commit();
+                } catch (SQLException e) {
+                    throw new AssertionError(e);
+                }
+            });
+            LoadReport report = LoadTest.of(new Bare() {
+                        @Override
+                        public Check check(Connection connection) throws SQLException {
+                            long before = count(connection);
+                            late.start();
+                            try {
+                                late.join(500);
+                            } catch (InterruptedException e) {
+                                throw new AssertionError(e);
+                            }
+                            return new Check(count(connection) == before, "");
+                        }
+                    })
+                    .target(URL)
+                    .clients(1)
+                    .duration(Duration.ofMillis(100))
+                    .run();
+
+            late.join();
+            assertThat(report.check().consistent()).isTrue();
+            assertThat(count(other)).isEqualTo(1);
+            other.rollback();
+        }
+    }
+
+    private static long count(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery("SELECT COUNT(*) FROM late")) {
+            row.next();
+            return row.getLong(1);
+        }
+    }
+
     @Test
     void whatFailsByNoRefusalIsToldByItself() {
         Workload nowhere = new Bare() {
