@@ -57,7 +57,9 @@ final class EmbeddedProcess implements AutoCloseable {
         ASK,
         RUN,
         /** To read the sums. */
-        SUM
+        SUM,
+        /** To read all rows. */
+        CHECKSUM
     }
 
     private record Order(Task task, int clients, long millis, long seed) {}
@@ -79,10 +81,11 @@ final class EmbeddedProcess implements AutoCloseable {
             @Nullable String histogram,
             @Nullable Map<String, Long> failures,
             TpcB.@Nullable Sums sums,
+            @Nullable Map<String, Long> checksums,
             @Nullable String error) {
 
         static Answer failed(String error) {
-            return new Answer(false, 0, 0, 0, 0, null, null, null, error);
+            return new Answer(false, 0, 0, 0, 0, null, null, null, null, error);
         }
 
         /** Adds its latencies to others. */
@@ -235,9 +238,10 @@ final class EmbeddedProcess implements AutoCloseable {
     private static Answer execute(Order order, String url, TpcB bank, PrintStream out) throws SQLException {
         return switch (order.task()) {
             case LOAD -> load(url, bank);
-            case ASK -> new Answer(writes(url), 0, 0, 0, 0, null, null, null, null);
+            case ASK -> new Answer(writes(url), 0, 0, 0, 0, null, null, null, null, null);
             case RUN -> run(order, url, bank, out);
             case SUM -> sum(url);
+            case CHECKSUM -> checksum(url);
         };
     }
 
@@ -245,7 +249,7 @@ final class EmbeddedProcess implements AutoCloseable {
         try (Connection connection = DriverManager.getConnection(url)) {
             bank.load(connection, (rows, ofAll) -> {});
         }
-        return new Answer(true, 0, 0, 0, 0, null, null, null, null);
+        return new Answer(true, 0, 0, 0, 0, null, null, null, null, null);
     }
 
     private static boolean writes(String url) throws SQLException {
@@ -296,6 +300,7 @@ final class EmbeddedProcess implements AutoCloseable {
                 Base64.getEncoder().encodeToString(bytes),
                 report.failures(),
                 null,
+                null,
                 null);
     }
 
@@ -305,7 +310,16 @@ final class EmbeddedProcess implements AutoCloseable {
             connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
             TpcB.Sums sums = TpcB.sums(connection);
             connection.rollback();
-            return new Answer(true, 0, 0, 0, 0, null, null, sums, null);
+            return new Answer(true, 0, 0, 0, 0, null, null, sums, null, null);
+        }
+    }
+
+    private static Answer checksum(String url) throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url)) {
+            connection.setAutoCommit(false);
+            Map<String, Long> checksums = TpcB.checksums(connection);
+            connection.rollback();
+            return new Answer(true, 0, 0, 0, 0, null, null, null, checksums, null);
         }
     }
 }

@@ -269,7 +269,16 @@ final class EmbeddedRung implements Rung {
 
     @Override
     public List<TpcB.Sums> sums() {
-        return awaitSame();
+        List<TpcB.Sums> sums = awaitSame();
+        List<Map<String, Long>> checksums = processes.stream()
+                .map(process -> Objects.requireNonNull(
+                        process.ask(EmbeddedProcess.Task.CHECKSUM).checksums()))
+                .toList();
+        if (checksums.stream().distinct().count() > 1) {
+            throw new BenchException("the replicas of " + name
+                    + " DO NOT HOLD THE SAME: the checksums of their tables are " + checksums + "; see " + directory);
+        }
+        return sums;
     }
 
     @Override

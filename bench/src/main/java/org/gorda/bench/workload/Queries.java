@@ -6,9 +6,13 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
+import java.util.SplittableRandom;
 
 /** What all workloads ask a database. Immutable. */
 final class Queries {
+
+    private static final int ROWS_AT_ONCE = 1_000;
 
     private Queries() {}
 
@@ -27,6 +31,25 @@ final class Queries {
     /** How many rows a table has. */
     static long count(Connection connection, String table) throws SQLException {
         return number(connection, "SELECT COUNT(*) FROM " + table);
+    }
+
+    /** Of all rows of a table, whatever their order is. */
+    static long checksum(Connection connection, String table) throws SQLException {
+        long checksum = 0;
+        try (Statement statement = connection.createStatement()) {
+            statement.setFetchSize(ROWS_AT_ONCE);
+            try (ResultSet rows = statement.executeQuery("SELECT * FROM " + table)) {
+                int columns = rows.getMetaData().getColumnCount();
+                while (rows.next()) {
+                    long row = 0;
+                    for (int column = 1; column <= columns; column++) {
+                        row = 31 * row + Objects.hashCode(rows.getString(column));
+                    }
+                    checksum += new SplittableRandom(row).nextLong(); // spread, so that two changes do not cancel out
+                }
+            }
+        }
+        return checksum;
     }
 
     /** The one number that is the answer; 0 instead of NULL. */

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.TreeMap;
 
 /**
  * The bank of TPC Benchmark B (revision 2.0): a branch has 10 tellers and 100,000 accounts; a transaction changes the balances of
@@ -248,6 +249,15 @@ public final class TpcB implements Workload {
                 Queries.number(connection, "SELECT SUM(abalance) FROM accounts"),
                 Queries.number(connection, "SELECT SUM(delta) FROM history"),
                 Queries.count(connection, "history"));
+    }
+
+    /** Reads all rows: a checksum of each table, whatever their order is. */
+    public static Map<String, Long> checksums(Connection connection) throws SQLException {
+        Map<String, Long> checksums = new TreeMap<>();
+        for (String table : List.of("branches", "tellers", "accounts", "history")) {
+            checksums.put(table, Queries.checksum(connection, table));
+        }
+        return checksums;
     }
 
     @Override

@@ -31,6 +31,7 @@ import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.Evaluator;
 import org.gorda.bench.workload.Parameter;
 import org.gorda.bench.workload.Parameters;
+import org.gorda.bench.workload.TpcB;
 import org.gorda.bench.workload.Workload;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -293,6 +294,26 @@ class WorkloadsTest {
             assertThat(report.check().consistent()).isTrue();
             assertThat(count(other)).isEqualTo(1);
             other.rollback();
+        }
+    }
+
+    /** Which sums alone do not show. */
+    @Test
+    void checksumsShowWhatIsOnAnotherAccount() throws SQLException {
+        try (Connection connection = connect()) {
+            small("tpcb").load(connection, (rows, ofAll) -> {});
+            Map<String, Long> before = TpcB.checksums(connection);
+            execute(connection, "UPDATE accounts SET abalance = 1 WHERE aid = 1");
+            execute(connection, "UPDATE accounts SET abalance = -1 WHERE aid = 2");
+            Map<String, Long> after = TpcB.checksums(connection);
+
+            assertThat(TpcB.sums(connection).equal()).isTrue();
+            assertThat(before).containsOnlyKeys("branches", "tellers", "accounts", "history");
+            assertThat(after.get("accounts")).isNotEqualTo(before.get("accounts"));
+            assertThat(after.get("tellers")).isEqualTo(before.get("tellers"));
+            connection.rollback();
+            assertThat(TpcB.checksums(connection)).isEqualTo(before);
+            connection.rollback();
         }
     }
 
