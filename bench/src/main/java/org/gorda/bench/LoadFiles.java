@@ -89,15 +89,19 @@ public final class LoadFiles implements AutoCloseable {
         }
     }
 
-    /** Writes the rest. */
-    public void write(LoadMatrix.Result result) throws IOException {
+    /** Writes the rest, in the place of what was written before. */
+    public void write(LoadMatrix.Result result) {
         if (directory == null) {
             return;
         }
-        Files.createDirectories(directory);
-        Files.writeString(directory.resolve("report.json"), JSON.toJson(result));
-        runs(directory.resolve("runs.csv"), result.runs());
-        seconds(directory.resolve("seconds.csv"), result.runs());
+        try {
+            Files.createDirectories(directory);
+            Files.writeString(directory.resolve("report.json"), JSON.toJson(result));
+            runs(directory.resolve("runs.csv"), result.runs());
+            seconds(directory.resolve("seconds.csv"), result.runs());
+        } catch (IOException e) {
+            throw new BenchException(directory + " cannot be written: " + e, e);
+        }
         Page.write(directory.resolve("index.html"), LoadFiles.class, "load.html", result);
     }
 

@@ -256,8 +256,12 @@ public final class LoadMatrix {
         return all;
     }
 
-    /** Runs all, one after the other. */
-    public Result run() {
+    /**
+     * Runs all, one after the other.
+     *
+     * @param soFar gets what there is after each
+     */
+    public Result run(Consumer<Result> soFar) {
         combinations.forEach(each -> plan(each, each.warmUp(), 1));
         List<LoadReport> runs = new ArrayList<>();
         for (Combination combination : combinations) {
@@ -265,12 +269,17 @@ public final class LoadMatrix {
             LoadReport report = run(combination, combination.values().text(URL), combination.warmUp());
             progress.accept(report.toText());
             runs.add(report);
+            soFar.accept(new Result(kind.name(), runs, List.of()));
         }
         return new Result(kind.name(), runs, List.of());
     }
 
-    /** Runs each combination in so many turns, and as many of another target. */
-    public Result run(String against, int pairs) {
+    /**
+     * Runs each combination in so many turns, and as many of another target.
+     *
+     * @param soFar gets what there is after each pair
+     */
+    public Result run(String against, int pairs, Consumer<Result> soFar) {
         if (pairs < 1 || pairs > 1_000) {
             throw new BenchException("pairs is " + pairs + " but must be 1 to 1000");
         }
@@ -278,20 +287,30 @@ public final class LoadMatrix {
             plan(combination, combination.warmUp(), 2);
             plan(combination, CONNECTED, 2 * (pairs - 1));
         }
-        List<LoadReport> all = new ArrayList<>();
         List<Paired> done = new ArrayList<>();
         for (Combination combination : combinations) {
             tellDifference(combination);
-            Paired paired = run(combination, against, pairs);
+            Paired paired = run(combination, against, pairs, begun -> {
+                List<Paired> all = new ArrayList<>(done);
+                all.add(begun);
+                soFar.accept(paired(all));
+            });
             progress.accept(paired.toText());
+            done.add(paired);
+        }
+        return paired(done);
+    }
+
+    private Result paired(List<Paired> done) {
+        List<LoadReport> all = new ArrayList<>();
+        for (Paired paired : done) {
             all.addAll(paired.runs());
             all.addAll(paired.others());
-            done.add(paired);
         }
         return new Result(kind.name(), all, done);
     }
 
-    private Paired run(Combination combination, String against, int pairs) {
+    private Paired run(Combination combination, String against, int pairs, Consumer<Paired> soFar) {
         String target = combination.values().text(URL);
         List<LoadReport> ours = new ArrayList<>();
         List<LoadReport> others = new ArrayList<>();
@@ -305,10 +324,16 @@ public final class LoadMatrix {
             if (!first) {
                 ours.add(turn(combination, target, warmUp));
             }
+            soFar.accept(paired(combination, against, ours, others));
         }
+        return paired(combination, against, ours, others);
+    }
+
+    private static Paired paired(
+            Combination combination, String against, List<LoadReport> ours, List<LoadReport> others) {
         double[] ratios = ratios(ours, others, LoadReport::throughputPerS);
         return new Paired(
-                combination.shown(target),
+                combination.shown(combination.values().text(URL)),
                 masked(against),
                 median(ratios),
                 ratios[0],

@@ -240,9 +240,9 @@ public record Torture(
                     injector.watch();
                 } finally {
                     clock.interrupt();
+                    record();
                     join(clock);
                 }
-                record();
                 compare();
                 return result();
             }

@@ -467,7 +467,7 @@ class WorkloadsTest {
         connect().close();
         LoadReport report = matrix("readers: clients=3 inserts=0 updates=0 deletes=0 think=1ms;"
                         + " writers: clients=2 updates=60 ramp-step=1 ramp-every=200ms ; one: rate=20 clients=1")
-                .run()
+                .run(soFar -> {})
                 .runs()
                 .get(0);
 

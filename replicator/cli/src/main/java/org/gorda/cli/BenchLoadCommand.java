@@ -86,15 +86,16 @@ final class BenchLoadCommand implements Callable<Integer> {
     }
 
     @Override
-    public Integer call() throws IOException {
+    public Integer call() {
         if (against == null && pairs != null) {
             throw new BenchException("--pairs says how many turns each of two has: give the second by --against");
         }
         LoadMatrix.Result result;
         try (LoadFiles files = LoadFiles.in(report)) {
             LoadMatrix matrix = new LoadMatrix(kind, chosen(), output::line, output::share, files::latencies);
-            result = against == null ? matrix.run() : matrix.run(against, pairs == null ? PAIRS : pairs);
-            files.write(result);
+            result = against == null
+                    ? matrix.run(files::write)
+                    : matrix.run(against, pairs == null ? PAIRS : pairs, files::write);
         } finally {
             output.share(1);
         }

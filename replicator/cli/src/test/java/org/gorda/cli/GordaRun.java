@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /** A run of the command {@code gorda}, as its users see it: a process that has ended, and what it printed. */
@@ -22,6 +23,12 @@ record GordaRun(int status, String out, String err) {
 
     /** Runs it to its end, in the directory. */
     static GordaRun in(Path directory, String... arguments) throws IOException, InterruptedException {
+        return in(directory, Map.of(), arguments);
+    }
+
+    /** Also with an environment that is another one. */
+    static GordaRun in(Path directory, Map<String, String> environment, String... arguments)
+            throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-ea",
@@ -36,6 +43,7 @@ record GordaRun(int status, String out, String err) {
                 .redirectOutput(out.toFile())
                 .redirectError(err.toFile());
         builder.environment().put(JAVA_OPTIONS, QUICK);
+        builder.environment().putAll(environment);
         Process process = builder.start();
         if (!process.waitFor(MINUTES_MAX, TimeUnit.MINUTES)) {
             process.destroyForcibly().waitFor();

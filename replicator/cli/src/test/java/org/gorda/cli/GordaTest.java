@@ -511,6 +511,44 @@ final class GordaTest {
     }
 
     @Test
+    void aRunThatFailsTakesNoOtherOneWithIt() throws Exception {
+        GordaRun run = gorda(
+                "bench",
+                "write-simple",
+                "--url",
+                "jdbc:derby:memory:kept;create=true|jdbc:nothing:x",
+                "--warmup",
+                "100ms",
+                "--duration",
+                "500ms",
+                "--report",
+                directory.resolve("kept").toString());
+        assertThat(run.status()).isEqualTo(1);
+        assertThat(run.err()).contains("jdbc:nothing:x");
+        assertThat(directory.resolve("kept/runs.csv")).content().hasLineCount(2);
+        assertThat(directory.resolve("kept/report.json")).content().contains("memory:kept");
+        assertThat(directory.resolve("kept/index.html")).content().contains("memory:kept");
+
+        GordaRun pairs = gorda(
+                "bench",
+                "write-simple",
+                "--url",
+                "jdbc:derby:memory:kept;create=true|jdbc:nothing:x",
+                "--against",
+                "jdbc:derby:memory:other;create=true",
+                "--pairs",
+                "1",
+                "--warmup",
+                "100ms",
+                "--duration",
+                "500ms",
+                "--report",
+                directory.resolve("pairs").toString());
+        assertThat(pairs.status()).isEqualTo(1);
+        assertThat(directory.resolve("pairs/runs.csv")).content().hasLineCount(3);
+    }
+
+    @Test
     void allCommandsHaveHelp() throws Exception {
         for (String command : List.of(
                 "demo",

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
@@ -178,6 +179,24 @@ final class TortureTest {
         } catch (IOException e) {
             return ""; // it has just ended
         }
+    }
+
+    /** What clients were told until then is not lost with a run that fails. */
+    @Test
+    void historiesAreWrittenAlsoIfAFaultCannotBeMade() throws Exception {
+        GordaRun run = GordaRun.in(
+                directory,
+                Map.of("PATH", directory.toString()), // without a program kill
+                "torture",
+                "--duration=20s",
+                "--faults=pause",
+                "--seed=1",
+                "--report",
+                report().toString());
+
+        assertThat(run.status()).as(run.err()).isEqualTo(1);
+        assertThat(run.err()).contains("kill").contains("cannot be run");
+        assertThat(report().resolve("bank.edn")).content().contains(":type :ok");
     }
 
     @Test
