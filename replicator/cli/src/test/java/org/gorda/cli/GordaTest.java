@@ -549,6 +549,22 @@ final class GordaTest {
     }
 
     @Test
+    void aLoadTestThatCommitsNothingSaysSo() throws Exception {
+        String url = "jdbc:derby:" + directory.resolve("idle") + ";create=true";
+        String[] load = {"bench", "write-simple", "--url", url, "--warmup", "100ms", "--duration", "500ms"};
+        assertThat(gorda(load).status()).isZero();
+        String table = "write_simple_varchar100_0";
+        for (String sql : List.of("DELETE FROM " + table, "ALTER TABLE " + table + " ADD CHECK (element < 0)")) {
+            GordaRun changed = gorda("sql", "--url", url, sql);
+            assertThat(changed.status()).as(changed.err()).isZero();
+        }
+
+        GordaRun run = gorda(load);
+        assertThat(run.status()).as(run.err()).isEqualTo(1);
+        assertThat(run.out()).contains("consistent", "NOTHING WAS COMMITTED in 1 of 1 runs");
+    }
+
+    @Test
     void allCommandsHaveHelp() throws Exception {
         for (String command : List.of(
                 "demo",
