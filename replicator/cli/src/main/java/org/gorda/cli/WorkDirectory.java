@@ -4,8 +4,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
@@ -17,6 +20,8 @@ import picocli.CommandLine.Option;
 final class WorkDirectory {
 
     private static final Path MEMORY = Path.of("/dev/shm");
+    private static final Duration END_WAIT = Duration.ofSeconds(30);
+    private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     @Option(names = "--dir", description = "Where the replicas keep everything; a new temporary one if not given.")
     private @Nullable Path given;
@@ -43,6 +48,10 @@ final class WorkDirectory {
             throw new BenchException("--dir " + chosen + " is not empty: give a new directory");
         }
         Path used = chosen == null ? temporary() : chosen;
+        Thread end = new Thread(() -> deleteAtEnd(used), "end-of-directory");
+        if (chosen == null && parent != null) {
+            Runtime.getRuntime().addShutdownHook(end);
+        }
         T result;
         try {
             result = work.apply(used);
@@ -53,6 +62,8 @@ final class WorkDirectory {
                 output.line("what the replicas wrote is in " + used);
             }
             throw e;
+        } finally {
+            forget(end);
         }
         if (!proved.test(result)) {
             output.line("THE PROOF FAILED; what the replicas wrote is in " + used);
@@ -60,6 +71,14 @@ final class WorkDirectory {
             delete(used, output);
         }
         return result;
+    }
+
+    private static void forget(Thread hook) {
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // This program is ending: the hook runs.
+        }
     }
 
     private Path temporary() throws IOException {
@@ -74,13 +93,31 @@ final class WorkDirectory {
 
     /** The result is not lost if that fails. */
     private static void delete(Path directory, Output output) {
+        try {
+            delete(directory);
+        } catch (IOException | UncheckedIOException e) {
+            output.line(directory + " could not be deleted: " + e);
+        }
+    }
+
+    private static void delete(Path directory) throws IOException {
         try (Stream<Path> files = Files.walk(directory)) {
             List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
             for (Path file : deepestFirst) {
                 Files.delete(file);
             }
-        } catch (IOException | UncheckedIOException e) {
-            output.line(directory + " could not be deleted: " + e);
+        }
+    }
+
+    /** Of a command that is interrupted: whoever writes there is being ended meanwhile. */
+    private static void deleteAtEnd(Path directory) {
+        long end = System.nanoTime() + END_WAIT.toNanos();
+        while (Files.exists(directory) && System.nanoTime() < end) {
+            try {
+                delete(directory);
+            } catch (IOException | UncheckedIOException e) {
+                LockSupport.parkNanos(POLL_NANOS);
+            }
         }
     }
 }

@@ -11,6 +11,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.awaitility.Awaitility;
 import org.gorda.bench.ReplicaGroup;
@@ -87,6 +90,38 @@ final class GordaTest {
         } finally {
             replicas.forEach(ProcessHandle::destroyForcibly);
         }
+    }
+
+    @Test
+    void aLadderInMemoryThatIsInterruptedLeavesNothingThere() throws Exception {
+        Process ladder = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        "org.gorda.cli.Gorda",
+                        "bench",
+                        "ladder",
+                        "--storage",
+                        "memory",
+                        "--rungs",
+                        "primary-backup",
+                        "--scale",
+                        "1")
+                .redirectErrorStream(true)
+                .redirectOutput(directory.resolve("out").toFile())
+                .start();
+        Awaitility.await()
+                .atMost(Duration.ofSeconds(90))
+                .until(() -> Files.readString(directory.resolve("out")).contains("warm-up "));
+        ProcessHandle child = ladder.children().findFirst().orElseThrow();
+        Matcher used = Pattern.compile("/dev/shm/gorda\\d+")
+                .matcher(Files.readString(Path.of("/proc", Long.toString(child.pid()), "cmdline")));
+        assertThat(used.find()).isTrue();
+        assertThat(Path.of(used.group())).isDirectory();
+        ladder.destroy();
+
+        assertThat(ladder.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(Path.of(used.group())).doesNotExist();
     }
 
     @Test
