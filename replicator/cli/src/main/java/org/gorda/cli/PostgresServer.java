@@ -31,6 +31,7 @@ final class PostgresServer implements DatabaseServer {
     private final String database;
     private final int port = LoopbackPorts.free(1).get(0);
     private @Nullable EmbeddedPostgres running;
+    private @Nullable Process watch;
 
     /** @param directory of its own; it is made */
     PostgresServer(Path directory, String database) {
@@ -63,10 +64,25 @@ final class PostgresServer implements DatabaseServer {
                     .setErrorRedirector(log)
                     .setPGStartupWait(START_WAIT)
                     .start();
+            watch = endWithThisProcess();
         } catch (IOException | IllegalStateException e) {
             throw new BenchException(
                     "no PostgreSQL server starts in " + directory + ", see server.log there: " + e.getMessage(), e);
         }
+    }
+
+    /** A shell, whose standard input has an end when this process has, even if that is killed: then it ends the server. */
+    private Process endWithThisProcess() throws IOException {
+        String script = "read any; read pid < \"$1\" && kill -QUIT \"$pid\"";
+        return new ProcessBuilder(
+                        "sh",
+                        "-c",
+                        script,
+                        "sh",
+                        data().resolve("postmaster.pid").toString())
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                .start();
     }
 
     /** It is stopped before: else it would have new processes while the old ones are killed. */
@@ -158,6 +174,10 @@ final class PostgresServer implements DatabaseServer {
     public synchronized void stop() {
         EmbeddedPostgres stopping = running;
         running = null;
+        Process watching = watch;
+        if (watching != null) {
+            watching.destroyForcibly();
+        }
         if (stopping != null) {
             try {
                 stopping.close();

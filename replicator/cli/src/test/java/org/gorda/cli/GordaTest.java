@@ -59,14 +59,17 @@ final class GordaTest {
         assertThat(conflicts).isEqualTo(protocol.equals("certification"));
     }
 
-    @Test
-    void aDemoThatIsKilledLeavesNoReplicasBehind() throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"derby", "postgresql"})
+    void aDemoThatIsKilledLeavesNoReplicasBehind(String engine) throws Exception {
         Process demo = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-cp",
                         System.getProperty("java.class.path"),
                         "org.gorda.cli.Gorda",
                         "demo",
+                        "--engine",
+                        engine,
                         "--duration",
                         "5m",
                         "--dir",
@@ -77,8 +80,16 @@ final class GordaTest {
         Awaitility.await()
                 .atMost(Duration.ofSeconds(90))
                 .until(() -> Files.readString(directory.resolve("out")).contains("url "));
-        List<ProcessHandle> replicas = demo.children().toList();
+        List<ProcessHandle> replicas = new ArrayList<>(demo.children()
+                .filter(child -> child.info().command().orElse("").endsWith("java"))
+                .toList());
         assertThat(replicas).hasSize(3);
+        for (int number = 1; number <= 3 && engine.equals("postgresql"); number++) {
+            String server = Files.readAllLines(
+                            directory.resolve("demo/replica" + number + "/postgresql/data/postmaster.pid"))
+                    .get(0);
+            replicas.add(ProcessHandle.of(Long.parseLong(server)).orElseThrow());
+        }
         demo.destroyForcibly().waitFor();
         try {
             // Of one that has ended and that nobody has asked for yet there is no command any more.
