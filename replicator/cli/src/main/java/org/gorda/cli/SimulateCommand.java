@@ -97,6 +97,13 @@ final class SimulateCommand implements Callable<Integer> {
         if (count < 1) {
             throw new BenchException("--seeds is " + count + " but must be at least 1");
         }
+        if (seed != null && seeds != null) {
+            throw new BenchException("--seed is one alone: leave out --seeds, or say the first of them by --from");
+        }
+        if (firstTransaction > lastTransaction) {
+            throw new BenchException(
+                    "--first is " + firstTransaction + " but must be at most --last, which is " + lastTransaction);
+        }
         if (clients < 1 || clients > Scenario.ALL_CLIENTS || replicas < 1) {
             throw new BenchException("--clients must be 1 to " + Scenario.ALL_CLIENTS + ", and --replicas at least 1");
         }

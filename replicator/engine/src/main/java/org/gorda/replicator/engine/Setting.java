@@ -227,6 +227,10 @@ public enum Setting {
     }
 
     private static final Pattern DURATION = Pattern.compile("(\\d{1,9})\\s*(ms|s|m|h)");
+
+    /** Over a year, and several of them are a number of nanoseconds still. */
+    private static final long HOURS_MAX = 10_000;
+
     private static final int RETRIES_MAX = 1000;
     private static final Pattern SIZE = Pattern.compile("(\\d{1,12})\\s*(B|KB|MB|GB)?");
 
@@ -408,12 +412,16 @@ public enum Setting {
             throw new ReplicaException(key + " is '" + text + "' but must be a duration such as 500ms, 30s, 5m or 1h");
         }
         long amount = Long.parseLong(matcher.group(1));
-        return switch (matcher.group(2)) {
+        Duration duration = switch (matcher.group(2)) {
             case "ms" -> Duration.ofMillis(amount);
             case "s" -> Duration.ofSeconds(amount);
             case "m" -> Duration.ofMinutes(amount);
             default -> Duration.ofHours(amount);
         };
+        if (duration.toHours() > HOURS_MAX) {
+            throw new ReplicaException(key + " is '" + text + "' but must be at most " + HOURS_MAX + "h");
+        }
+        return duration;
     }
 
     /**
