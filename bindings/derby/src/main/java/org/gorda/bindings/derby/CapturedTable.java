@@ -104,11 +104,6 @@ record CapturedTable(
                 : null;
     }
 
-    /** Schemas whose tables are the engine's. */
-    static boolean isSystemSchema(String schema) {
-        return schema.startsWith("SYS") || schema.equals("NULLID");
-    }
-
     /** Looks up the table of a heap or an index; null if it is none that can be changed by clients. */
     static @Nullable Container inContainer(LanguageConnectionContext lcc, long id) throws StandardException {
         DataDictionary dictionary = lcc.getDataDictionary();
@@ -121,9 +116,7 @@ record CapturedTable(
                 return null; // a declared temporary table
             }
             TableDescriptor table = dictionary.getTableDescriptor(container.getTableID());
-            if (table == null
-                    || table.getTableType() != TableDescriptor.BASE_TABLE_TYPE
-                    || isSystemSchema(table.getSchemaName())) {
+            if (table == null || table.getTableType() != TableDescriptor.BASE_TABLE_TYPE) {
                 return null;
             }
             List<Integer> columns =

@@ -26,8 +26,7 @@ final class CatalogueCheck {
 
     private static final String USERS_TABLES =
             " FROM SYS.SYSTABLES T JOIN SYS.SYSSCHEMAS S ON T.SCHEMAID = S.SCHEMAID ";
-    private static final String OF_USERS =
-            "T.TABLETYPE = 'T' AND S.SCHEMANAME NOT LIKE 'SYS%' AND S.SCHEMANAME <> 'GORDA' ";
+    private static final String OF_USERS = "T.TABLETYPE = 'T' AND S.SCHEMANAME <> 'GORDA' ";
 
     private record Column(String name, int jdbcType, boolean nullable, boolean identity) {}
 
@@ -247,10 +246,11 @@ final class CatalogueCheck {
     // ---------------------------------------------------------------------------------------- routines and triggers
 
     private void checkRoutines() throws SQLException {
-        for (List<String> row : select("SELECT S.SCHEMANAME, A.ALIAS, A.ALIASTYPE, A.JAVACLASSNAME, A.ALIASINFO "
-                + "FROM SYS.SYSALIASES A JOIN SYS.SYSSCHEMAS S ON A.SCHEMAID = S.SCHEMAID "
-                + "WHERE NOT A.SYSTEMALIAS AND A.ALIASTYPE IN ('P', 'F', 'G') AND S.SCHEMANAME NOT LIKE 'SYS%' "
-                + "AND S.SCHEMANAME NOT IN ('SQLJ', 'GORDA') ORDER BY 1, 2")) {
+        for (List<String> row : select(
+                "SELECT S.SCHEMANAME, A.ALIAS, A.ALIASTYPE, A.JAVACLASSNAME, A.ALIASINFO "
+                        + "FROM SYS.SYSALIASES A JOIN SYS.SYSSCHEMAS S ON A.SCHEMAID = S.SCHEMAID "
+                        + "WHERE NOT A.SYSTEMALIAS AND A.ALIASTYPE IN ('P', 'F', 'G') "
+                        + "AND S.SCHEMANAME NOT IN ('SYSCS_UTIL', 'SYSFUN', 'SYSIBM', 'SYSPROC', 'SQLJ', 'GORDA') ORDER BY 1, 2")) {
             boolean procedure = row.get(2).equals("P");
             boolean changes = row.get(4).contains("MODIFIES SQL DATA");
             String runs = "it runs on the primary alone; "

@@ -14,6 +14,7 @@ import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.impl.jdbc.EmbedConnection;
+import org.apache.derby.shared.common.error.ExceptionSeverity;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.Applier;
 import org.gorda.gapi.DivergenceException;
@@ -256,12 +257,21 @@ final class DerbyApplier implements Applier {
             // The comment makes the text unlike any other, so that Derby compiles it and asks for the names.
             statement.execute("/* gorda " + System.nanoTime() + " */ " + text);
         } catch (SQLException e) {
+            if (isOfThisMoment(e)) {
+                throw e;
+            }
             throw new DivergenceException(
                     "a schema change that succeeded at its origin fails here: " + text + ": " + e.getMessage(), e);
         } finally {
             context.giveNames(null);
             context.applies();
         }
+    }
+
+    /** Whether it says nothing of the change: somebody was in the way for too long, or what is stored cannot be read or written. */
+    private static boolean isOfThisMoment(SQLException e) {
+        return e.getErrorCode() >= ExceptionSeverity.TRANSACTION_SEVERITY
+                || e.getSQLState().startsWith("XS");
     }
 
     /** If there is none of that name, it is a user's own, which Derby creates with the first object in it. */

@@ -88,8 +88,7 @@ final class DerbyDatabase implements ReflectedDatabase {
     private final Set<LocalTransaction> open = ConcurrentHashMap.newKeySet();
     private final Set<LocalCommit> suspended = ConcurrentHashMap.newKeySet();
     private final CapturedTables captured = new CapturedTables();
-    private final Map<PreparedStatement, List<String>> generatedNames =
-            Collections.synchronizedMap(new WeakHashMap<>());
+    private final Map<Object, List<String>> generatedNames = Collections.synchronizedMap(new WeakHashMap<>());
     private final AtomicBoolean failed = new AtomicBoolean();
     private volatile @Nullable StoredPosition committed;
     private volatile @Nullable Refusal closing;
@@ -340,15 +339,13 @@ final class DerbyDatabase implements ReflectedDatabase {
         return captured;
     }
 
-    void remember(PreparedStatement statement, List<String> names) {
-        generatedNames.put(statement, names);
+    /** Derby has generated a name while it compiles a statement, the last one of these. */
+    void generatedNames(Object statement, List<String> names) {
+        generatedNames.put(statement, List.copyOf(names));
     }
 
     /** The names that Derby generated when it compiled the statement, which may have been on another connection. */
-    List<String> namesOf(PreparedStatement statement, List<String> justCompiled) {
-        if (!justCompiled.isEmpty()) {
-            remember(statement, justCompiled);
-        }
+    List<String> generatedNames(PreparedStatement statement) {
         return generatedNames.getOrDefault(statement, List.of());
     }
 
@@ -447,7 +444,7 @@ final class DerbyDatabase implements ReflectedDatabase {
             List<TableShape> found = new ArrayList<>();
             try (Statement statement = reader.createStatement();
                     ResultSet rows = statement.executeQuery("SELECT TABLEID FROM SYS.SYSTABLES T JOIN SYS.SYSSCHEMAS S "
-                            + "ON T.SCHEMAID = S.SCHEMAID WHERE TABLETYPE = 'T' AND SCHEMANAME NOT LIKE 'SYS%' "
+                            + "ON T.SCHEMAID = S.SCHEMAID WHERE TABLETYPE = 'T' "
                             + "AND SCHEMANAME <> 'GORDA' ORDER BY SCHEMANAME, TABLENAME")) {
                 while (rows.next()) {
                     TableDescriptor table = dictionary.getTableDescriptor(

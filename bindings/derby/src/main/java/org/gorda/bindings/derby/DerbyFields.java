@@ -7,6 +7,7 @@ import java.util.Properties;
 import org.apache.derby.catalog.UUID;
 import org.apache.derby.iapi.services.loader.GeneratedMethod;
 import org.apache.derby.iapi.sql.Statement;
+import org.apache.derby.iapi.sql.compile.CompilerContext;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.sql.execute.ExecRow;
@@ -26,6 +27,8 @@ final class DerbyFields {
     private static final Accessor DEFERRED = new Accessor("deferred");
     private static final Accessor CLAUSE_ACTION = new Accessor("_thenAction");
     private static final Accessor COMPILATION_SCHEMA = new Accessor("compilationSchema");
+
+    private static final Accessor COMPILED = new Accessor("currentDependent");
 
     private static final Accessor START_KEY = new Accessor("startKeyGetter");
     private static final Accessor CANDIDATE = new Accessor("candidate");
@@ -68,6 +71,11 @@ final class DerbyFields {
     /** The schema in which names without one were looked for when the statement was compiled; null if it was none. */
     static @Nullable SchemaDescriptor compilationSchema(Statement statement) {
         return (SchemaDescriptor) COMPILATION_SCHEMA.of(statement);
+    }
+
+    /** The statement that is being compiled; null if it is not known yet. */
+    static @Nullable Object compiled(CompilerContext compiler) {
+        return COMPILED.of(compiler);
     }
 
     /** Gives a scan what it evaluates each time that it is opened. */

@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.function.Function;
 import org.apache.derby.iapi.db.Database;
+import org.apache.derby.iapi.services.context.Context;
 import org.apache.derby.iapi.services.context.ContextManager;
 import org.apache.derby.iapi.services.context.ContextService;
 import org.apache.derby.iapi.services.locks.CompatibilitySpace;
@@ -22,6 +23,7 @@ import org.apache.derby.iapi.sql.Activation;
 import org.apache.derby.iapi.sql.LanguageFactory;
 import org.apache.derby.iapi.sql.ParameterValueSet;
 import org.apache.derby.iapi.sql.ResultSet;
+import org.apache.derby.iapi.sql.compile.CompilerContext;
 import org.apache.derby.iapi.sql.conn.StatementContext;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
@@ -119,9 +121,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private @Nullable WriteSetWriter writer;
     private volatile @Nullable Object attachment;
 
-    // The names Derby generates while it compiles a schema change, until the statement is known that they belong to.
+    /** The names that Derby has generated since it began to compile what it compiles. */
     private final List<String> compiledNames = new ArrayList<>();
-    private String compiledText = "";
 
     /** The name for what Derby names not before it executes a schema change: a routine. Null while it executes none. */
     private @Nullable String nameForExecution;
@@ -368,11 +369,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         if (isCapturing() && SchemaChanges.isSchemaChange(action)) {
             Activation activation = getStatementContext().getActivation();
             String text = activation.getPreparedStatement().getSource();
-            if (SchemaChanges.isReplicated(this, text)) {
-                if (SchemaChanges.concernsOurs(this, text)) {
-                    throw DerbyRefusal.unsupported("schema " + PositionTable.SCHEMA
-                            + " is GORDA's own and cannot be changed: use another schema");
-                }
+            boolean isReplicated = SchemaChanges.isReplicated(this, text);
+            if ((isReplicated || SchemaChanges.movesRows(text)) && SchemaChanges.concernsOurs(this, text)) {
+                throw DerbyRefusal.unsupported(
+                        "schema " + PositionTable.SCHEMA + " is GORDA's own and cannot be changed: use another schema");
+            }
+            if (isReplicated) {
                 DroppedColumn.requireNoTrigger(this, text);
                 if (SchemaChanges.isFromTemporary(this, text)) {
                     throw DerbyRefusal.unsupported(
@@ -398,8 +400,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
         schemaChanged = true;
         generators.schemaChanges(text);
-        List<String> names =
-                new ArrayList<>(database().namesOf(activation.getPreparedStatement(), takeCompiledNames(text)));
+        List<String> names = new ArrayList<>(database().generatedNames(activation.getPreparedStatement()));
         String spare = super.getDataDictionary().getSystemSQLName();
         names.add(spare);
         nameForExecution = spare;
@@ -1022,35 +1023,28 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             nameForExecution = null;
             return spare;
         }
-        StatementContext statement = getStatementContext();
-        String text = statement == null || statement.getStatementText() == null ? "" : statement.getStatementText();
-        if (!text.equals(compiledText)) {
-            compiledNames.clear();
-            compiledText = text;
+        DerbyDatabase database = factory.reflected();
+        if (database != null && compiler() instanceof CompilerContext compiler) {
+            compiledNames.add(derbysOwn);
+            Object statement = DerbyFields.compiled(compiler);
+            if (statement != null) {
+                database.generatedNames(statement, compiledNames);
+            }
         }
-        compiledNames.add(derbysOwn);
         return derbysOwn;
     }
 
-    private List<String> takeCompiledNames(String text) {
-        if (!text.equals(compiledText)) {
-            return List.of();
-        }
-        List<String> names = List.copyOf(compiledNames);
-        compiledNames.clear();
-        compiledText = "";
-        return names;
+    private @Nullable Context compiler() {
+        return getContextManager().getContext(CompilerContext.CONTEXT_ID);
     }
 
+    /** Derby begins to compile a statement, or something within one. Others may execute it as soon as it is compiled. */
     @Override
-    public void addActivation(Activation activation) throws StandardException {
-        super.addActivation(activation);
-        if (!compiledNames.isEmpty() && activation.getPreparedStatement() != null) {
-            String source = activation.getPreparedStatement().getSource();
-            if (source != null && source.equals(compiledText) && isCapturing()) {
-                database().remember(activation.getPreparedStatement(), takeCompiledNames(source));
-            }
+    public CompilerContext pushCompilerContext(@Nullable SchemaDescriptor schema) {
+        if (!(compiler() instanceof CompilerContext outer && outer.getInUse())) {
+            compiledNames.clear();
         }
+        return super.pushCompilerContext(schema);
     }
 
     // ------------------------------------------------------------------------------------------------- the applier's

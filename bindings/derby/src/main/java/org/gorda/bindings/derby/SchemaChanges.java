@@ -63,6 +63,13 @@ final class SchemaChanges {
         return true;
     }
 
+    /** Whether a table is to be written anew in another place: whoever knows where its rows are would not find them. */
+    static boolean movesRows(String source) {
+        SqlText text = SqlText.of(source, BEGINNING);
+        int rest = text.isDot(3) ? 5 : 3;
+        return text.has(0, "ALTER", "TABLE") && text.has(rest, "COMPRESS") && !text.has(rest, "COMPRESS", "INPLACE");
+    }
+
     /** Whether the statement makes a table from a temporary one, which others have not. */
     static boolean isFromTemporary(ReflectedConnection connection, String source) {
         SqlText text = SqlText.of(source);

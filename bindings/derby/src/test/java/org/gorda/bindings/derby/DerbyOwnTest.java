@@ -20,7 +20,10 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -722,6 +725,86 @@ class DerbyOwnTest extends BindingTck {
         try (ReflectedDatabase copy = tested().binding().open(configuration("copy"), new MetaLevel())) {
             assertThat(count(copy, "T")).isEqualTo(rows);
         }
+    }
+
+    /** Derby compiles a text once, for all who ask for it meanwhile: who waits for that executes it, too. */
+    @Test
+    void namesAreGivenWhoeverHasCompiledTheStatement() throws Exception {
+        int clients = 3;
+        CyclicBarrier together = new CyclicBarrier(clients);
+        ExecutorService executor = Executors.newFixedThreadPool(clients);
+        int successful = 0;
+        try {
+            for (int round = 0; round < 60; round++) {
+                String sql = "CREATE TABLE R" + round
+                        + " (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER UNIQUE, B INTEGER, CHECK (A > 0), UNIQUE (A, B))";
+                List<Future<Boolean>> made = new ArrayList<>();
+                for (int i = 0; i < clients; i++) {
+                    made.add(executor.submit(() -> {
+                        try (Connection connection = origin.connect(new Properties());
+                                Statement statement = connection.createStatement()) {
+                            together.await(60, TimeUnit.SECONDS);
+                            statement.execute(sql);
+                            return true;
+                        } catch (SQLException e) {
+                            return false; // another one has made it
+                        }
+                    }));
+                }
+                for (Future<Boolean> one : made) {
+                    successful += one.get() ? 1 : 0;
+                }
+                replicate();
+            }
+        } finally {
+            executor.shutdownNow();
+        }
+        assertThat(successful).isBetween(30, 60);
+        assertEqual();
+    }
+
+    @Test
+    void namesOfWhatCouldNotBeCompiledAreNotGiven() throws SQLException {
+        String sql = "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER UNIQUE, CHECK (DISTANCE(A) > 0))";
+        try (Connection connection = origin.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            assertThatThrownBy(() -> statement.execute(sql)).isInstanceOf(SQLException.class);
+            statement.execute("CREATE FUNCTION DISTANCE(A INTEGER) RETURNS INTEGER LANGUAGE JAVA PARAMETER STYLE JAVA"
+                    + " DETERMINISTIC NO SQL EXTERNAL NAME 'java.lang.Math.abs'");
+            statement.execute(sql.replace("DISTANCE(A)", "A"));
+            statement.execute("DROP TABLE T");
+            statement.execute(sql);
+        }
+        replicate();
+        assertEqual();
+    }
+
+    /** Derby lets nobody else make a schema of such a name. */
+    @Test
+    void tablesOfAUserWhoseNameBeginsAsTheSystemsAreReplicated() throws SQLException {
+        executeAs("sysadmin", "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1), (2)");
+        replicate();
+        assertThat(count(replica, "SYSADMIN.T")).isEqualTo(2);
+        assertEqual();
+    }
+
+    @Test
+    void ownTablesStayWhereTheyAre() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        for (ReflectedDatabase database : List.of(origin, replica)) {
+            try (Connection connection = database.connect(new Properties());
+                    Statement statement = connection.createStatement()) {
+                assertThatThrownBy(
+                                () -> statement.execute("CALL SYSCS_UTIL.SYSCS_COMPRESS_TABLE('GORDA', 'POSITION', 0)"))
+                        .hasMessageContaining("schema GORDA is GORDA's own and cannot be changed");
+                statement.execute("CALL SYSCS_UTIL.SYSCS_COMPRESS_TABLE('APP', 'T', 0)");
+                statement.execute("CALL SYSCS_UTIL.SYSCS_UPDATE_STATISTICS('GORDA', 'POSITION', NULL)");
+            }
+            replicate();
+        }
+        execute("INSERT INTO T VALUES (1)");
+        replicate();
+        assertEqual();
     }
 
     private static void refused(Statement statement, String sql) {
