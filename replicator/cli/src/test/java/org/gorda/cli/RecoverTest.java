@@ -261,6 +261,32 @@ final class RecoverTest {
         assertThat(directory.resolve("nothing")).doesNotExist();
     }
 
+    /** As a shell completes it. */
+    @Test
+    void theLogIsFoundOfADatabaseWhosePathEndsInASlash() throws Exception {
+        String bank = directory.resolve("bank").toString();
+        String self = "127.0.0.1:" + LoopbackPorts.free(1).get(0);
+        start(bank, self).close();
+        JsonObject remains = report(GordaRun.in(directory, "recover", bank + "/", "--json"));
+        assertThat(remains.get("member").isJsonNull()).isFalse();
+        GordaRun refused = GordaRun.in(directory, "recover", bank + "/", "--new-group");
+        assertThat(refused.status()).as(refused.out()).isEqualTo(1);
+        assertThat(refused.err()).contains("bank.gorda holds the log of the group");
+
+        String another = directory.resolve("another").toString();
+        start(another + "/", self).close();
+        start(another, self).close();
+    }
+
+    /** Until it has something of its group. */
+    private static Replica start(String database, String self) throws Exception {
+        Replica replica =
+                Replica.builder().database("derby", database).self(self).start();
+        replica.awaitPrimary(WAIT);
+        replica.awaitState(ReplicaState.ONLINE, WAIT);
+        return replica;
+    }
+
     private static String own(ReplicaGroup group, ReplicaProcess replica) {
         return group.status(replica).orElseThrow().clients();
     }

@@ -76,7 +76,8 @@ public record ReplicaConfiguration(
 
     /** Where a replica keeps its log and checkpoints if nothing else is configured. */
     static Path standardDirectory(String location) {
-        return Path.of(location + ".gorda");
+        Path database = Path.of(location); // which may end in a slash
+        return database.resolveSibling(database.getFileName() + ".gorda");
     }
 
     private static void range(String key, long value, long min, long max, String unit) {

@@ -68,13 +68,18 @@ public final class ReplicaRecovery implements AutoCloseable {
      * Looks at what a replica keeps.
      *
      * @param attributes what the database needs to be opened, for instance a user
-     * @param directory null for the one that a replica of this database has if nothing else is configured
+     * @param directory null for the one that a replica of this database has if nothing else is configured; a server's has none
      * @throws ReplicaException if there is no replica, if it runs, or if what it keeps is damaged
      */
     public static ReplicaRecovery open(
             String bindingName, String location, Map<String, String> attributes, @Nullable Path directory) {
-        Path kept = directory == null ? ReplicaConfiguration.standardDirectory(location) : directory;
         DatabaseBinding binding = Replica.binding(bindingName);
+        if (directory == null && binding instanceof InstalledBinding) {
+            throw new ReplicaException(
+                    "directory is not set: say where this replica keeps its log and checkpoints, because " + location
+                            + " is a server's database, which has no path");
+        }
+        Path kept = directory == null ? ReplicaConfiguration.standardDirectory(location) : directory;
         DatabaseConfiguration database =
                 new DatabaseConfiguration(location, attributes, Duration.ofSeconds(1), 1L << 30, kept.resolve("spool"));
         Path files = kept.resolve(ReplicaConfiguration.LOG);

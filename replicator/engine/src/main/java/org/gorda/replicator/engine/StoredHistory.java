@@ -47,7 +47,7 @@ final class StoredHistory {
                             + ", but the replica's checkpoint in " + configuration.directory()
                             + " was made when it held everything up to " + checkpoint.stored()
                             + ": either this is another database than the one that belongs to that directory, then name the right one;"
-                            + " or it was replaced by an older one, then delete both, and the replica will be brought up to date by the group");
+                            + " or it was replaced by an older one, then move both away, and the replica will be brought up to date by the group");
         }
         found |= checkpoint.stored().equals(stored);
     }
