@@ -7,9 +7,13 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Recovery;
+import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaRecovery;
+import org.gorda.replicator.engine.Setting;
+import org.gorda.replicator.engine.Settings;
 import org.gorda.replicator.node.Node;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -34,32 +38,49 @@ final class RecoverCommand implements Callable<Integer> {
     @Mixin
     private Output output = new Output();
 
-    @Parameters(paramLabel = "DATABASE", description = "The replica's database, as its node was given it.")
-    private String database = "";
+    /** What is done, one of them at most: the first cannot be undone, and leaves nothing to do for the other. */
+    private static final class Step {
+        @Option(names = "--accept-loss", required = true, description = "Makes it the group's only replica.")
+        private boolean acceptLoss;
+
+        @Option(
+                names = "--new-group",
+                required = true,
+                description =
+                        "Has the database, which has no log, belong to no group any more, so that one can begin with it.")
+        private boolean newGroup;
+    }
+
+    @Parameters(
+            paramLabel = "DATABASE",
+            arity = "0..1",
+            description = "The replica's database, as its node was given it; if not here, by --config or the"
+                    + " environment, which are read as its node does.")
+    private @Nullable String database;
 
     @Option(
-            names = "--engine",
-            description = "The kind of database (default: ${DEFAULT-VALUE}).",
-            defaultValue = "derby")
-    private String engine = "";
+            names = "--config",
+            paramLabel = "FILE",
+            description =
+                    "Its node's YAML file, with what is not said here: database, engine, directory, user, password.")
+    private @Nullable String config;
+
+    @Option(names = "--engine", description = "The kind of database (default: derby).")
+    private @Nullable String engine;
 
     @Option(names = "--directory", description = "The replica's directory (default: DATABASE.gorda).")
-    private @Nullable Path directory;
+    private @Nullable String directory;
 
     @Option(
             names = "--attribute",
             paramLabel = "KEY=VALUE",
-            description = "What the database needs to be opened, for instance user and password.")
+            description =
+                    "What else the database needs to be opened. A command line can be read by others: a password had"
+                            + " better be in GORDA_PASSWORD, or in that file.")
     private Map<String, String> attributes = new HashMap<>();
 
-    @Option(names = "--accept-loss", description = "Makes it the group's only replica.")
-    private boolean acceptLoss;
-
-    @Option(
-            names = "--new-group",
-            description =
-                    "Has the database, which has no log, belong to no group any more, so that one can begin with it.")
-    private boolean newGroup;
+    @ArgGroup
+    private @Nullable Step step;
 
     /** What the command ends with. */
     private record Report(
@@ -105,12 +126,10 @@ final class RecoverCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        Node.logBeside(database);
-        try (ReplicaRecovery recovery = ReplicaRecovery.open(engine, database, attributes, directory)) {
-            if (acceptLoss) {
+        try (ReplicaRecovery recovery = open()) {
+            if (step != null && step.acceptLoss) {
                 recovery.goOnAlone();
-            }
-            if (newGroup) {
+            } else if (step != null && step.newGroup) {
                 recovery.beginNewGroup();
             }
             ReplicaRecovery.Remains remains = recovery.remains();
@@ -125,9 +144,42 @@ final class RecoverCommand implements Callable<Integer> {
         }
     }
 
+    /** As the node would, by the same settings. */
+    private ReplicaRecovery open() {
+        Map<String, String> given = new HashMap<>();
+        give(given, Setting.DATABASE, database);
+        give(given, Setting.CONFIG, config);
+        give(given, Setting.ENGINE, engine);
+        give(given, Setting.DIRECTORY, directory);
+        Map<String, String> settings = Settings.complete(Setting.Use.NODE, given, List.of());
+        String location = settings.get(Setting.DATABASE.key());
+        if (location == null) {
+            throw new ReplicaException("database is not set: give the database's path");
+        }
+        for (Setting setting : List.of(Setting.USER, Setting.PASSWORD)) {
+            String value = settings.get(setting.key());
+            if (value != null) {
+                attributes.putIfAbsent(setting.key(), value);
+            }
+        }
+        String kept = settings.get(Setting.DIRECTORY.key());
+        Node.logBeside(location);
+        return ReplicaRecovery.open(
+                settings.getOrDefault(Setting.ENGINE.key(), "derby"),
+                location,
+                attributes,
+                kept == null ? null : Path.of(kept));
+    }
+
+    private static void give(Map<String, String> given, Setting setting, @Nullable String value) {
+        if (value != null) {
+            given.put(setting.key(), value);
+        }
+    }
+
     private void tellWithoutLog(Report report) {
         output.line("log         " + report.obstacle());
-        if (newGroup) {
+        if (step != null) {
             output.line(
                     "database    belongs to no group any more: start it, and the group that is formed begins with it");
         } else {
@@ -151,7 +203,7 @@ final class RecoverCommand implements Callable<Integer> {
         output.line("database    holds everything up to " + report.stored());
         if (report.obstacle() != null) {
             output.line("OBSTACLE    " + report.obstacle());
-        } else if (acceptLoss) {
+        } else if (step != null) {
             output.line("            It goes on alone, on timeline " + report.timeline() + ": start it.");
         }
     }

@@ -673,6 +673,8 @@ final class GordaTest {
                 "node --database x --self 127.0.0.1:1 --clients 192.0.2.1:2 | 1 | or insecure=true if the network is safe",
                 "node --database x --self 127.0.0.1:1 --clients 0.0.0.0:2 --insecure true | 1 | clients are told it as it is",
                 "node --self 127.0.0.1:1 | 1 | database is not set",
+                "recover | 1 | database is not set",
+                "recover nosuch --accept-loss --new-group | 2 | mutually exclusive",
                 "recover //127.0.0.1:1/x --engine postgresql | 1 | directory is not set",
                 "node --config nosuch.yaml | 1 | nosuch.yaml is not there",
                 "node --database x --members 127.0.0.1:1,127.0.0.1:4 | 1 | self is not set: say which of the members",

@@ -3,6 +3,7 @@ package org.gorda.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -285,6 +286,51 @@ final class RecoverTest {
         replica.awaitPrimary(WAIT);
         replica.awaitState(ReplicaState.ONLINE, WAIT);
         return replica;
+    }
+
+    @Test
+    void aNodesFileSaysAllThatItsDatabaseNeeds() throws Exception {
+        String database = directory.resolve("bank").toString();
+        Path kept = directory.resolve("kept");
+        try (Replica replica = Replica.builder()
+                .database("h2", database)
+                .attribute("user", "app")
+                .attribute("password", "secret")
+                .directory(kept)
+                .self("127.0.0.1:" + LoopbackPorts.free(1).get(0))
+                .start()) {
+            replica.awaitPrimary(WAIT);
+            replica.awaitState(ReplicaState.ONLINE, WAIT);
+            try (Connection connection = replica.connect(new Properties())) {
+                connection.createStatement().execute("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+            }
+        }
+        Files.writeString(
+                directory.resolve("node.yaml"),
+                "database: bank\nengine: h2\ndirectory: kept\nuser: app\npassword: secret\n");
+        JsonObject remains = report(GordaRun.in(directory, "recover", "--config", "node.yaml", "--json"));
+        assertThat(remains.get("stored").getAsLong()).isPositive();
+        assertThat(remains.get("obstacle").isJsonNull()).isTrue();
+        GordaRun stranger =
+                GordaRun.in(directory, "recover", database, "--engine", "h2", "--directory", kept.toString());
+        assertThat(stranger.status()).as(stranger.out()).isEqualTo(1);
+    }
+
+    /** It waits for the others of its group: there is nothing yet that could be forgotten. */
+    @Test
+    void whoHasNeverBeenInAGroupIsNotToldToBeginANewOne() throws Exception {
+        String[] members =
+                LoopbackPorts.free(3).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
+        String database = directory.resolve("bank").toString();
+        Replica replica = Replica.builder()
+                .database("derby", database)
+                .self(members[0])
+                .members(members)
+                .start();
+        replica.close();
+        GordaRun run = GordaRun.in(directory, "recover", database);
+        assertThat(run.status()).as(run.out()).isEqualTo(1);
+        assertThat(run.err()).contains("belongs to no group: start it");
     }
 
     private static String own(ReplicaGroup group, ReplicaProcess replica) {

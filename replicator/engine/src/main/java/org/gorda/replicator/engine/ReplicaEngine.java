@@ -856,7 +856,8 @@ final class ReplicaEngine implements GroupListener {
         return ": the database holds everything up to " + history.stored()
                 + ", but there is nothing of its group's log in "
                 + configuration.directory() + ". If no member has it any more, stop this replica, and see"
-                + " 'gorda recover " + configuration.location() + "'";
+                + " 'gorda recover " + configuration.location() + " --engine " + configuration.binding()
+                + " --directory " + configuration.directory() + "' with the user and the password that it has, if any";
     }
 
     /** Off, they forget what they have measured. */

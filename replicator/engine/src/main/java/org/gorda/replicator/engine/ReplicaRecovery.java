@@ -89,7 +89,7 @@ public final class ReplicaRecovery implements AutoCloseable {
                 log = Replica.toolkit(ReplicaConfiguration.RAFT).recovery(files);
             }
             ReplicaRecovery opened = new ReplicaRecovery(binding, database, kept, log);
-            if (log == null && opened.stored == null) {
+            if (opened.log() == null && opened.stored == null) {
                 throw new ReplicaException(
                         opened.isThere()
                                 ? location + " belongs to no group: start it"

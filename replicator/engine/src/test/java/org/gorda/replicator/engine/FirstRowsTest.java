@@ -214,7 +214,7 @@ class FirstRowsTest {
                     .untilAsserted(() -> assertThat(waits.status().explanation())
                             .contains("forms none: the database holds everything up to ")
                             .contains("but there is nothing of its group's log in " + named + ".gorda")
-                            .contains("gorda recover " + named));
+                            .contains("gorda recover " + named + " --engine derby --directory " + named + ".gorda"));
             assertThat(waits.status().state()).isEqualTo(ReplicaState.JOINING);
         }
         close();
