@@ -676,6 +676,7 @@ final class GordaTest {
                 "recover | 1 | database is not set",
                 "recover nosuch --accept-loss --new-group | 2 | mutually exclusive",
                 "recover //127.0.0.1:1/x --engine postgresql | 1 | directory is not set",
+                "certificate authority-key | 1 | is no name for a certificate",
                 "node --config nosuch.yaml | 1 | nosuch.yaml is not there",
                 "node --database x --members 127.0.0.1:1,127.0.0.1:4 | 1 | self is not set: say which of the members",
                 "sql --url jdbc:gorda:derby:x;durabilty=group SELECT | 1 | did you mean 'durability'",

@@ -17,6 +17,7 @@ import java.security.cert.Certificate;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
@@ -46,6 +47,11 @@ public final class Authority {
         try {
             Files.createDirectories(directory);
             if (!Files.exists(authority.certificate(SELF))) {
+                if (Files.exists(authority.key(SELF))) {
+                    throw new ReplicaException(authority.key(SELF) + " is there without " + authority.certificate(SELF)
+                            + ": put that back; or, if it is lost, move the key away for a new authority, which replicas know"
+                            + " only once it issues all their certificates");
+                }
                 authority.begin();
             }
         } catch (IOException e) {
@@ -83,9 +89,11 @@ public final class Authority {
      * @throws ReplicaException if it cannot be made
      */
     public void issue(String name, List<String> hosts, int days) {
-        if (name.equals(SELF) || !name.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,60}")) {
+        String file = name.toLowerCase(Locale.ROOT); // as some file systems see it
+        if (file.equals(SELF) || file.endsWith("-key") || !name.matches("[A-Za-z0-9][A-Za-z0-9._-]{0,60}")) {
             throw new ReplicaException(
-                    "'" + name + "' is no name for a certificate: letters, digits, '.', '_' and '-', and not " + SELF);
+                    "'" + name + "' is no name for a certificate: letters, digits, '.', '_' and '-', not " + SELF
+                            + ", and not what ends in -key, as the files of keys do");
         }
         if (days < 1 || days > DAYS_OF_AUTHORITY) {
             throw new ReplicaException("days is " + days + " but must be 1 to " + DAYS_OF_AUTHORITY);

@@ -34,6 +34,19 @@ class TlsTest {
     @TempDir
     private Path directory;
 
+    @Test
+    void theKeyOfAnAuthorityIsNeverReplaced() throws Exception {
+        Authority authority = authority(directory, "replica");
+        byte[] key = Files.readAllBytes(authority.key("authority"));
+        for (String name : List.of("authority", "Authority", "authority-key", "replica-key")) {
+            assertThatThrownBy(() -> authority.issue(name, HERE, 30))
+                    .hasMessageContaining("is no name for a certificate");
+        }
+        Files.delete(authority.certificate());
+        assertThatThrownBy(() -> Authority.in(directory)).hasMessageContaining("authority-key.pem is there without");
+        assertThat(authority.key("authority")).hasBinaryContent(key);
+    }
+
     private static Authority authority(Path directory, String... names) {
         Authority authority = Authority.in(directory);
         for (String name : names) {
