@@ -75,6 +75,7 @@ final class GroupRequests {
         CompletableFuture<Outcome> outcome = new CompletableFuture<>();
         closing.put(request, outcome);
         return ask(new ReplicaMessage.Close(id, since, request), outcome)
+                .orTimeout(configuration.commitTimeout().toMillis(), TimeUnit.MILLISECONDS)
                 .whenComplete((found, failed) -> closing.remove(request));
     }
 
@@ -113,7 +114,9 @@ final class GroupRequests {
             throw new ReplicaException("the verification failed: " + e.getCause(), e);
         } catch (TimeoutException e) {
             throw new ReplicaException(
-                    "the verification did not end: " + engine.group().explanation(), e);
+                    "the verification did not end within " + wait.toMillis() + " ms: "
+                            + engine.group().explanation(),
+                    e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new ReplicaException("interrupted during the verification", e);
@@ -196,7 +199,7 @@ final class GroupRequests {
     private <T> CompletableFuture<T> ask(ReplicaMessage message, CompletableFuture<T> answer) {
         try {
             engine.group().data().multicast(ReplicaMessage.encode(message), SEND_WAIT);
-            return answer.orTimeout(configuration.commitTimeout().toMillis(), TimeUnit.MILLISECONDS);
+            return answer;
         } catch (GroupException e) {
             answer.completeExceptionally(e);
             return answer;

@@ -53,6 +53,21 @@ class ReplicaTest {
     }
 
     @Test
+    void aVerificationMayTakeLongerThanACommit() throws Exception {
+        try (Cluster cluster = new Cluster(directory, 1, builder -> {})) {
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)");
+            cluster.execute("INSERT INTO T (A) VALUES (1)");
+            for (int rows = 1; rows < 1 << 17; rows *= 2) {
+                cluster.execute("INSERT INTO T (A) SELECT A FROM T");
+            }
+            cluster.replica(0).close();
+            cluster.start(0, builder -> builder.commitTimeout(Duration.ofMillis(100)));
+            cluster.awaitOnline();
+            assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(1 << 17);
+        }
+    }
+
+    @Test
     void backupRefusesWritesAndAnswersReads() throws SQLException {
         try (Cluster cluster = new Cluster(directory, 3, builder -> {})) {
             cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO T VALUES (1)");

@@ -86,16 +86,7 @@ public final class NodeClient {
      * @throws ReplicaException if it cannot be done, or not now
      */
     public NodeStatus changeProtocol(String at, String protocol) {
-        return known(
-                ask(
-                        "POST",
-                        at,
-                        "/protocol?to="
-                                + URLEncoder.encode(protocol, StandardCharsets.UTF_8)
-                                        .replace("+", "%20"),
-                        CHANGE_TIMEOUT,
-                        NodeStatus.class),
-                at);
+        return known(ask("POST", at, "/protocol?to=" + encoded(protocol), CHANGE_TIMEOUT, NodeStatus.class), at);
     }
 
     /**
@@ -155,7 +146,14 @@ public final class NodeClient {
             throw new ReplicaException("the group has no primary now (" + any.explanation() + "), who would lead it");
         }
         long end = System.nanoTime() + wait.toNanos();
-        ReplicaContent reference = known(ask("POST", primary, "/verify", wait, ReplicaContent.class), primary);
+        ReplicaContent reference = known(
+                ask(
+                        "POST",
+                        primary,
+                        "/verify?wait-millis=" + wait.toMillis(),
+                        wait.plus(CHANGE_TIMEOUT), // it waits for its own reading all the same
+                        ReplicaContent.class),
+                primary);
         List<ReplicaContent> found = new ArrayList<>();
         Map<String, String> missing = new LinkedHashMap<>();
         any.services().forEach((member, service) -> {
@@ -187,9 +185,13 @@ public final class NodeClient {
         }
     }
 
+    private static String encoded(String value) {
+        return URLEncoder.encode(value, StandardCharsets.UTF_8).replace("+", "%20");
+    }
+
     /** A connection that is there and says nothing sensible speaks TLS, or does not. */
     private String hint(IOException failure) {
-        boolean isReached = !(failure instanceof ConnectException || failure instanceof HttpTimeoutException);
+        boolean isReached = !(failure instanceof ConnectException);
         boolean encrypts = scheme.equals("https://");
         return !isReached
                 ? ""
@@ -219,6 +221,8 @@ public final class NodeClient {
             return Optional.of(JSON.fromJson(response.body(), type));
         } catch (IllegalArgumentException | JsonSyntaxException e) {
             throw new ReplicaException("'" + at + "' is not the service address of a replica, host:port", e);
+        } catch (HttpTimeoutException e) {
+            throw new ReplicaException(at + " has not answered within " + timeout.toSeconds() + " s", e);
         } catch (IOException e) {
             throw new ReplicaException(
                     at + " does not answer as a replica's service, which is at a member's port + 1 ("

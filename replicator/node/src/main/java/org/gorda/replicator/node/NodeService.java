@@ -56,7 +56,7 @@ import org.slf4j.LoggerFactory;
  *   <li>{@code POST /probe?to=on} or {@code off}: switches its probes; what they had measured, {@link NodeProbes} as JSON
  *   <li>{@code GET /topology}: for drivers, who is the primary and how to get there, as {@link Properties}
  *   <li>{@code POST /outcome?transaction=ID&since=INDEX}: COMMITTED, ABORTED or FORGOTTEN; to ask decides
- *   <li>{@code POST /verify}: has all replicas note what they hold, at the primary only; a {@link ReplicaContent} as JSON
+ *   <li>{@code POST /verify?wait-millis=N}: has all replicas note what they hold, at the primary only; a {@link ReplicaContent} as JSON
  *   <li>{@code POST /member?add=HOST:PORT} or {@code remove=}: changes who belongs to the group; who does then, as JSON
  *   <li>{@code POST /protocol?to=NAME}: has the group run another protocol; a {@link NodeStatus} as JSON
  *   <li>{@code GET /verification?request=N}: what this replica noted, 404 if it has not got there
@@ -74,7 +74,6 @@ final class NodeService implements AutoCloseable {
     private static final int THREADS_MAX = 256;
 
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(2);
-    private static final Duration VERIFY_WAIT = Duration.ofMinutes(5);
     private static final Gson JSON = new Gson();
 
     /** Any page that somebody looks at on this machine could send requests to its loopback address; browsers say then where the page is from. */
@@ -138,7 +137,11 @@ final class NodeService implements AutoCloseable {
         forOperators("POST", "/probe", (node, query) -> Response.json(NodeProbes.of(node.probe(isOn(query)))));
         on("GET", "/topology", (node, query) -> Response.text(200, topology(node)));
         on("POST", "/outcome", NodeService::outcome);
-        forOperators("POST", "/verify", (node, query) -> Response.json(ReplicaContent.of(node.verify(VERIFY_WAIT))));
+        forOperators(
+                "POST",
+                "/verify",
+                (node, query) ->
+                        Response.json(ReplicaContent.of(node.verify(Duration.ofMillis(number(query, "wait-millis"))))));
         forOperators("GET", "/verification", NodeService::verification);
         forOperators("POST", "/member", this::member);
         forOperators("POST", "/protocol", (node, query) -> {

@@ -12,6 +12,7 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -86,6 +87,8 @@ class MonitorsTest {
             statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
             statement.execute("INSERT INTO T VALUES (1)");
         }
+        assertThatThrownBy(() -> new NodeClient().verify(group.service(primary), Duration.ZERO))
+                .hasMessageContaining("the verification did not end within 0 ms");
         awaitLine(primary, "gorda_transactions_committed_total 2.0");
         awaitLine(primary, "gorda_replica_writable 1.0");
         awaitLine(primary, "gorda_group_members 3.0");
