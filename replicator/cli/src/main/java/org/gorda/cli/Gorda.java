@@ -74,6 +74,14 @@ public final class Gorda {
             command.getErr().println(command.getCommandSpec().qualifiedName() + " --help lists all options");
             return CommandLine.ExitCode.USAGE;
         });
-        System.exit(line.execute(arguments));
+        try {
+            System.exit(line.execute(arguments));
+        } catch (Throwable e) { // an Error: threads that were begun would keep a process that does nothing
+            try {
+                e.printStackTrace(line.getErr());
+            } finally {
+                Runtime.getRuntime().halt(CommandLine.ExitCode.SOFTWARE);
+            }
+        }
     }
 }

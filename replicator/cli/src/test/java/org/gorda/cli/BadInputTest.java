@@ -3,6 +3,7 @@ package org.gorda.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.File;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -161,6 +162,20 @@ final class BadInputTest {
             awaitOnline(group);
             assertThat(ids(group.url())).containsExactly(1);
         }
+    }
+
+    /** Its service has begun by then, and would keep the process. */
+    @Test
+    void aReplicaWhoseClassesCannotBeLoadedEnds() throws Exception {
+        Path services = Files.createDirectories(directory.resolve("broken/META-INF/services"));
+        Files.writeString(services.resolve("org.gorda.gapi.DatabaseBinding"), "org.example.NoSuchBinding");
+        GordaRun run = GordaRun.in(
+                directory,
+                directory.resolve("broken") + File.pathSeparator + System.getProperty("java.class.path"),
+                Map.of(),
+                List.of("node", "--database", "bank", "--self", address(), "--engine", "nosuch"));
+        assertThat(run.status()).isEqualTo(1);
+        assertThat(run.err()).contains("org.example.NoSuchBinding");
     }
 
     private static String[] with(String[] settings, String... more) {

@@ -29,13 +29,19 @@ record GordaRun(int status, String out, String err) {
     /** Also with an environment that is another one. */
     static GordaRun in(Path directory, Map<String, String> environment, String... arguments)
             throws IOException, InterruptedException {
+        return in(directory, System.getProperty("java.class.path"), environment, List.of(arguments));
+    }
+
+    /** Also with other classes. */
+    static GordaRun in(Path directory, String classes, Map<String, String> environment, List<String> arguments)
+            throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-ea",
                 "-cp",
-                System.getProperty("java.class.path"),
+                classes,
                 "org.gorda.cli.Gorda"));
-        command.addAll(List.of(arguments));
+        command.addAll(arguments);
         Path out = directory.resolve("out");
         Path err = directory.resolve("err");
         ProcessBuilder builder = new ProcessBuilder(command)
