@@ -22,6 +22,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -73,7 +75,11 @@ final class NodeService implements AutoCloseable {
     /** More than may wait for something at once, or for the rest of a request: whoever looks after the replica is to be answered meanwhile. */
     private static final int THREADS_MAX = 256;
 
+    /** Before who does not read his answer is shown the door. */
+    private static final Duration READ_WAIT = Duration.ofSeconds(10);
+
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(2);
+    private static final AtomicInteger COUNT = new AtomicInteger();
     private static final Gson JSON = new Gson();
 
     /** Any page that somebody looks at on this machine could send requests to its loopback address; browsers say then where the page is from. */
@@ -105,6 +111,7 @@ final class NodeService implements AutoCloseable {
     private final NodeConfiguration configuration;
     private final HttpServer server;
     private final ThreadPoolExecutor threads;
+    private final ScheduledThreadPoolExecutor impatience = new ScheduledThreadPoolExecutor(1, NodeService::thread);
     private volatile @Nullable Replica replica;
     private volatile String clients = "";
 
@@ -120,12 +127,9 @@ final class NodeService implements AutoCloseable {
                             + "address of this machine?",
                     e);
         }
-        AtomicInteger count = new AtomicInteger();
-        threads = new ThreadPoolExecutor(0, THREADS_MAX, 30, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> {
-            Thread thread = new Thread(task, "gorda-service-" + count.incrementAndGet());
-            thread.setDaemon(true);
-            return thread;
-        });
+        impatience.setRemoveOnCancelPolicy(true);
+        threads = new ThreadPoolExecutor(
+                0, THREADS_MAX, 30, TimeUnit.SECONDS, new SynchronousQueue<>(), NodeService::thread);
         server.setExecutor(threads);
         on("GET", "/status", (node, query) -> Response.json(status(node)));
         on("GET", "/ready", (node, query) -> ready(status(node)));
@@ -149,6 +153,12 @@ final class NodeService implements AutoCloseable {
             return Response.json(status(node));
         });
         server.start();
+    }
+
+    private static Thread thread(Runnable task) {
+        Thread thread = new Thread(task, "gorda-service-" + COUNT.incrementAndGet());
+        thread.setDaemon(true);
+        return thread;
     }
 
     private static HttpServer open(InetSocketAddress at, @Nullable Tls tls) throws IOException {
@@ -252,11 +262,21 @@ final class NodeService implements AutoCloseable {
         }
     }
 
-    private static void send(HttpExchange exchange, Response response) throws IOException {
-        byte[] body = response.body().getBytes(StandardCharsets.UTF_8);
-        exchange.getResponseHeaders().set("Content-Type", response.type());
-        exchange.sendResponseHeaders(response.status(), body.length);
-        exchange.getResponseBody().write(body);
+    /** To who reads it: an interrupt ends the connection of who does not. The JDK's own limit would count how long it took to find the answer. */
+    private void send(HttpExchange exchange, Response response) throws IOException {
+        ScheduledFuture<?> end =
+                impatience.schedule(Thread.currentThread()::interrupt, READ_WAIT.toSeconds(), TimeUnit.SECONDS);
+        try (exchange) { // which sends what is left
+            byte[] body = response.body().getBytes(StandardCharsets.UTF_8);
+            exchange.getResponseHeaders().set("Content-Type", response.type());
+            boolean hasBody = !exchange.getRequestMethod().equals("HEAD");
+            exchange.sendResponseHeaders(response.status(), hasBody ? body.length : -1);
+            if (hasBody) {
+                exchange.getResponseBody().write(body);
+            }
+        } finally {
+            end.cancel(false);
+        }
     }
 
     private static Map<String, String> query(@Nullable String text) {
@@ -382,5 +402,6 @@ final class NodeService implements AutoCloseable {
     public void close() {
         server.stop(0);
         threads.shutdownNow();
+        impatience.shutdownNow();
     }
 }

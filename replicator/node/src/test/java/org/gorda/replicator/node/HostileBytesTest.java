@@ -4,11 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.StandardSocketOptions;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -32,6 +36,8 @@ class HostileBytesTest {
     private static final int THREADS_MORE_MAX = 40;
     private static final int ANSWER_MILLIS = 50;
     private static final int HALVES = 100;
+
+    private static final int DEAF_REQUESTS = 1000;
 
     /** Before anybody who has sent half a request is shown the door. */
     private static final Duration HALF_ENDS = Duration.ofSeconds(5);
@@ -113,6 +119,28 @@ class HostileBytesTest {
                     socket.close();
                 }
             }
+        }
+    }
+
+    /** His answer would keep a thread of the service for as long as he likes, and there are so many. */
+    @Test
+    void whoDoesNotReadHisAnswersIsShownTheDoor() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 1);
+                SocketChannel channel = SocketChannel.open()) {
+            channel.setOption(StandardSocketOptions.SO_RCVBUF, 1024);
+            channel.connect(new InetSocketAddress(
+                    InetAddress.getLoopbackAddress(), group.listening(0).get(1)));
+            channel.configureBlocking(false);
+            ByteBuffer requests = ByteBuffer.wrap(
+                    "GET /status HTTP/1.1\r\n\r\n".repeat(DEAF_REQUESTS).getBytes(StandardCharsets.ISO_8859_1));
+            NodeGroup.patiently("his connection ends").until(() -> {
+                try {
+                    channel.write(requests.rewind());
+                    return false;
+                } catch (IOException e) {
+                    return true;
+                }
+            });
         }
     }
 
