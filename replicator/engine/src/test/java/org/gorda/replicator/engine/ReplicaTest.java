@@ -26,6 +26,7 @@ import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.Test;
@@ -37,6 +38,19 @@ class ReplicaTest {
 
     @TempDir
     Path directory;
+
+    @Test
+    void whoWasAddedByMistakeIsTakenBackInAGroupOfOne() throws Exception {
+        try (Cluster cluster = new Cluster(directory, 1, builder -> {})) {
+            MemberId mistyped = new MemberId("127.0.0.1:1");
+            Replica replica = cluster.replica(0);
+            assertThat(replica.addMember(mistyped).get(30, TimeUnit.SECONDS).learners())
+                    .containsExactly(mistyped);
+            assertThat(replica.removeMember(mistyped).get(30, TimeUnit.SECONDS).learners())
+                    .isEmpty();
+            assertThat(replica.status().members()).containsExactly(cluster.id(0));
+        }
+    }
 
     @Test
     void commitsAtThePrimaryAppearOnAllReplicas() throws SQLException {

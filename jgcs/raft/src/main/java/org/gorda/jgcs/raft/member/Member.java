@@ -577,7 +577,9 @@ public final class Member implements Effects {
         if (question == Question.ADD && current.member(about) == null) {
             // The admission is not known before the new member says hello; until then nothing of it counts.
             index = core.change(now, current.with(new Configuration.Member(about, 0, false)));
-        } else if (question == Question.REMOVE && current.member(about) != null && current.voters() > 1) {
+        } else if (question == Question.REMOVE
+                && current.member(about) != null
+                && (!current.isVoter(about) || current.voters() > 1)) {
             index = core.change(now, current.without(about));
         } else if (question == Question.TRANSFER && core.transfer(now, about)) {
             answer(asker, core.commitIndex());
