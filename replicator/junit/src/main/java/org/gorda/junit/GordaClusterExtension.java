@@ -8,7 +8,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionConfigurationException;
@@ -18,17 +17,26 @@ import org.junit.jupiter.api.extension.ParameterResolver;
 import org.junit.platform.commons.support.AnnotationSupport;
 
 /** Starts and ends what {@link GordaCluster} asks for. */
-final class GordaClusterExtension
-        implements BeforeAllCallback, BeforeEachCallback, AfterAllCallback, ParameterResolver {
+final class GordaClusterExtension implements BeforeAllCallback, BeforeEachCallback, ParameterResolver {
 
     private static final ExtensionContext.Namespace NAMESPACE =
             ExtensionContext.Namespace.create(GordaClusterExtension.class);
 
-    /** A group and where it keeps everything. Immutable. */
-    private record Started(TestCluster cluster, Path directory) {}
+    /** A group and where it keeps everything, ended with the class that it was started for. Immutable. */
+    @SuppressWarnings("deprecation") // before 5.13 JUnit closes nothing else
+    private record Started(TestCluster cluster, Path directory) implements ExtensionContext.Store.CloseableResource {
+        @Override
+        public void close() throws IOException {
+            cluster.close();
+            delete(directory);
+        }
+    }
 
     @Override
     public void beforeAll(ExtensionContext context) throws IOException {
+        if (started(context) != null) { // by the class that this one is nested in
+            return;
+        }
         GordaCluster wanted = AnnotationSupport.findAnnotation(context.getRequiredTestClass(), GordaCluster.class)
                 .orElseThrow();
         Map<String, String> settings = new LinkedHashMap<>();
@@ -53,15 +61,6 @@ final class GordaClusterExtension
     @Override
     public void beforeEach(ExtensionContext context) {
         started(context).cluster().heal();
-    }
-
-    @Override
-    public void afterAll(ExtensionContext context) throws IOException {
-        Started started = started(context);
-        if (started != null) {
-            started.cluster().close();
-            delete(started.directory());
-        }
     }
 
     private static void delete(Path directory) throws IOException {

@@ -8,6 +8,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -81,5 +82,14 @@ class GordaClusterTest {
         assertThat(count(cluster, 3)).isZero();
         assertThat(count(cluster, 4)).isEqualTo(1);
         cluster.requireIdentical();
+    }
+
+    @Nested
+    class InItsMidst {
+        @Test
+        void theGroupIsThatOfTheClassAround(TestCluster cluster) throws SQLException {
+            execute(cluster, "INSERT INTO T VALUES 5");
+            assertThat(count(cluster, 5)).isEqualTo(1);
+        }
     }
 }
