@@ -74,7 +74,8 @@ public final class NodeClient {
      * @throws ReplicaException if it cannot be done, or not now
      */
     public Membership change(String at, String change, String member) {
-        return known(ask("POST", at, "/member?" + change + "=" + member, CHANGE_TIMEOUT, Membership.class), at);
+        return known(
+                ask("POST", at, "/member?" + change + "=" + encoded(member), CHANGE_TIMEOUT, Membership.class), at);
     }
 
     /**

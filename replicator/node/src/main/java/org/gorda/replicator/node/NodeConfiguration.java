@@ -69,9 +69,7 @@ public record NodeConfiguration(
         if (givenSelf == null && members.size() > 1) {
             throw new ReplicaException("self is not set: say which of the members " + members + " this replica is");
         }
-        MemberId self = givenSelf == null
-                ? members.get(0)
-                : addresses("self", givenSelf).get(0);
+        MemberId self = givenSelf == null ? members.get(0) : address("self", givenSelf);
         if (!members.contains(self)) {
             throw new ReplicaException("self is " + self + " but must be one of the members " + members);
         }
@@ -85,11 +83,10 @@ public record NodeConfiguration(
                     + " members: give one for each, in the same order");
         }
         String givenClients = settings.get(Setting.CLIENTS);
-        MemberId clients = givenClients == null
-                ? beside(self, 2)
-                : addresses("clients", givenClients).get(0);
+        MemberId clients = givenClients == null ? beside(self, 2) : address("clients", givenClients);
         requireDistinct(members, services, clients);
-        requireOfThisReplica(clients);
+        requireOfThisReplica("services", services.get(members.indexOf(self)));
+        requireOfThisReplica("clients", clients);
         Tls tls = Tls.of(settings::get);
         if (tls == null && !"true".equals(settings.get(Setting.INSECURE))) {
             requireLoopback("services", services.get(members.indexOf(self)));
@@ -125,10 +122,10 @@ public record NodeConfiguration(
         }
     }
 
-    /** Clients are told it as it is: to them 0.0.0.0 is their own machine, and who listens there at that port may be another replica. */
-    private static void requireOfThisReplica(MemberId clients) {
-        if (resolve("clients", clients).isAnyLocalAddress()) {
-            throw new ReplicaException("clients is " + clients
+    /** Others are told it as it is: to them 0.0.0.0 is their own machine, and who listens there at that port may be another replica. */
+    private static void requireOfThisReplica(String key, MemberId address) {
+        if (resolve(key, address).isAnyLocalAddress()) {
+            throw new ReplicaException(key + " is " + address
                     + ", which is every address of whatever machine it is used on, and clients are told it as it is: give a name or"
                     + " an address by which they reach this replica");
         }
@@ -157,6 +154,14 @@ public record NodeConfiguration(
                     + " for the service and the clients of member " + member + ": set services and clients");
         }
         return new MemberId(member.host() + ":" + (member.port() + ports));
+    }
+
+    private static MemberId address(String key, String text) {
+        List<MemberId> addresses = addresses(key, text);
+        if (addresses.size() > 1) {
+            throw new ReplicaException(key + " is '" + text + "' but must be one address, this replica's");
+        }
+        return addresses.get(0);
     }
 
     private static List<MemberId> addresses(String key, @Nullable String text) {

@@ -252,7 +252,7 @@ final class NodeService implements AutoCloseable {
         } catch (ExecutionException e) {
             return Response.text(503, String.valueOf(e.getCause()));
         } catch (TimeoutException e) {
-            return Response.text(503, "not ordered within " + OUTCOME_WAIT.toSeconds() + " s");
+            return Response.text(503, "not ordered within " + OUTCOME_WAIT.toSeconds() + " s, but may be yet");
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return Response.text(503, "stopping");
