@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +17,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
 import org.gorda.jgcs.Encryption;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
@@ -49,6 +51,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
     private static final long QUEUE_BYTES_MAX = 8L << 20;
     private static final long RECONNECT_MILLIS = 100;
     private static final int CONNECT_TIMEOUT_MILLIS = 1000;
+    private static final long RESOLVE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** The first one of a process on a starved machine takes long. */
     private static final int HANDSHAKE_TIMEOUT_MILLIS = 3000;
@@ -65,11 +68,12 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
     private final Map<Address, Link> byAddress = new ConcurrentHashMap<>();
     private final LongAdder frames = new LongAdder();
     private final LongAdder bytes = new LongAdder();
-    private final ScheduledExecutorService watch = Executors.newSingleThreadScheduledExecutor(task -> {
-        Thread thread = new Thread(task, "gorda-transport-watch");
-        thread.setDaemon(true);
-        return thread;
-    });
+    private final ScheduledExecutorService watch =
+            Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "watch"));
+
+    /** Asks for hosts' addresses, which may take long and must hold up no frame. */
+    private final Thread names = daemon(this::resolveAll, "names");
+
     private @Nullable Future<?> watching;
     private volatile @Nullable Listener listener;
     private volatile boolean closed;
@@ -151,6 +155,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         long period = TimeUnit.NANOSECONDS.toMillis(blockedNanosMax) / 2;
         watching = watch.scheduleWithFixedDelay(
                 () -> links.values().forEach(Link::check), period, period, TimeUnit.MILLISECONDS);
+        names.start();
     }
 
     @Override
@@ -164,7 +169,18 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
     private Link link(MemberId member) {
         Link link = links.get(member);
-        return link == null ? links.computeIfAbsent(member, Link::new) : link;
+        if (link == null) {
+            link = links.computeIfAbsent(member, Link::new);
+            LockSupport.unpark(names);
+        }
+        return link;
+    }
+
+    private void resolveAll() {
+        while (!closed) {
+            links.values().forEach(Link::resolve);
+            LockSupport.parkNanos(RESOLVE_NANOS);
+        }
     }
 
     @Override
@@ -231,6 +247,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
             watching.cancel(true);
         }
         watch.shutdownNow();
+        LockSupport.unpark(names);
         links.values().forEach(Link::wake);
         server.forAllConnections((address, connection) -> closeNow(connection));
         if (listener == null) {
@@ -246,6 +263,20 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         } catch (Exception e) { // what JGroups declares
             LOG.debug("{}: giving the port back", self, e);
         }
+    }
+
+    private static Thread daemon(Runnable task, String role) {
+        Thread thread = new Thread(task, "gorda-transport-" + role);
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    private void closeNow(IpAddress to) {
+        server.forAllConnections((peer, connection) -> {
+            if (to.equals(peer)) {
+                closeNow(connection);
+            }
+        });
     }
 
     private static void closeNow(Connection connection) {
@@ -272,18 +303,24 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         Link(MemberId member) {
             this.member = member;
             this.connects = self.compareTo(member) < 0;
-            resolve();
-            Thread thread = new Thread(this, "gorda-transport-" + member);
-            thread.setDaemon(true);
-            thread.start();
+            daemon(this, member.name()).start();
         }
 
-        /** A host name may not resolve yet, or resolve to another address later. */
-        private void resolve() {
+        /** A host name may not resolve yet, or another process may have its address later. */
+        void resolve() {
             try {
-                IpAddress found = new IpAddress(InetAddress.getByName(member.host()), member.port());
-                byAddress.put(found, this);
-                address = found;
+                InetAddress[] found = InetAddress.getAllByName(member.host());
+                IpAddress before = address;
+                if (before != null && Arrays.asList(found).contains(before.getIpAddress())) {
+                    return;
+                }
+                IpAddress next = new IpAddress(found[0], member.port());
+                byAddress.put(next, this);
+                address = next;
+                if (before != null && byAddress.remove(before, this)) {
+                    closeNow(before);
+                }
+                wake();
             } catch (IOException e) {
                 LOG.debug("{}: {} does not resolve", self, member, e);
             }
@@ -385,7 +422,6 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         }
 
         private void connect() {
-            resolve();
             IpAddress known = address;
             try {
                 if (known != null) {
@@ -408,11 +444,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
                 LOG.debug("{}: closing the connection to {}, which does not answer", self, member);
                 unansweredBytes.set(0);
                 heardNanos = now;
-                server.forAllConnections((peer, connection) -> {
-                    if (known.equals(peer)) {
-                        closeNow(connection);
-                    }
-                });
+                closeNow(known);
             }
         }
     }

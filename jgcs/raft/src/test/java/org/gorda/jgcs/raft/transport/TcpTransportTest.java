@@ -1,0 +1,170 @@
+package org.gorda.jgcs.raft.transport;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.security.Security;
+import java.time.Duration;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
+import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.jgcs.MemberId;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+
+/** On real connections. */
+@Timeout(120)
+class TcpTransportTest {
+
+    private static final Duration WAIT = Duration.ofSeconds(30);
+
+    /** A member, what it has received, and whom it has lost. */
+    private static class Side implements Transport.Listener {
+        final MemberId self;
+        final Queue<byte[]> received = new ConcurrentLinkedQueue<>();
+        final Queue<MemberId> lost = new ConcurrentLinkedQueue<>();
+        private final TcpTransport transport;
+
+        Side(MemberId self, List<MemberId> all, Duration electionTimeout) {
+            this.self = self;
+            transport = new TcpTransport(GroupConfiguration.builder("test", self, Path.of("none"))
+                    .members(all)
+                    .electionTimeout(electionTimeout)
+                    .build());
+            transport.start(this);
+            transport.connectTo(all);
+        }
+
+        @Override
+        public void onFrame(byte[] frame) {
+            received.add(frame);
+        }
+
+        @Override
+        public void onDisconnected(MemberId member) {
+            lost.add(member);
+        }
+
+        void send(Side to, byte[] frame) {
+            transport.send(to.self, frame);
+        }
+
+        boolean has(String text) {
+            return received.stream().anyMatch(frame -> text.equals(new String(frame, StandardCharsets.UTF_8)));
+        }
+
+        /** Sends until it has arrived: a connection may be about to be made. */
+        void sendSurely(Side to, String text) {
+            Awaitility.await("'" + text + "' from " + self + " to " + to.self)
+                    .atMost(WAIT)
+                    .pollInterval(Duration.ofMillis(50))
+                    .until(() -> {
+                        send(to, text.getBytes(StandardCharsets.UTF_8));
+                        return to.has(text);
+                    });
+        }
+
+        void close() {
+            transport.close();
+        }
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX) // which has all addresses of 127.0.0.0/8
+    void membersAreFoundWhereverTheirNamesLead(@TempDir Path directory) throws Exception {
+        Path hosts = directory.resolve("hosts");
+        Path told = directory.resolve("told");
+        Process child = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-Djdk.net.hosts.file=" + hosts,
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Moving.class.getName(),
+                        hosts.toString(),
+                        LoopbackPorts.free(1).get(0).toString())
+                .redirectErrorStream(true)
+                .redirectOutput(told.toFile())
+                .start();
+        try {
+            assertThat(child.waitFor(100, TimeUnit.SECONDS)).isTrue();
+            assertThat(child.exitValue()).as(() -> read(told)).isZero();
+        } finally {
+            child.destroyForcibly();
+        }
+    }
+
+    private static String read(Path file) {
+        try {
+            return Files.readString(file);
+        } catch (IOException e) {
+            return e.toString();
+        }
+    }
+
+    /** Members whose names lead to other addresses from time to time, by this process's own list of hosts. */
+    static final class Moving {
+        private final Path hosts;
+        private final List<MemberId> all;
+
+        private Moving(Path hosts, int port) {
+            this.hosts = hosts;
+            this.all = List.of(new MemberId("aaa:" + port), new MemberId("bbb:" + port), new MemberId("ccc:" + port));
+        }
+
+        public static void main(String[] arguments) throws IOException {
+            Security.setProperty("networkaddress.cache.ttl", "0");
+            Security.setProperty("networkaddress.cache.negative.ttl", "0");
+            Moving moving = new Moving(Path.of(arguments[0]), Integer.parseInt(arguments[1]));
+            moving.hosts("127.0.0.7 ccc");
+            Side third = moving.open(2); // before there are the others' names
+            moving.hosts("127.0.0.5 aaa", "127.0.0.6 bbb", "127.0.0.7 ccc");
+            moving.meet(third, "first");
+            moving.hosts("127.0.0.8 aaa", "127.0.0.6 bbb", "127.0.0.7 ccc");
+            moving.meet(third, "second");
+            moving.hosts("127.0.0.6 aaa", "127.0.0.8 bbb", "127.0.0.7 ccc");
+            moving.meet(third, "third");
+            third.close();
+            System.exit(0);
+        }
+
+        private void hosts(String... lines) throws IOException {
+            Path next = Files.writeString(hosts.resolveSibling("next"), String.join("\n", lines) + "\n");
+            Files.move(next, hosts, StandardCopyOption.ATOMIC_MOVE);
+        }
+
+        private Side open(int member) {
+            return new Side(all.get(member), all, Duration.ofSeconds(5));
+        }
+
+        /** The others are started anew, talk with the third, and get nothing that is for another one. */
+        private void meet(Side third, String when) {
+            Side first = open(0);
+            Side second = open(1);
+            try {
+                first.sendSurely(third, when + " of the first");
+                second.sendSurely(third, when + " of the second");
+                third.sendSurely(first, when + " to the first");
+                third.sendSurely(second, when + " to the second");
+                first.received.clear();
+                third.sendSurely(second, when + " to the second, again");
+                if (first.has(when + " to the second, again")) {
+                    throw new AssertionError("the first one gets what is for the second");
+                }
+            } finally {
+                first.close();
+                second.close();
+            }
+        }
+    }
+}
