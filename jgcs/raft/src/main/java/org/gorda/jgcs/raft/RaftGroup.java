@@ -84,6 +84,10 @@ final class RaftGroup
     private final ExecutorService disk;
     private final Thread ticker;
     private final Thread deliverer;
+
+    /** Waits for a failure: when that comes there may be no more threads. */
+    private final Thread stopper;
+
     private final long origin = System.nanoTime() - 1;
     private final long tickNanos;
 
@@ -103,6 +107,7 @@ final class RaftGroup
     private volatile boolean delivererWaits;
     private volatile String explanation = "starting";
     private volatile @Nullable Ignored ignored;
+    private volatile @Nullable GroupException failed;
     private volatile @Nullable GroupException stopped;
     private boolean started;
 
@@ -127,6 +132,7 @@ final class RaftGroup
                 TimeUnit.MILLISECONDS.toNanos(5),
                 configuration.electionTimeout().toNanos() / 100);
         this.deliverer = thread(this::deliver, "delivery");
+        this.stopper = thread(this::stopOnceFailed, "stop");
         reactor.helper(ticker);
     }
 
@@ -254,6 +260,7 @@ final class RaftGroup
             return;
         }
         try {
+            stopper.start();
             member.start(now(), System.currentTimeMillis(), listener.mayForm());
             started = true;
             transport.start(this);
@@ -317,9 +324,19 @@ final class RaftGroup
         GroupException reason =
                 new GroupException(GroupException.Disposition.STOP, self() + " has stopped because " + why, cause);
         LOG.error(reason.getMessage());
-        // Not on this thread, which may hold the reactor or be the delivery.
-        Thread stopper = thread(() -> stop(reason, false), "stop");
-        stopper.start();
+        failed = reason;
+        LockSupport.unpark(stopper);
+    }
+
+    /** Not by who fails, and may hold the reactor or be the delivery. */
+    private void stopOnceFailed() {
+        while (failed == null && stopped == null) {
+            LockSupport.park(this);
+        }
+        GroupException reason = failed;
+        if (reason != null) {
+            stop(reason, false);
+        }
     }
 
     private void stop(GroupException reason, boolean clean) {
@@ -336,6 +353,7 @@ final class RaftGroup
         disk.shutdown();
         LockSupport.unpark(ticker);
         LockSupport.unpark(deliverer);
+        LockSupport.unpark(stopper);
         for (CompletableFuture<Long> waiting : asked.values()) {
             waiting.completeExceptionally(reason);
         }

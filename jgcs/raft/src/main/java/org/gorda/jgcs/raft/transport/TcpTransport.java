@@ -89,10 +89,9 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         silenceNanosMax = 3 * configuration.electionTimeout().toNanos();
         blockedNanosMax = configuration.electionTimeout().toNanos() / 2;
         try {
-            DefaultThreadFactory threads = new DefaultThreadFactory("gorda-transport", true, true);
             InetAddress host = InetAddress.getByName(self.host());
             server = new TcpServer(
-                    threads,
+                    new Threads(),
                     sockets(configuration.tls()),
                     host,
                     self.port(),
@@ -285,6 +284,29 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
             connection.close(false);
         } catch (IOException e) {
             LOG.debug("closing {}", connection, e);
+        }
+    }
+
+    /** When there are no more threads JGroups is told by an exception, which costs a connection: an error would end its acceptor. */
+    private static final class Threads extends DefaultThreadFactory {
+        Threads() {
+            super("gorda-transport", true, true);
+        }
+
+        @Override
+        public Thread newThread(Runnable task, String name) {
+            Thread thread = new Thread(task, getThreadName(name, null, null)) {
+                @Override
+                public synchronized void start() {
+                    try {
+                        super.start();
+                    } catch (OutOfMemoryError e) {
+                        throw new IllegalStateException("no thread for a connection", e);
+                    }
+                }
+            };
+            thread.setDaemon(true);
+            return thread;
         }
     }
 
