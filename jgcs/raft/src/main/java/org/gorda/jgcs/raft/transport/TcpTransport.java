@@ -374,7 +374,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
                 return;
             }
             synchronized (this) {
-                if (writing || unansweredBytes.get() + frame.length > INLINE_BYTES_MAX) {
+                if (writing || !queue.isEmpty() || unansweredBytes.get() + frame.length > INLINE_BYTES_MAX) {
                     if (queue.isEmpty() || queuedBytes + frame.length <= QUEUE_BYTES_MAX) {
                         queue.add(frame);
                         queuedBytes += frame.length;

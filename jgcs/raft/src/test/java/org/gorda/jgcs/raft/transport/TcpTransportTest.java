@@ -3,12 +3,14 @@ package org.gorda.jgcs.raft.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.security.Security;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -17,6 +19,7 @@ import org.awaitility.Awaitility;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -28,6 +31,13 @@ import org.junit.jupiter.api.io.TempDir;
 class TcpTransportTest {
 
     private static final Duration WAIT = Duration.ofSeconds(30);
+
+    private final List<Side> open = new ArrayList<>();
+
+    @AfterEach
+    void closeAll() {
+        open.forEach(Side::close);
+    }
 
     /** A member, what it has received, and whom it has lost. */
     private static class Side implements Transport.Listener {
@@ -77,6 +87,48 @@ class TcpTransportTest {
 
         void close() {
             transport.close();
+        }
+    }
+
+    private void openTwo(Duration electionTimeout) {
+        List<MemberId> all = LoopbackPorts.free(2).stream()
+                .map(port -> new MemberId("127.0.0.1:" + port))
+                .toList();
+        for (MemberId self : all) {
+            open.add(new Side(self, all, electionTimeout));
+        }
+        open.get(0).sendSurely(open.get(1), "hello");
+        open.get(1).sendSurely(open.get(0), "hello");
+    }
+
+    private static void pause(Duration time) throws InterruptedException {
+        TimeUnit.NANOSECONDS.sleep(time.toNanos());
+    }
+
+    @Test
+    void framesArriveInTheirOrder() throws InterruptedException {
+        openTwo(Duration.ofSeconds(5));
+        Side from = open.get(0);
+        Side to = open.get(1);
+        to.received.clear();
+        int sent = 0;
+        for (int burst = 0; burst < 1000; burst++) {
+            for (int i = 0; i < 20; i++) {
+                from.send(to, ByteBuffer.allocate(20_000).putInt(sent++).array());
+            }
+            to.send(from, new byte[50]); // has the next ones written by the sender itself
+            pause(Duration.ofMillis(1));
+        }
+        int last = sent - 1;
+        Awaitility.await("the last frame")
+                .atMost(WAIT)
+                .until(() -> to.received.stream()
+                        .anyMatch(frame -> ByteBuffer.wrap(frame).getInt() == last));
+        int newest = -1;
+        for (byte[] frame : to.received) {
+            int number = ByteBuffer.wrap(frame).getInt();
+            assertThat(number).isGreaterThan(newest);
+            newest = number;
         }
     }
 
