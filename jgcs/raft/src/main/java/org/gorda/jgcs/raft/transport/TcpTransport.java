@@ -53,6 +53,11 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
     private static final int CONNECT_TIMEOUT_MILLIS = 1000;
     private static final long RESOLVE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+    /** Asks whether somebody is there, and is answered by the transport; no frame of a member is that short. */
+    private static final byte[] QUESTION = {0};
+
+    private static final byte[] ANSWER = {};
+
     /** The first one of a process on a starved machine takes long. */
     private static final int HANDSHAKE_TIMEOUT_MILLIS = 3000;
 
@@ -215,6 +220,12 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         if (link != null) {
             link.heard();
         }
+        if (length <= QUESTION.length) {
+            if (length == QUESTION.length && link != null) {
+                link.leave(ANSWER);
+            }
+            return;
+        }
         Listener told = listener;
         if (told != null && !closed) {
             told.onFrame(frame);
@@ -319,7 +330,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         private long queuedBytes;
         private boolean writing;
         private final AtomicLong unansweredBytes = new AtomicLong();
-        private volatile long heardNanos = System.nanoTime();
+        private volatile long unansweredSinceNanos;
         private volatile long inlineSinceNanos;
 
         Link(MemberId member) {
@@ -366,7 +377,6 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
         void heard() {
             unansweredBytes.set(0);
-            heardNanos = System.nanoTime();
         }
 
         void send(byte[] frame) {
@@ -375,11 +385,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
             }
             synchronized (this) {
                 if (writing || !queue.isEmpty() || unansweredBytes.get() + frame.length > INLINE_BYTES_MAX) {
-                    if (queue.isEmpty() || queuedBytes + frame.length <= QUEUE_BYTES_MAX) {
-                        queue.add(frame);
-                        queuedBytes += frame.length;
-                        notifyAll();
-                    }
+                    leave(frame);
                     return;
                 }
                 writing = true;
@@ -388,11 +394,23 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
             write(frame);
         }
 
+        /** Leaves a frame to the link's own thread. */
+        synchronized void leave(byte[] frame) {
+            if (queue.isEmpty() || queuedBytes + frame.length <= QUEUE_BYTES_MAX) {
+                queue.add(frame);
+                queuedBytes += frame.length;
+                notifyAll();
+            }
+        }
+
         /** Writes what the caller, having set {@link #writing}, is responsible for. */
         private void write(byte[] frame) {
             try {
                 IpAddress known = address;
                 if (known != null && server.connectionEstablishedTo(known)) {
+                    if (unansweredBytes.get() == 0) {
+                        unansweredSinceNanos = System.nanoTime();
+                    }
                     unansweredBytes.addAndGet(frame.length);
                     server.send(known, frame, 0, frame.length);
                     frames.increment();
@@ -460,13 +478,17 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
             long now = System.nanoTime();
             long since = inlineSinceNanos;
             boolean blocked = since != 0 && now - since > blockedNanosMax;
-            boolean silent = unansweredBytes.get() > 0 && now - heardNanos > silenceNanosMax;
+            long silentNanos = unansweredBytes.get() == 0 ? 0 : now - unansweredSinceNanos;
             IpAddress known = address;
-            if ((blocked || silent) && known != null) {
+            if (known == null) {
+                return;
+            }
+            if (blocked || silentNanos > silenceNanosMax) {
                 LOG.debug("{}: closing the connection to {}, which does not answer", self, member);
                 unansweredBytes.set(0);
-                heardNanos = now;
                 closeNow(known);
+            } else if (silentNanos > silenceNanosMax / 3) {
+                leave(QUESTION); // what it was sent may want no answer
             }
         }
     }

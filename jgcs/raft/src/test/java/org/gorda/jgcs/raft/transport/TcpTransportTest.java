@@ -133,6 +133,20 @@ class TcpTransportTest {
     }
 
     @Test
+    void whoWasToldSomethingAndHasNothingToAnswerIsNotLost() throws InterruptedException {
+        Duration electionTimeout = Duration.ofMillis(100);
+        openTwo(electionTimeout);
+        for (int i = 0; i < 3; i++) {
+            open.get(i % 2).send(open.get(1 - i % 2), "news".getBytes(StandardCharsets.UTF_8));
+            pause(electionTimeout.multipliedBy(8));
+        }
+        for (Side side : open) {
+            assertThat(side.lost).isEmpty();
+            assertThat(side.has("news")).isTrue();
+        }
+    }
+
+    @Test
     @EnabledOnOs(OS.LINUX) // which has all addresses of 127.0.0.0/8
     void membersAreFoundWhereverTheirNamesLead(@TempDir Path directory) throws Exception {
         Path hosts = directory.resolve("hosts");
