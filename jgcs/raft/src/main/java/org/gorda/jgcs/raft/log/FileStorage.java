@@ -458,7 +458,8 @@ public final class FileStorage implements Storage {
             forgetConfigurations(fromIndex);
             mark.acknowledge(Math.min(mark.acknowledged(), fromIndex - 1));
             cache.truncate(fromIndex);
-            while (segments.size() > 1 && segments.lastKey() >= fromIndex) {
+            // Not one that begins there: another thread may be removing what precedes it.
+            while (segments.size() > 1 && segments.lastKey() > fromIndex) {
                 remove(segments.lastEntry().getValue());
             }
             Segment last = segments.lastEntry().getValue();

@@ -621,6 +621,36 @@ class FileStorageTest {
         }
     }
 
+    /** Of the last file. What precedes it is covered by a checkpoint. */
+    @Test
+    void trimsWhileTheLogIsTruncated() throws Exception {
+        for (int i = 0; i < 30; i++) {
+            Directory cut = new Directory(temporary.resolve("cut" + i));
+            cut.fill(large());
+            long delayNanos = 3000L * i;
+            try (FileStorage storage = cut.storage()) {
+                storage.open(entry -> {});
+                storage.adopt(checkpoint(3, 3));
+                storage.trim();
+                storage.adopt(checkpoint(6, 3));
+                CyclicBarrier together = new CyclicBarrier(2);
+                CompletableFuture<Void> trimming = CompletableFuture.runAsync(() -> {
+                    await(together);
+                    long end = System.nanoTime() + delayNanos;
+                    while (System.nanoTime() < end) {
+                        Thread.onSpinWait();
+                    }
+                    storage.trim();
+                });
+                await(together);
+                storage.truncate(7);
+                trimming.get(30, TimeUnit.SECONDS);
+                storage.append(Directory.entries(7, 8, 4, 30));
+                assertThat(storage.read(7, 8, 1000)).hasSize(2);
+            }
+        }
+    }
+
     private static void await(CyclicBarrier together) {
         try {
             together.await();
