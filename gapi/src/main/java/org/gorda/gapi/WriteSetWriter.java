@@ -326,17 +326,7 @@ public final class WriteSetWriter {
     public LongValue putText(SqlType type, Reader value) throws IOException {
         putByte((byte) (type.code() | PIECES));
         long start = changes();
-        long characters = 0;
-        char[] piece = new char[PIECE_CHARS];
-        int filled;
-        do {
-            filled = fill(value, piece);
-            characters += filled;
-            if (filled > 0) {
-                putEncoded(piece, 0, filled);
-            }
-        } while (filled == PIECE_CHARS);
-        putNumber(0);
+        long characters = putPieces(value::read, new char[PIECE_CHARS], PIECE_CHARS, this::putEncoded);
         return longValue(start, 0, characters);
     }
 
@@ -345,46 +335,39 @@ public final class WriteSetWriter {
         return new LongValue(this::read, start, length, characters, () -> cuts == now);
     }
 
-    private static int fill(Reader source, char[] target) throws IOException {
-        int filled = 0;
-        while (filled < target.length) {
-            int read = source.read(target, filled, target.length - filled);
-            if (read < 0) {
-                break;
-            }
-            filled += read;
-        }
-        return filled;
+    private interface Source<A> {
+        int read(A target, int offset, int length) throws IOException;
+    }
+
+    private interface Sink<A> {
+        void put(A piece, int offset, int length);
     }
 
     /** Asks only for what every stream must give: a client's own may take {@code readNBytes} for one read. */
-    private static int fill(InputStream source, byte[] target) throws IOException {
-        int filled = 0;
-        while (filled < target.length) {
-            int read = source.read(target, filled, target.length - filled);
-            if (read < 0) {
-                break;
+    private <A> long putPieces(Source<A> source, A piece, int length, Sink<A> sink) throws IOException {
+        long total = 0;
+        int filled;
+        do {
+            filled = 0;
+            int read = 0;
+            while (read >= 0 && filled < length) {
+                read = source.read(piece, filled, length - filled);
+                filled += Math.max(0, read);
             }
-            filled += read;
-        }
-        return filled;
+            total += filled;
+            if (filled > 0) {
+                sink.put(piece, 0, filled);
+            }
+        } while (filled == length);
+        putNumber(0);
+        return total;
     }
 
     /** As {@link #putText(SqlType, Reader)}, for a binary. */
     public LongValue putBinary(SqlType type, InputStream value) throws IOException {
         putByte((byte) (type.code() | PIECES));
         long start = changes();
-        long length = 0;
-        byte[] piece = new byte[PIECE_BYTES];
-        int filled;
-        do {
-            filled = fill(value, piece);
-            length += filled;
-            if (filled > 0) {
-                putBlock(piece, 0, filled);
-            }
-        } while (filled == PIECE_BYTES);
-        putNumber(0);
+        long length = putPieces(value::read, new byte[PIECE_BYTES], PIECE_BYTES, this::putBlock);
         return longValue(start, length, 0);
     }
 
@@ -476,11 +459,16 @@ public final class WriteSetWriter {
         checkLimit(needed);
         int start = headroom + HEADER_BYTES;
         if (size - start + needed > MEMORY_BYTES && size > start) {
-            spool.append(bytes, start, size - start);
-            spooled += size - start;
-            size = start;
+            spill();
         }
         enlarge(needed, start + (int) Math.min(MEMORY_BYTES, bytesMax));
+    }
+
+    private void spill() {
+        int start = headroom + HEADER_BYTES;
+        spool.append(bytes, start, size - start);
+        spooled += size - start;
+        size = start;
     }
 
     private void checkLimit(int needed) {
@@ -569,6 +557,9 @@ public final class WriteSetWriter {
      */
     public WriteSet finish() {
         checkLimit(0);
+        if (changes() - spooled > MEMORY_BYTES) {
+            spill(); // where something before has left an array that is larger
+        }
         long room = 10 + 9L * keyCount;
         for (int i = 0; i < tableCount; i++) {
             room += 28 + 3L * (tables[i].schema().length() + tables[i].name().length());

@@ -188,6 +188,18 @@ class LargeWriteSetTest {
         assertThat(writer.finish().length()).isLessThan(5 << 20);
     }
 
+    @Test
+    void longStatementsFollowEachOther() throws IOException {
+        writer.statement("me", "", "APP", "x".repeat(6_000_000), List.of());
+        writer.statement("me", "", "APP", "y".repeat(5_000_000), List.of());
+        WriteSetReader reader = new WriteSetReader(travelled(writer.finish()));
+        assertThat(reader.next()).isEqualTo(WriteSetReader.Kind.STATEMENT);
+        assertThat(reader.readStatement().text()).hasSize(6_000_000);
+        assertThat(reader.next()).isEqualTo(WriteSetReader.Kind.STATEMENT);
+        assertThat(reader.readStatement().text()).hasSize(5_000_000);
+        assertThat(reader.next()).isNull();
+    }
+
     /** What is written to the device gets the same error from the system as a full disk gives. */
     @Test
     @EnabledOnOs(OS.LINUX)
