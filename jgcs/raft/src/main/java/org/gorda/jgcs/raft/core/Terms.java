@@ -69,10 +69,6 @@ final class Terms {
         return baseIndex;
     }
 
-    long baseTerm() {
-        return baseTerm;
-    }
-
     /** The term at {@code index}, or -1 if the log does not hold it (the base itself is known). */
     long at(long index) {
         if (index == baseIndex) {

@@ -493,12 +493,9 @@ public final class Member implements Effects {
             return;
         }
         Incarnations.Last last = lastTaken(from);
-        if (propose.incarnation() < last.incarnation()) {
-            // Of a process that is gone, or of one that must learn that another has taken its place.
-            send(from, new Frame.Expected(last.incarnation(), last.sequence()));
-            return;
-        }
-        if (propose.incarnation() > last.incarnation() || propose.firstSequence() > last.sequence() + 1) {
+        if (propose.incarnation() != last.incarnation() || propose.firstSequence() > last.sequence() + 1) {
+            // If of an earlier one, of a process that is gone, or of one that must learn that another has taken its
+            // place.
             send(from, new Frame.Expected(last.incarnation(), last.sequence()));
             return;
         }
