@@ -24,7 +24,8 @@ final class GordaClusterExtension implements BeforeAllCallback, BeforeEachCallba
 
     /** A group and where it keeps everything, ended with the class that it was started for. Immutable. */
     @SuppressWarnings("deprecation") // before 5.13 JUnit closes nothing else
-    private record Started(TestCluster cluster, Path directory) implements ExtensionContext.Store.CloseableResource {
+    private record Started(TestCluster cluster, Path directory)
+            implements AutoCloseable, ExtensionContext.Store.CloseableResource {
         @Override
         public void close() throws IOException {
             cluster.close();
