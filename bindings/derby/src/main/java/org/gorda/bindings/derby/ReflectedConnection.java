@@ -143,6 +143,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private boolean committing;
 
+    /** Whether the position of what is ordered is being stored. */
+    private volatile boolean storesPosition;
+
     /** Whether the dictionary is told of the transaction's end only after it; and whether it is to be told at all. */
     private boolean dictionaryWaits;
 
@@ -441,8 +444,14 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
-    /** Whether the transaction wins now, like the applier, against those that hold locks it needs. For any thread. */
+    /**
+     * Whether the transaction wins now, like the applier, against those that hold locks it needs: also once it is ordered, when all that it
+     * still locks is what is stored of its position. For any thread.
+     */
     boolean wins() {
+        if (storesPosition) {
+            return true;
+        }
         LocalTransaction open = transaction;
         return inTurn && open != null && database().listener().wins(open);
     }
@@ -818,7 +827,12 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         BorrowedContext borrowed = new BorrowedContext(getContextManager());
         try {
             if (position != null) {
-                database().positions().store(getTransactionExecute(), position);
+                storesPosition = true;
+                try {
+                    database().positions().store(getTransactionExecute(), position);
+                } finally {
+                    storesPosition = false;
+                }
             }
             // Derby lets others see a schema change only after a commit that is on disk.
             boolean sync = durable || dataDictionaryInWriteMode();

@@ -807,6 +807,26 @@ class DerbyOwnTest extends BindingTck {
         assertEqual();
     }
 
+    /** As a tool that copies all tables does. */
+    @ParameterizedTest
+    @ValueSource(strings = {"SELECT * FROM GORDA.POSITION WITH RR", "LOCK TABLE GORDA.POSITION IN SHARE MODE"})
+    void whoReadsThePositionHoldsUpNoCommit(String sql) throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        try (Connection reader = connect();
+                Statement statement = reader.createStatement()) {
+            if (statement.execute(sql)) {
+                while (statement.getResultSet().next()) {
+                    // keeps a lock on each row
+                }
+            }
+            execute("INSERT INTO T VALUES (1)");
+            assertRefused("40001", () -> statement.execute("SELECT * FROM T"));
+            reader.rollback();
+        }
+        replicate();
+        assertEqual();
+    }
+
     private static void refused(Statement statement, String sql) {
         assertRefused("0A000", () -> statement.execute(sql));
     }
