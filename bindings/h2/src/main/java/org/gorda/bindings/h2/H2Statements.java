@@ -71,6 +71,7 @@ final class H2Statements {
     private static final Pattern OF_THE_SESSION =
             SchemaText.pattern("^\\s*SET\\s+(SCHEMA\\b|LOCK_TIMEOUT\\b|QUERY_TIMEOUT\\b|@)");
     private static final Pattern TAKES_VALUES = SchemaText.pattern("\\bNEXT(VAL|\\s+VALUE)\\b");
+    private static final Pattern LOCKS_ROWS = SchemaText.pattern("\\bFOR\\s+UPDATE\\b");
     private static final Pattern RELEASE = SchemaText.pattern("\\bRELEASE\\b");
     private static final Pattern REACHES_OTHERS =
             SchemaText.pattern("\\b(LINK_SCHEMA|ABORT_SESSION|CANCEL_SESSION)\\b");
@@ -103,7 +104,9 @@ final class H2Statements {
         }
         return switch (type) {
             case CommandInterface.SELECT, CommandInterface.CALL, CommandInterface.EXPLAIN, CommandInterface.HELP ->
-                prepared.isReadOnly() && !TAKES_VALUES.matcher(sql).find()
+                prepared.isReadOnly()
+                                && !TAKES_VALUES.matcher(sql).find()
+                                && !LOCKS_ROWS.matcher(sql).find()
                         ? Dialect.Kind.READ
                         : Dialect.Kind.READ_FOR_UPDATE;
             case CommandInterface.INSERT, CommandInterface.UPDATE, CommandInterface.DELETE, CommandInterface.MERGE ->

@@ -444,10 +444,12 @@ public final class ClientConnection implements ConnectionContext {
         }
     }
 
-    /** Does what changes something in the database if the transaction has changed something. */
+    /** Does what changes something in the database if the transaction has changed something, or only locked rows: the database may restore those, too. */
     private <T> @Nullable T changing(Work<T> work) throws SQLException {
         LocalTransaction running = transaction;
-        return running != null && running.hasBegun() ? database.change(work) : work.run();
+        boolean changes =
+                running != null && (running.hasBegun() || (!dialect.readersAreInTheWay() && isInTheWay(running)));
+        return changes ? database.change(work) : work.run();
     }
 
     /** As {@link TriggeredDatabase#relieve}. */
