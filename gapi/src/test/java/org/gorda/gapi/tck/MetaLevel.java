@@ -23,6 +23,7 @@ import org.gorda.gapi.Content;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.GeneratorRange;
 import org.gorda.gapi.GeneratorState;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.StoredPosition;
@@ -47,6 +48,7 @@ public final class MetaLevel implements TransactionListener {
     private Consumer<SuspendedCommit> late = commit -> {};
     private Duration patience = Duration.ofSeconds(30);
     private Refusal refuseChanges;
+    private boolean hasFailed;
     private boolean isBackup;
     private boolean schemaChangesWin;
     private boolean wantsKeys = true;
@@ -214,6 +216,16 @@ public final class MetaLevel implements TransactionListener {
             how = late;
         }
         how.accept(commit);
+    }
+
+    @Override
+    public synchronized void databaseFailed(ReflectionException cause) {
+        hasFailed = true;
+    }
+
+    /** Whether the database was said to have failed. */
+    public synchronized boolean hasFailed() {
+        return hasFailed;
     }
 
     @Override

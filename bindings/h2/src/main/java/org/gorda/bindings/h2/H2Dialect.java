@@ -55,15 +55,19 @@ final class H2Dialect implements Dialect {
     private static final Set<Integer> LOCKED =
             Set.of(ErrorCode.LOCK_TIMEOUT_1, ErrorCode.DEADLOCK_1, ErrorCode.CONCURRENT_UPDATE_1);
     private static final Set<Integer> STOPPED = Set.of(
-            ErrorCode.IO_EXCEPTION_1,
-            ErrorCode.IO_EXCEPTION_2,
             ErrorCode.FILE_CORRUPTED_1,
             ErrorCode.DATABASE_IS_CLOSED,
             ErrorCode.OUT_OF_MEMORY,
             ErrorCode.DATABASE_CALLED_AT_SHUTDOWN);
 
-    private static final Set<Integer> OF_THIS_REPLICA =
-            Set.of(ErrorCode.GENERAL_ERROR_1, ErrorCode.STATEMENT_WAS_CANCELED);
+    /** Of the database's file, or of one that a statement names. */
+    private static final Set<Integer> FILES = Set.of(ErrorCode.IO_EXCEPTION_1, ErrorCode.IO_EXCEPTION_2);
+
+    private static final Set<Integer> OF_THIS_REPLICA = Set.of(
+            ErrorCode.GENERAL_ERROR_1,
+            ErrorCode.STATEMENT_WAS_CANCELED,
+            ErrorCode.IO_EXCEPTION_1,
+            ErrorCode.IO_EXCEPTION_2);
 
     /** Who is told of a session's changes: nobody of those that are our own. What is changed in others is refused. */
     private static final Map<SessionLocal, Optional<RowCapture>> CAPTURES = new ConcurrentHashMap<>();
@@ -493,13 +497,18 @@ final class H2Dialect implements Dialect {
                 || failure.getErrorCode() == ErrorCode.GENERAL_ERROR_1;
     }
 
-    static boolean hasStopped(int errorCode) {
-        return STOPPED.contains(errorCode);
+    static boolean isTheEnd(SQLException failure) {
+        int code = failure.getErrorCode();
+        return STOPPED.contains(code) || (FILES.contains(code) && isBy(MVStoreException.class, failure));
+    }
+
+    private static boolean isBy(Class<?> cause, @Nullable Throwable failure) {
+        return failure != null && (cause.isInstance(failure) || isBy(cause, failure.getCause()));
     }
 
     @Override
     public boolean hasStopped(SQLException failure) {
-        return hasStopped(failure.getErrorCode());
+        return isTheEnd(failure);
     }
 
     @Override

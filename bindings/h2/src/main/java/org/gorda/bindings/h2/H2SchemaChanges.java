@@ -125,7 +125,7 @@ final class H2SchemaChanges {
             isWhole = true;
         } catch (DbException e) {
             store.writesByItself(false);
-            if (!H2Dialect.hasStopped(e.getErrorCode())) {
+            if (!H2Dialect.isTheEnd(e.getSQLException())) {
                 takeBack(restore, before, session);
                 isWhole = true;
             }

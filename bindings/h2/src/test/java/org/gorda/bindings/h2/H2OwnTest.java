@@ -170,6 +170,16 @@ class H2OwnTest extends OwnStandardTck {
         assertRefused("0A000", () -> execute("UPDATE T SET ID = ID + 1"));
     }
 
+    @Test
+    void aFileThatAClientHasNotFoundIsNotTheDatabases() throws SQLException {
+        makeTable();
+        assertRefused("90031", () -> execute("SELECT FILE_READ('/no/such/file')"));
+        assertRefused("90028", () -> execute("INSERT INTO T SELECT * FROM CSVREAD('/no/such/file', 'ID,A')"));
+        assertThat(meta.hasFailed()).isFalse();
+        execute("INSERT INTO T VALUES (1, 1)");
+        assertEqual();
+    }
+
     /** As H2 does on a full disk: the transaction is ordered, and others have it. Connections are open still, and nobody can close them in order. */
     @Test
     void whoseDatabaseEndsInACommitIsToldThatNobodyHereKnowsItsOutcome() throws SQLException {

@@ -80,13 +80,12 @@ final class HsqldbDialect implements Dialect {
     private static final Set<Integer> LOCKED =
             Set.of(ErrorCode.X_40501, ErrorCode.X_40001, ErrorCode.X_40502, ErrorCode.X_40000);
     private static final Set<Integer> STOPPED = Set.of(
-            ErrorCode.FILE_IO_ERROR,
             ErrorCode.DATA_FILE_ERROR,
             ErrorCode.ERROR_IN_LOG_FILE,
             ErrorCode.DATABASE_IS_READONLY,
             ErrorCode.OUT_OF_MEMORY,
             ErrorCode.GENERAL_IO_ERROR);
-    private static final Set<Integer> OF_THIS_REPLICA = Set.of(ErrorCode.GENERAL_ERROR);
+    private static final Set<Integer> OF_THIS_REPLICA = Set.of(ErrorCode.GENERAL_ERROR, ErrorCode.FILE_IO_ERROR);
 
     /** Who is told of a session's changes: nobody of those that are our own. What is changed in others is refused. */
     private static final Map<Session, Optional<RowCapture>> CAPTURES = new ConcurrentHashMap<>();
@@ -99,6 +98,7 @@ final class HsqldbDialect implements Dialect {
     private final Database database;
     private final String description;
     private final Map<Generator, Long> ordered = new ConcurrentHashMap<>();
+    private volatile LogWriter log;
     private volatile Tables known = new Tables(-1, Map.of(), Map.of());
 
     /** The change of the schema that was made, but not all of its tables are captured yet. */
@@ -125,7 +125,7 @@ final class HsqldbDialect implements Dialect {
                 }
             }
             internal.commit();
-            log();
+            log = log();
         } catch (SQLException | RuntimeException e) {
             if (opened != null) {
                 session(opened).database.close(Database.CLOSEMODE_IMMEDIATELY);
@@ -550,7 +550,8 @@ final class HsqldbDialect implements Dialect {
 
     @Override
     public boolean hasStopped(SQLException failure) {
-        return STOPPED.contains(-failure.getErrorCode());
+        int code = -failure.getErrorCode();
+        return STOPPED.contains(code) || (code == ErrorCode.FILE_IO_ERROR && log.hasFailed());
     }
 
     // --------------------------------------------------------------------------------------------------------- files
@@ -577,10 +578,10 @@ final class HsqldbDialect implements Dialect {
             executeAlone(session, statement, "CHECKPOINT");
         } catch (SQLException e) {
             if (!isLocked(e)) {
-                throw e;
+                throw notWritten(e);
             }
         } finally {
-            log();
+            log = log();
         }
     }
 
@@ -588,10 +589,15 @@ final class HsqldbDialect implements Dialect {
     public synchronized void force() throws SQLException {
         database.logger.synchLog();
         try {
-            log().check();
+            log.check();
         } catch (IOException e) {
-            throw new SQLException(e.getMessage(), "S1000", -ErrorCode.FILE_IO_ERROR, e);
+            throw notWritten(e);
         }
+    }
+
+    /** By which it {@linkplain #hasStopped has stopped}. */
+    private static SQLException notWritten(Exception failure) {
+        return new SQLException(failure.getMessage(), "S1000", -ErrorCode.GENERAL_IO_ERROR, failure);
     }
 
     /** What HSQLDB writes its log to, which is another one behind each new script. Nobody changes anything when it is. */

@@ -42,6 +42,13 @@ final class LogWriter extends FilterOutputStream implements FileSync {
         }
     }
 
+    /** Whether anything has failed until now. */
+    boolean hasFailed() {
+        synchronized (lock) {
+            return failure != null;
+        }
+    }
+
     /** @throws IOException if anything has failed until now */
     void check() throws IOException {
         synchronized (lock) {

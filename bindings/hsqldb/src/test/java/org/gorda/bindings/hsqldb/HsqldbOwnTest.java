@@ -79,6 +79,15 @@ class HsqldbOwnTest extends OwnStandardTck {
         assertEqual();
     }
 
+    @Test
+    void aFileThatAClientHasNotFoundIsNotTheDatabases() throws SQLException {
+        makeTable();
+        assertThatThrownBy(() -> execute("CALL LOAD_FILE('/no/such/file')")).isInstanceOf(SQLException.class);
+        assertThat(meta.hasFailed()).isFalse();
+        execute("INSERT INTO T VALUES (1, 1)");
+        assertEqual();
+    }
+
     /** By 40001, whatever HSQLDB's name for it is: it has another one for rows that others have changed since. */
     @Test
     void whoComesSecondIsToldToRunAgain() throws SQLException {
