@@ -243,6 +243,10 @@ public final class ClientConnection implements ConnectionContext {
     private void unlock() {
         usedNanos = System.nanoTime();
         using.unlock();
+        LocalTransaction left = transaction;
+        if (left != null && left.refusal() != null) {
+            interrupt(left); // who has refused it could not, and what was done has not looked for that
+        }
     }
 
     /** For how long its client has done nothing; zero while it does something. */
@@ -593,7 +597,7 @@ public final class ClientConnection implements ConnectionContext {
             tellRefusal();
             return failure;
         } finally {
-            using.unlock();
+            unlock();
         }
     }
 

@@ -3,7 +3,10 @@ package org.gorda.bindings.triggers.tck;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.io.InputStream;
 import java.sql.Connection;
+import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Savepoint;
@@ -13,6 +16,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.gorda.gapi.TransactionContext;
 import org.gorda.gapi.tck.BindingTck;
 import org.junit.jupiter.api.Test;
 
@@ -101,6 +105,48 @@ public abstract class OwnTck extends BindingTck {
         assertThat(count(origin, "T")).isZero();
         execute("INSERT INTO T VALUES (1, 1);");
         assertEqual();
+    }
+
+    /** Also if it only gives a value to a statement, and may never execute that. */
+    @Test
+    @SuppressWarnings("InputStreamSlowMultibyteRead") // it has one byte
+    void whoIsAbortedWhileItGivesAValueIsInNobodysWay() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A " + tested().bytes() + ")");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement();
+                PreparedStatement next = connection.prepareStatement("INSERT INTO T VALUES (2, ?)")) {
+            statement.executeUpdate("INSERT INTO T VALUES (1, NULL)");
+            TransactionContext running = meta.lastBegun();
+            next.setBinaryStream(
+                    1,
+                    new InputStream() {
+                        private boolean isRead;
+
+                        @Override
+                        public int read() throws IOException {
+                            if (isRead) {
+                                return -1;
+                            }
+                            isRead = true;
+                            try {
+                                clients.submit(() -> running.abort(conflict("another one has come first")))
+                                        .get(20, TimeUnit.SECONDS);
+                            } catch (Exception e) {
+                                throw new IOException(e);
+                            }
+                            return 7;
+                        }
+                    },
+                    1);
+            clients.submit(() -> {
+                        execute("INSERT INTO T VALUES (3, NULL)");
+                        return null;
+                    })
+                    .get(5, TimeUnit.SECONDS);
+            assertRefused("40001", connection::commit);
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID FROM T")).containsExactly("3");
     }
 
     /** Whatever clients do to the same rows at the same time, some of it failing, the replica becomes the same. */
