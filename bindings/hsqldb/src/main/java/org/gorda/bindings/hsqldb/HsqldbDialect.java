@@ -38,6 +38,7 @@ import org.hsqldb.Database;
 import org.hsqldb.HsqlException;
 import org.hsqldb.NumberSequence;
 import org.hsqldb.Session;
+import org.hsqldb.SessionContext;
 import org.hsqldb.Table;
 import org.hsqldb.TableBase;
 import org.hsqldb.TriggerDef;
@@ -221,7 +222,15 @@ final class HsqldbDialect implements Dialect {
 
     @Override
     public void ours(Connection connection, boolean ours) {
-        CAPTURES.getOrDefault(session(connection), Optional.empty()).ifPresent(capture -> capture.pause(ours));
+        Session session = session(connection);
+        CAPTURES.getOrDefault(session, Optional.empty()).ifPresent(capture -> capture.pause(ours));
+        if (ours) { // also where its client only reads; HSQLDB sets it anew for the next transaction
+            try {
+                accessible(SessionContext.class, "isReadOnly").set(session.sessionContext, false);
+            } catch (IllegalAccessException e) {
+                throw new IllegalStateException(e);
+            }
+        }
     }
 
     /** HSQLDB changes its schema when nobody is in a transaction. */

@@ -10,6 +10,9 @@ import org.hsqldb.Session;
 import org.hsqldb.Statement;
 import org.hsqldb.StatementDML;
 import org.hsqldb.StatementTypes;
+import org.hsqldb.error.Error;
+import org.hsqldb.error.ErrorCode;
+import org.hsqldb.jdbc.JDBCUtil;
 
 /** What HSQLDB's statements mean for replication. What is not known to be replicated is refused. Stateless. */
 final class HsqldbStatements {
@@ -123,6 +126,9 @@ final class HsqldbStatements {
     private static void checkSchemaChange(int type, String sql, Session session) throws SQLException {
         if (!session.isAdmin()) {
             throw Refused.unsupported("only the administrator changes the schema of a replicated HSQLDB database");
+        }
+        if (session.isReadOnly() || session.isReadOnlyDefault()) {
+            throw JDBCUtil.sqlException(Error.error(ErrorCode.X_25006)); // as HSQLDB would, and only it
         }
         SchemaText.check(sql, session.getCurrentSchemaHsqlName().name);
         if (GIVEN_NAMES.matcher(sql).find()) {

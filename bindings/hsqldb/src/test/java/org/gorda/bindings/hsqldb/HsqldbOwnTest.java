@@ -88,6 +88,31 @@ class HsqldbOwnTest extends OwnStandardTck {
         assertEqual();
     }
 
+    /** HSQLDB has them take values of generators, which are ordered. */
+    @Test
+    void whoOnlyReadsMayTakeValuesAndChangesNothingElse() throws SQLException {
+        makeTable();
+        execute("CREATE SEQUENCE S");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setReadOnly(true);
+            statement.executeQuery("CALL NEXT VALUE FOR S").close();
+            connection.commit();
+            for (String sql : List.of("INSERT INTO T VALUES (1, 1)", "CREATE TABLE U (ID INTEGER PRIMARY KEY)")) {
+                assertRefused("25006", () -> statement.execute(sql));
+            }
+            connection.setReadOnly(false);
+            statement.executeUpdate("INSERT INTO T VALUES (1, 1)");
+            connection.setReadOnly(true);
+            assertRefused("25006", () -> statement.execute("CREATE TABLE U (ID INTEGER PRIMARY KEY)"));
+            connection.commit();
+            assertThat(connection.isReadOnly()).isTrue();
+            assertRefused("25006", () -> statement.execute("DELETE FROM T"));
+        }
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(1);
+    }
+
     /** By 40001, whatever HSQLDB's name for it is: it has another one for rows that others have changed since. */
     @Test
     void whoComesSecondIsToldToRunAgain() throws SQLException {
