@@ -127,6 +127,10 @@ class HsqldbOwnTest extends OwnStandardTck {
                     .isInstanceOf(SQLTransactionRollbackException.class)
                     .extracting(failure -> ((SQLException) failure).getSQLState())
                     .isEqualTo("40001");
+            statement.executeQuery("SELECT A FROM T").close();
+            execute("UPDATE T SET A = A || 'd' WHERE ID = 1");
+            statement.addBatch("UPDATE T SET A = A || 'e' WHERE ID = 1");
+            assertRefused("40001", statement::executeBatch);
         }
         assertEqual();
     }

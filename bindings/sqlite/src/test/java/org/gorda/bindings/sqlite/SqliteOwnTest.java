@@ -330,6 +330,12 @@ class SqliteOwnTest extends OwnTck {
                 .isEqualTo(query(origin, "SELECT seq FROM sqlite_sequence"));
         execute("INSERT INTO T VALUES (9223372036854775807, 'last')");
         assertRefused("53100", () -> execute("INSERT INTO T (A) VALUES ('too many')"));
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            statement.addBatch("INSERT INTO T (A) VALUES ('too many')");
+            assertRefused("53100", statement::executeBatch);
+        }
+        assertThat(meta.hasFailed()).isFalse();
         execute("UPDATE T SET A = 'goes on'");
         assertEqual();
         replica.takeOver();

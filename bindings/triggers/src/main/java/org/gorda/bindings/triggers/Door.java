@@ -251,10 +251,7 @@ final class Door implements InvocationHandler {
         Statement statement = (Statement) inner;
         if (arguments.length == 1) {
             String text = (String) arguments[0];
-            batch.add(() -> {
-                Long count = connection.execute(text, () -> statement.executeLargeUpdate(text));
-                return count == null ? 0L : count;
-            });
+            batch.add(() -> update(text, () -> statement.executeLargeUpdate(text)));
             return;
         }
         List<Work> row = List.copyOf(parameters.values());
@@ -263,9 +260,20 @@ final class Door implements InvocationHandler {
             for (Work parameter : row) {
                 parameter.run();
             }
-            Long count = connection.execute(String.valueOf(sql), prepared::executeLargeUpdate);
-            return count == null ? 0L : count;
+            return update(String.valueOf(sql), prepared::executeLargeUpdate);
         });
+    }
+
+    /** Returns how many rows it has changed. */
+    private Long update(String text, ClientConnection.Work<Long> work) throws SQLException {
+        Long count = connection.execute(text, () -> {
+            try {
+                return work.run();
+            } catch (SQLException e) {
+                throw connection.told(e);
+            }
+        });
+        return count == null ? 0L : count;
     }
 
     private Object executeBatch(boolean isLarge) throws SQLException {
