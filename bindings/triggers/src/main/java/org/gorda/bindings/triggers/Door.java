@@ -20,6 +20,8 @@ import java.sql.Statement;
 import java.sql.Wrapper;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Calendar;
+import java.util.Date;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -214,7 +216,9 @@ final class Door implements InvocationHandler {
             default -> {
                 if (name.startsWith("set") && arguments.length > 1 && arguments[0] instanceof Integer) {
                     boolean isRead = arguments[1] instanceof InputStream || arguments[1] instanceof Reader;
-                    parameters.put(arguments[0], isRead ? Door::onlyOnce : () -> call(method, arguments));
+                    Object[] kept = arguments.clone();
+                    Arrays.setAll(kept, i -> copied(kept[i]));
+                    parameters.put(arguments[0], isRead ? Door::onlyOnce : () -> call(method, kept));
                     arguments[1] = LargeParameter.of(arguments[1], connection);
                 }
             }
@@ -225,6 +229,18 @@ final class Door implements InvocationHandler {
     private static Object onlyOnce() throws SQLException {
         throw Refused.unsupported(
                 "a batch does not take streams, which can be read only once: set a value, or execute the statements one by one");
+    }
+
+    /** A value that its client does not change any more. */
+    @SuppressWarnings("JavaUtilDate")
+    private static @Nullable Object copied(@Nullable Object value) {
+        if (value instanceof byte[] bytes) {
+            return bytes.clone();
+        }
+        if (value instanceof Date date) {
+            return date.clone();
+        }
+        return value instanceof Calendar zone ? zone.clone() : value;
     }
 
     private static @Nullable Object own(Class<?> type, long count) {

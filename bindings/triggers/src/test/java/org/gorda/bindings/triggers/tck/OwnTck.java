@@ -11,6 +11,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Statement;
+import java.sql.Timestamp;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -147,6 +148,33 @@ public abstract class OwnTck extends BindingTck {
         }
         assertEqual();
         assertThat(query(replica, "SELECT ID FROM T")).containsExactly("3");
+    }
+
+    /** Applications use what they have given again. */
+    @Test
+    void aBatchHasTheValuesThatWereGivenWhenItsRowsWereAdded() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A " + tested().bytes() + ", B TIMESTAMP)");
+        try (Connection connection = connect();
+                PreparedStatement insert = connection.prepareStatement("INSERT INTO T VALUES (?, ?, ?)")) {
+            byte[] bytes = new byte[1];
+            Timestamp time = new Timestamp(0);
+            for (int i = 1; i <= 2; i++) {
+                bytes[0] = (byte) i;
+                time.setTime(i * 86_400_000L);
+                insert.setInt(1, i);
+                insert.setBytes(2, bytes);
+                insert.setTimestamp(3, time);
+                insert.addBatch();
+            }
+            assertThat(insert.executeBatch()).containsExactly(1, 1);
+            connection.commit();
+        }
+        assertEqual();
+        for (String column : List.of("A", "B")) {
+            assertThat(query(replica, "SELECT COUNT(DISTINCT " + column + ") FROM T"))
+                    .as(column)
+                    .containsExactly("2");
+        }
     }
 
     /** Whatever clients do to the same rows at the same time, some of it failing, the replica becomes the same. */
