@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.Random;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -75,6 +76,46 @@ class HsqldbOwnTest extends OwnStandardTck {
             }
             assertThatThrownBy(() -> taking.get(20, TimeUnit.SECONDS))
                     .hasStackTraceContaining("in the way of an ordered change");
+        }
+        assertEqual();
+    }
+
+    /** More come while those end who are in its way. */
+    @Test
+    void queriesThatTakeLongKeepNobodyFromChangingTheSchema() throws Exception {
+        makeTable();
+        execute("INSERT INTO T SELECT X, X FROM " + HSQLDB.numbers(1, 1000));
+        AtomicBoolean ends = new AtomicBoolean();
+        List<Statement> queries = new CopyOnWriteArrayList<>();
+        List<Future<?>> all = new ArrayList<>();
+        for (int client = 0; client < 4; client++) {
+            all.add(clients.submit(() -> {
+                try (Connection connection = connect();
+                        Statement query = connection.createStatement()) {
+                    queries.add(query);
+                    while (!ends.get()) {
+                        assertThatThrownBy(() -> query.executeQuery("SELECT COUNT(*) FROM T A, T B, T C, T D, T E"));
+                    }
+                }
+                return null;
+            }));
+        }
+        await("they are executed", () -> isExecuted("SELECT COUNT(*) FROM T A%"));
+        try {
+            clients.submit(() -> {
+                        for (int i = 0; i < 20; i++) {
+                            execute("ALTER TABLE T ADD COLUMN B INTEGER", "ALTER TABLE T DROP COLUMN B");
+                        }
+                        return null;
+                    })
+                    .get(60, TimeUnit.SECONDS);
+        } finally {
+            ends.set(true);
+            while (!all.stream().allMatch(Future::isDone)) {
+                for (Statement query : queries) {
+                    query.cancel();
+                }
+            }
         }
         assertEqual();
     }

@@ -15,7 +15,10 @@ final class Changes {
     private static final Duration PATIENCE = Duration.ofMillis(200);
 
     private int running;
-    private boolean wanted;
+
+    /** Who wants to be alone since longer than that: others begin nothing. */
+    private @Nullable Thread wanted;
+
     private @Nullable Thread alone;
 
     /** How often it has begun to be alone, and not ended. */
@@ -24,7 +27,8 @@ final class Changes {
     /** An interrupt is kept for later: what is begun may be a rollback, without which the next commit would make what was to be taken back. */
     synchronized void begin() {
         boolean interrupted = false;
-        while (alone != Thread.currentThread() && (alone != null || wanted)) {
+        while (alone != Thread.currentThread()
+                && (alone != null || (wanted != null && wanted != Thread.currentThread()))) {
             try {
                 wait();
             } catch (InterruptedException e) {
@@ -44,21 +48,32 @@ final class Changes {
 
     /** Waits until nobody changes anything; nobody does until {@link #endAlone}, but this thread. */
     synchronized void alone() {
+        while (!soonAlone()) {
+            // Nobody begins anything any more.
+        }
+    }
+
+    /** As {@link #alone}; or false soon, if somebody has to be ended first. Nobody begins anything then, but this thread, until it has asked again or {@link #endAlone}. */
+    synchronized boolean soonAlone() {
         long end = System.nanoTime() + PATIENCE.toNanos();
         try {
             while (alone != Thread.currentThread() && (alone != null || running > 0)) {
                 long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
-                wanted |= left <= 0;
-                wait(Math.max(0, left)); // without end if somebody else is to end
+                if (left <= 0) {
+                    wanted = Thread.currentThread();
+                    return false;
+                }
+                wait(left);
             }
         } catch (InterruptedException e) {
-            wanted = false; // by another one perhaps, who wants it again
+            wanted = null; // by another one perhaps, who wants it again
             notifyAll();
             throw interrupted(e);
         }
-        wanted = false;
+        wanted = null;
         alone = Thread.currentThread();
         depth++;
+        return true;
     }
 
     /** As {@link #alone}, but at once or not at all. */
@@ -73,6 +88,10 @@ final class Changes {
 
     /** Nothing happens if another thread is alone, as it is for who closes what has failed. */
     synchronized void endAlone() {
+        if (wanted == Thread.currentThread()) {
+            wanted = null;
+            notifyAll();
+        }
         if (alone == Thread.currentThread() && --depth == 0) {
             alone = null;
             notifyAll();

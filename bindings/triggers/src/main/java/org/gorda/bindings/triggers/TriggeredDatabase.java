@@ -319,23 +319,25 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     /** Waits until nobody changes anything, nor keeps others from it but {@code own}: who has come between, or has not rolled back yet. Not for long. */
     private void aloneWithoutLocks(@Nullable ClientConnection own, Refusal why) {
         for (int tries = 1; ; tries++) {
-            makeWay(own, why);
-            changes.alone();
-            boolean isFree = false;
-            try {
-                isFree = tries == WAY_GLANCES
-                        || connections.stream().noneMatch(one -> !one.equals(own) && one.isInTheWay());
-            } finally {
-                if (!isFree) {
-                    changes.endAlone();
+            makeWay(own, why); // who has begun since is in the way of being alone
+            if (changes.soonAlone()) {
+                boolean isFree = false;
+                try {
+                    isFree = tries >= WAY_GLANCES
+                            || connections.stream().noneMatch(one -> !one.equals(own) && one.isInTheWay());
+                } finally {
+                    if (!isFree) {
+                        changes.endAlone();
+                    }
                 }
-            }
-            if (isFree) {
-                return;
+                if (isFree) {
+                    return;
+                }
             }
             try {
                 TimeUnit.NANOSECONDS.sleep(WAY_GLANCE.toNanos());
             } catch (InterruptedException e) {
+                changes.endAlone();
                 Thread.currentThread().interrupt();
                 throw new ReflectionException("interrupted while others give way to a schema change", e);
             }
