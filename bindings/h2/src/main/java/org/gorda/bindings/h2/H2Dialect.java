@@ -409,7 +409,10 @@ final class H2Dialect implements Dialect {
                     "H2 could not write its file for a change of the schema: " + e.getMessage(), e);
         } catch (DbException e) {
             SQLException failed = DbException.toSQLException(e);
-            if (hasStopped(failed) || OF_THIS_REPLICA.contains(failed.getErrorCode())) {
+            if (hasStopped(failed)
+                    || OF_THIS_REPLICA.contains(failed.getErrorCode())
+                    || isBy(ClassNotFoundException.class, failed)
+                    || isBy(LinkageError.class, failed)) {
                 throw new ReflectionException("H2 could not change the schema: " + failed.getMessage(), failed);
             }
             throw failed;

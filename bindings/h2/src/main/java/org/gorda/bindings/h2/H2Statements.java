@@ -15,6 +15,7 @@ import org.h2.engine.SessionLocal;
 import org.h2.schema.Schema;
 import org.h2.table.Column;
 import org.h2.table.Table;
+import org.h2.util.JdbcUtils;
 import org.h2.value.DataType;
 import org.jspecify.annotations.Nullable;
 
@@ -73,6 +74,7 @@ final class H2Statements {
     private static final Pattern TAKES_VALUES = SchemaText.pattern("\\bNEXT(VAL|\\s+VALUE)\\b");
     private static final Pattern LOCKS_ROWS = SchemaText.pattern("\\bFOR\\s+UPDATE\\b");
     private static final Pattern RELEASE = SchemaText.pattern("\\bRELEASE\\b");
+    private static final Pattern FILES = SchemaText.pattern("\\b(CSVREAD|CSVWRITE|FILE_READ|FILE_WRITE)\\b");
     private static final Pattern REACHES_OTHERS =
             SchemaText.pattern("\\b(LINK_SCHEMA|ABORT_SESSION|CANCEL_SESSION)\\b");
 
@@ -143,6 +145,10 @@ final class H2Statements {
         if (sql.indexOf('@') >= 0) {
             throw Refused.unsupported("variables are the session's own: a schema change is replicated without @");
         }
+        if (FILES.matcher(sql).find()) {
+            throw Refused.unsupported(
+                    "other replicas do not have the file: read it by INSERT or UPDATE: " + SchemaText.shown(sql));
+        }
         boolean isRefused = switch (type) {
             case CommandInterface.CREATE_TABLE -> {
                 CreateTableData data = (CreateTableData) Objects.requireNonNull(field(prepared, "data"));
@@ -163,6 +169,13 @@ final class H2Statements {
                 yield SchemaText.computes(sql);
             }
             case CommandInterface.ALTER_TABLE_DROP_COLUMN -> SchemaText.computes(sql);
+            case CommandInterface.CREATE_TRIGGER -> {
+                String action = (String) field(prepared, "triggerClassName");
+                if (action != null) {
+                    JdbcUtils.loadUserClass(action); // of whose lack H2 tells as of what fails on all replicas
+                }
+                yield false;
+            }
             case CommandInterface.CREATE_DOMAIN -> SchemaText.hasComputedDefault(sql);
             case CommandInterface.ALTER_SEQUENCE, CommandInterface.CREATE_SEQUENCE -> sql.indexOf('(') >= 0;
             default -> false;

@@ -37,6 +37,8 @@ import org.h2.engine.SessionLocal;
 import org.h2.jdbc.JdbcConnection;
 import org.h2.jdbc.JdbcResultSet;
 import org.h2.mvstore.MVStore;
+import org.h2.util.JdbcUtils;
+import org.h2.util.Utils;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -652,6 +654,49 @@ class H2OwnTest extends OwnStandardTck {
         assertRefusedEach("ALTER TABLE T ALTER COLUMN A SET DATA TYPE TIMESTAMP");
         execute("COMMENT ON TABLE T IS 'http://x /* -- */'");
         assertEqual();
+    }
+
+    /** Other replicas do not have it. */
+    @Test
+    void schemaChangesReadNoFiles() throws Exception {
+        makeTables();
+        Path file = directory.resolve("rows.csv");
+        Files.writeString(file, "ID,A\n1,1\n");
+        assertRefusedEach(
+                "CREATE VIEW V AS SELECT * FROM CSVREAD('" + file + "')",
+                "CREATE VIEW V AS SELECT FILE_READ('" + file + "') AS F",
+                "ALTER TABLE T ADD CHECK (FILE_WRITE(X'00', '" + file + "') > A)");
+        execute("INSERT INTO T SELECT * FROM CSVREAD('" + file + "')");
+        assertEqual();
+    }
+
+    @Test
+    void whoLacksATriggersClassMakesNoTriggerOrderedNorLeavesItOut() throws SQLException {
+        makeTables();
+        AtomicBoolean isThere = new AtomicBoolean();
+        JdbcUtils.addClassFactory(new Utils.ClassFactory() {
+            @Override
+            public boolean match(String name) {
+                return name.equals("org.gorda.Lacking");
+            }
+
+            @Override
+            public Class<?> loadClass(String name) throws ClassNotFoundException {
+                if (!isThere.get()) {
+                    throw new ClassNotFoundException(name);
+                }
+                return TestTriggers.Copying.class;
+            }
+        });
+        String trigger = "CREATE TRIGGER TR AFTER INSERT ON T FOR EACH ROW CALL 'org.gorda.Lacking'";
+        assertRefused("90086", () -> execute(trigger));
+        assertEqual();
+        isThere.set(true);
+        execute(trigger);
+        isThere.set(false);
+        assertThatThrownBy(this::replicate)
+                .isInstanceOf(ReflectionException.class)
+                .hasStackTraceContaining("org.gorda.Lacking");
     }
 
     @Test
