@@ -30,6 +30,13 @@ final class HsqldbCheck {
                     "its rows are in a file of their own, which a crash may leave otherwise than the log",
                     "SET TABLE ... TYPE MEMORY"),
             new Fitness.Search(
+                    true,
+                    "table",
+                    "SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM INFORMATION_SCHEMA.PERIODS WHERE TABLE_SCHEMA"
+                            + OURS,
+                    "each replica would compute the times of its rows, and keep old ones, for itself",
+                    "make it anew without PERIOD FOR"),
+            new Fitness.Search(
                     false,
                     "table",
                     "SELECT T.TABLE_SCHEMA, T.TABLE_NAME FROM INFORMATION_SCHEMA.TABLES T WHERE T.TABLE_TYPE = 'BASE TABLE'"

@@ -350,10 +350,15 @@ class HsqldbOwnTest extends OwnStandardTck {
                 Statement statement = made.createStatement()) {
             statement.execute("CREATE FUNCTION F (N INTEGER) RETURNS INTEGER RETURN N + 1");
             statement.execute("CREATE CACHED TABLE T (B BLOB)");
+            statement.execute(
+                    "CREATE TABLE V (ID INTEGER PRIMARY KEY, SINCE TIMESTAMP GENERATED ALWAYS AS ROW START, "
+                            + "TILL TIMESTAMP GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (SINCE, TILL)) WITH SYSTEM VERSIONING");
             assertThat(tested().binding().examine(made).orElseThrow())
                     .extracting(finding -> finding.object())
                     .containsExactlyInAnyOrder(
                             "routine \"PUBLIC\".\"F\"",
+                            "table \"PUBLIC\".\"V\"",
+                            "table \"PUBLIC\".\"V\"",
                             "table \"PUBLIC\".\"T\"",
                             "table \"PUBLIC\".\"T\"",
                             "table \"PUBLIC\".\"T\"");
@@ -362,7 +367,8 @@ class HsqldbOwnTest extends OwnStandardTck {
         assertThatThrownBy(() -> tested().binding().open(configuration("unfit"), meta))
                 .isInstanceOf(ReflectionException.class)
                 .hasMessageContaining("routine \"PUBLIC\".\"F\"")
-                .hasMessageContaining("table \"PUBLIC\".\"T\"");
+                .hasMessageContaining("table \"PUBLIC\".\"T\"")
+                .hasMessageContaining("table \"PUBLIC\".\"V\"");
     }
 
     @Test
