@@ -29,6 +29,7 @@ import org.assertj.core.api.InstanceOfAssertFactories;
 import org.awaitility.Awaitility;
 import org.gorda.bindings.triggers.tck.OwnStandardTck;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
+import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
@@ -511,6 +512,30 @@ class H2OwnTest extends OwnStandardTck {
         }
         assertEqual();
         assertThat(query(replica, "SELECT ID FROM L")).containsExactly("1");
+    }
+
+    @Test
+    void aBatchThatIsTooLargeDoesNotGoOnInANewTransaction() throws SQLException {
+        DatabaseConfiguration usual = configuration("small");
+        DatabaseConfiguration small = new DatabaseConfiguration(
+                usual.location(), usual.attributes(), usual.readGrace(), 8 << 10, usual.spoolDirectory());
+        try (ReflectedDatabase database = tested().binding().open(small, new MetaLevel());
+                Connection connection = connect(database, new Properties());
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(100000))");
+            for (String sql : List.of(
+                    "INSERT INTO T VALUES (1, '')",
+                    "INSERT INTO T VALUES (2, REPEAT('x', 100000))",
+                    "INSERT INTO T VALUES (3, '')")) {
+                statement.addBatch(sql);
+            }
+            assertThatThrownBy(statement::executeBatch).isInstanceOfSatisfying(BatchUpdateException.class, e -> {
+                assertThat(e.getSQLState()).isEqualTo("54000");
+                assertThat(e.getUpdateCounts()).containsExactly(1);
+            });
+            connection.commit();
+            assertThat(count(database, "T")).isZero();
+        }
     }
 
     @Test

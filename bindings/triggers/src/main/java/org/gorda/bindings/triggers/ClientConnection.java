@@ -326,7 +326,7 @@ public final class ClientConnection implements ConnectionContext {
         }
     }
 
-    private static boolean endsTransaction(SQLException e) {
+    static boolean endsTransaction(SQLException e) {
         String state = String.valueOf(e.getSQLState());
         return state.startsWith("40") || state.equals("54000") || state.equals("53100");
     }

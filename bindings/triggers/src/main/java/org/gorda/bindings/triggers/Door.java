@@ -304,7 +304,7 @@ final class Door implements InvocationHandler {
                 } else {
                     failed = e;
                 }
-                if (String.valueOf(e.getSQLState()).startsWith("40")) {
+                if (ClientConnection.endsTransaction(e)) {
                     counts = Arrays.copyOf(counts, i); // the rest would be of another transaction
                     break;
                 }
