@@ -677,6 +677,7 @@ class H2OwnTest extends OwnStandardTck {
         assertRefusedEach("/* */ CREATE TEMP TABLE U (ID INTEGER)", "CREATE TABLE U AS ((SELECT RAND() AS R))");
         assertRefusedEach("ALTER TABLE T ADD COLUMN B INTEGER -- ", "DROP TABLE U&\"\\0047ORDA\".POSITION");
         assertRefusedEach("ALTER TABLE T ALTER COLUMN A SET DATA TYPE TIMESTAMP");
+        assertRefusedEach("DROP TABLE DATABASE.GORDA.POSITION");
         execute("COMMENT ON TABLE T IS 'http://x /* -- */'");
         assertEqual();
     }

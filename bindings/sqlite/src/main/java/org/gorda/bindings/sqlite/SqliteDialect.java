@@ -360,12 +360,10 @@ final class SqliteDialect implements Dialect {
     @Override
     public void changeSchema(Connection given, String schema, String sql) throws SQLException {
         ReflectedConnection connection = (ReflectedConnection) given;
-        if (!sql.isEmpty()) {
-            connection.leaveForeignKeys();
-            connection.beginToChange();
-        }
         try (Statement statement = connection.createStatement()) {
             if (!sql.isEmpty()) {
+                connection.leaveForeignKeys();
+                connection.beginToChange();
                 SqliteCatalogue.leave(statement);
                 requireNoReferrer(connection, sql);
                 statement.execute(SqliteStatements.executed(sql)); // of a text what stands before the first end only

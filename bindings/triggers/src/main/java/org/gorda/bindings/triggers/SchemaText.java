@@ -1,12 +1,13 @@
 package org.gorda.bindings.triggers;
 
 import java.sql.SQLException;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** What the text of a schema change tells, where each replica executes it for itself. What hides something is refused. Stateless. */
 public final class SchemaText {
 
-    private static final Pattern OURS = pattern("(?<![.\\w])\"?GORDA\"?\\s*\\.|\\bSCHEMA\\s[^.]*\\bGORDA\\b|GORDA\\$");
+    private static final Pattern OURS = pattern("(?<!\\w)\"?GORDA\"?\\s*\\.|\\bSCHEMA\\s[^.]*\\bGORDA\\b|GORDA\\$");
     private static final Pattern QUOTED = pattern("'[^']*'|\"[^\"]*\"");
     private static final Pattern HIDES = pattern("/\\*|--|//|\\$\\$");
 
@@ -34,12 +35,18 @@ public final class SchemaText {
      * @throws SQLException with 0A000 if it is refused
      */
     public static void check(String sql, String currentSchema) throws SQLException {
-        if (OURS.matcher(sql).find() || currentSchema.equals(TriggeredDatabase.SCHEMA)) {
+        if (OURS.matcher(withoutTexts(sql)).find() || currentSchema.equals(TriggeredDatabase.SCHEMA)) {
             throw Refused.unsupported("what is named GORDA is the replica's own, and not changed by clients");
         }
         if (HIDES.matcher(QUOTED.matcher(sql).replaceAll("''")).find()) {
             throw Refused.unsupported("schema changes are replicated without comments and $$: leave them out");
         }
+    }
+
+    /** Names of Java classes are texts, and may begin as ours do. */
+    private static String withoutTexts(String sql) {
+        return QUOTED.matcher(sql)
+                .replaceAll(quoted -> quoted.group().startsWith("'") ? "''" : Matcher.quoteReplacement(quoted.group()));
     }
 
     /** Whether rows that are there get values that are no literals. */
