@@ -319,7 +319,12 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     /** Waits until nobody changes anything, nor keeps others from it but {@code own}: who has come between, or has not rolled back yet. Not for long. */
     private void aloneWithoutLocks(@Nullable ClientConnection own, Refusal why) {
         for (int tries = 1; ; tries++) {
-            makeWay(own, why); // who has begun since is in the way of being alone
+            try {
+                makeWay(own, why); // who has begun since is in the way of being alone
+            } catch (RuntimeException e) {
+                changes.endAlone(); // nobody would begin anything any more
+                throw e;
+            }
             if (changes.soonAlone()) {
                 boolean isFree = false;
                 try {
