@@ -74,7 +74,7 @@ final class GeneratorTable {
         }
         long increment = sequence.getIncrement();
         Long bound = bounds.get(generator);
-        if (bound != null && (increment > 0 ? value <= bound : value >= bound)) {
+        if (bound != null && isBehind(sequence, value, bound)) {
             return;
         }
         // Near its end exactly, or what is left up to there would be lost.
@@ -90,6 +90,13 @@ final class GeneratorTable {
             statement.executeUpdate();
         }
         bounds.put(generator, next);
+    }
+
+    /** Whether a bound is beyond a value still: one that is far beyond is of the round before, if the generator cycles. */
+    private static boolean isBehind(SequenceDescriptor sequence, long value, long bound) {
+        long increment = sequence.getIncrement();
+        boolean isFar = sequence.canCycle() && Math.abs(bound - value) > AHEAD * Math.abs(increment);
+        return (increment > 0 ? value <= bound : value >= bound) && !isFar;
     }
 
     /** The transaction was rolled back: what it had written is gone. */

@@ -807,6 +807,27 @@ class DerbyOwnTest extends BindingTck {
         assertEqual();
     }
 
+    @Test
+    void aSequenceThatHasBegunAnewGoesOnThereWhereAnotherReplicaTakesOver() throws SQLException {
+        execute(
+                "CREATE SEQUENCE UP AS INTEGER START WITH 1 MINVALUE 1 MAXVALUE 1000 CYCLE",
+                "CREATE SEQUENCE DOWN AS INTEGER START WITH -1 INCREMENT BY -1 MINVALUE -1000 MAXVALUE -1 CYCLE");
+        try (Connection connection = origin.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            for (int i = 0; i < 1300; i++) {
+                try (ResultSet row = statement.executeQuery("VALUES (NEXT VALUE FOR UP, NEXT VALUE FOR DOWN)")) {
+                    row.next();
+                }
+            }
+        }
+        replicate();
+        replica.takeOver();
+        assertThat(Integer.parseInt(query(replica, "VALUES NEXT VALUE FOR UP").get(0)))
+                .isBetween(301, 402);
+        assertThat(Integer.parseInt(query(replica, "VALUES NEXT VALUE FOR DOWN").get(0)))
+                .isBetween(-402, -301);
+    }
+
     /** As a tool that copies all tables does. */
     @ParameterizedTest
     @ValueSource(strings = {"SELECT * FROM GORDA.POSITION WITH RR", "LOCK TABLE GORDA.POSITION IN SHARE MODE"})
