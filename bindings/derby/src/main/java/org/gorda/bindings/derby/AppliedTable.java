@@ -2,9 +2,11 @@ package org.gorda.bindings.derby;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.apache.derby.iapi.services.io.FormatableBitSet;
 import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.iapi.sql.dictionary.ConglomerateDescriptor;
@@ -132,10 +134,16 @@ final class AppliedTable {
                 : descriptor.getConglomerateDescriptor(key.getConglomerateId()).getConglomerateNumber();
         List<Index> indexes = new ArrayList<>();
         Index primary = null;
-        for (ConglomerateDescriptor conglomerate : descriptor.getConglomerateDescriptors()) {
+        // Indexes on the same columns share one conglomerate: that of a foreign key is unique on disk if the other one
+        // is.
+        List<ConglomerateDescriptor> conglomerates = Stream.of(descriptor.getConglomerateDescriptors())
+                .filter(ConglomerateDescriptor::isIndex)
+                .sorted(Comparator.comparing(
+                        conglomerate -> !conglomerate.getIndexDescriptor().isUnique()))
+                .toList();
+        for (ConglomerateDescriptor conglomerate : conglomerates) {
             long id = conglomerate.getConglomerateNumber();
-            // Indexes on the same columns share one conglomerate.
-            if (!conglomerate.isIndex() || indexes.stream().anyMatch(index -> index.id() == id)) {
+            if (indexes.stream().anyMatch(index -> index.id() == id)) {
                 continue;
             }
             Index index = new Index(
