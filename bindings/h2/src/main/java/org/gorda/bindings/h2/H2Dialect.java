@@ -63,11 +63,8 @@ final class H2Dialect implements Dialect {
     /** Of the database's file, or of one that a statement names. */
     private static final Set<Integer> FILES = Set.of(ErrorCode.IO_EXCEPTION_1, ErrorCode.IO_EXCEPTION_2);
 
-    private static final Set<Integer> OF_THIS_REPLICA = Set.of(
-            ErrorCode.GENERAL_ERROR_1,
-            ErrorCode.STATEMENT_WAS_CANCELED,
-            ErrorCode.IO_EXCEPTION_1,
-            ErrorCode.IO_EXCEPTION_2);
+    private static final Set<Integer> OF_THIS_REPLICA =
+            Set.of(ErrorCode.GENERAL_ERROR_1, ErrorCode.STATEMENT_WAS_CANCELED);
 
     /** Who is told of a session's changes: nobody of those that are our own. What is changed in others is refused. */
     private static final Map<SessionLocal, Optional<RowCapture>> CAPTURES = new ConcurrentHashMap<>();
@@ -411,6 +408,7 @@ final class H2Dialect implements Dialect {
             SQLException failed = DbException.toSQLException(e);
             if (hasStopped(failed)
                     || OF_THIS_REPLICA.contains(failed.getErrorCode())
+                    || FILES.contains(failed.getErrorCode())
                     || isBy(ClassNotFoundException.class, failed)
                     || isBy(LinkageError.class, failed)) {
                 throw new ReflectionException("H2 could not change the schema: " + failed.getMessage(), failed);

@@ -1,11 +1,11 @@
 package org.gorda.bindings.h2;
 
-import java.lang.reflect.Field;
 import java.sql.SQLException;
 import java.util.Objects;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.gorda.bindings.triggers.Dialect;
+import org.gorda.bindings.triggers.EngineFields;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.SchemaText;
 import org.h2.command.CommandInterface;
@@ -71,8 +71,7 @@ final class H2Statements {
     private static final Pattern ESCAPED_NAMES = SchemaText.pattern("\\bU&\"");
     private static final Pattern OF_THE_SESSION =
             SchemaText.pattern("^\\s*SET\\s+(SCHEMA\\b|LOCK_TIMEOUT\\b|QUERY_TIMEOUT\\b|@)");
-    private static final Pattern TAKES_VALUES = SchemaText.pattern("\\bNEXT(VAL|\\s+VALUE)\\b");
-    private static final Pattern LOCKS_ROWS = SchemaText.pattern("\\bFOR\\s+UPDATE\\b");
+    private static final Pattern TAKES_SOMETHING = SchemaText.pattern("\\bNEXT(VAL|\\s+VALUE)\\b|\\bFOR\\s+UPDATE\\b");
     private static final Pattern RELEASE = SchemaText.pattern("\\bRELEASE\\b");
     private static final Pattern FILES = SchemaText.pattern("\\b(CSVREAD|CSVWRITE|FILE_READ|FILE_WRITE)\\b");
     private static final Pattern REACHES_OTHERS =
@@ -106,9 +105,7 @@ final class H2Statements {
         }
         return switch (type) {
             case CommandInterface.SELECT, CommandInterface.CALL, CommandInterface.EXPLAIN, CommandInterface.HELP ->
-                prepared.isReadOnly()
-                                && !TAKES_VALUES.matcher(sql).find()
-                                && !LOCKS_ROWS.matcher(sql).find()
+                prepared.isReadOnly() && !TAKES_SOMETHING.matcher(sql).find()
                         ? Dialect.Kind.READ
                         : Dialect.Kind.READ_FOR_UPDATE;
             case CommandInterface.INSERT, CommandInterface.UPDATE, CommandInterface.DELETE, CommandInterface.MERGE ->
@@ -129,7 +126,7 @@ final class H2Statements {
                             "settings are not replicated, but SET SCHEMA, SET LOCK_TIMEOUT, SET QUERY_TIMEOUT and SET @variable: "
                                     + SchemaText.shown(sql));
                 }
-                yield TAKES_VALUES.matcher(sql).find() ? Dialect.Kind.READ_FOR_UPDATE : Dialect.Kind.READ;
+                yield TAKES_SOMETHING.matcher(sql).find() ? Dialect.Kind.READ_FOR_UPDATE : Dialect.Kind.READ;
             }
             default ->
                 throw Refused.unsupported("this kind of statement is not replicated on H2: " + SchemaText.shown(sql));
@@ -151,17 +148,18 @@ final class H2Statements {
         }
         boolean isRefused = switch (type) {
             case CommandInterface.CREATE_TABLE -> {
-                CreateTableData data = (CreateTableData) Objects.requireNonNull(field(prepared, "data"));
+                CreateTableData data = (CreateTableData) Objects.requireNonNull(EngineFields.get(prepared, "data"));
                 if (data.temporary || !data.persistData || data.tableEngine != null) {
                     throw Refused.unsupported(
                             "tables that are temporary, not persistent or of another engine are not replicated");
                 }
-                yield field(prepared, "asQuery") != null;
+                yield EngineFields.get(prepared, "asQuery") != null;
             }
             case CommandInterface.ALTER_TABLE_ALTER_COLUMN_CHANGE_TYPE ->
-                dependsOnClock(altered(prepared), (Column) field(prepared, "newColumn")) || SchemaText.computes(sql);
+                dependsOnClock(altered(prepared), (Column) EngineFields.get(prepared, "newColumn"))
+                        || SchemaText.computes(sql);
             case CommandInterface.ALTER_TABLE_ADD_COLUMN -> {
-                if (field(prepared, "constraintCommands") != null) {
+                if (EngineFields.get(prepared, "constraintCommands") != null) {
                     throw Refused.unsupported(
                             "H2 adds a column also if its constraint fails afterwards: add the column, and its constraint by a statement of its own: "
                                     + SchemaText.shown(sql));
@@ -170,8 +168,7 @@ final class H2Statements {
             }
             case CommandInterface.ALTER_TABLE_DROP_COLUMN -> SchemaText.computes(sql);
             case CommandInterface.CREATE_TRIGGER -> {
-                String action = (String) field(prepared, "triggerClassName");
-                if (action != null) {
+                if (EngineFields.get(prepared, "triggerClassName") instanceof String action) {
                     JdbcUtils.loadUserClass(action); // of whose lack H2 tells as of what fails on all replicas
                 }
                 yield false;
@@ -188,7 +185,7 @@ final class H2Statements {
     /** The column whose type is changed; null if none is, or if there is none of its name. */
     static @Nullable Column altered(Prepared prepared) {
         return prepared.getType() == CommandInterface.ALTER_TABLE_ALTER_COLUMN_CHANGE_TYPE
-                ? (Column) field(prepared, "oldColumn")
+                ? (Column) EngineFields.get(prepared, "oldColumn")
                 : null;
     }
 
@@ -212,26 +209,10 @@ final class H2Statements {
                     CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_REFERENTIAL,
                     CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_PRIMARY_KEY,
                     CommandInterface.CREATE_INDEX ->
-                ((Schema) Objects.requireNonNull(field(prepared, "schema")))
-                        .findTableOrView(session, (String) Objects.requireNonNull(field(prepared, "tableName")));
+                ((Schema) Objects.requireNonNull(EngineFields.get(prepared, "schema")))
+                        .findTableOrView(
+                                session, (String) Objects.requireNonNull(EngineFields.get(prepared, "tableName")));
             default -> null;
         };
-    }
-
-    /** What the compiled statement has in a field that H2 does not show. */
-    private static @Nullable Object field(Prepared prepared, String name) {
-        for (Class<?> type = prepared.getClass(); type != null; type = type.getSuperclass()) {
-            try {
-                Field field = type.getDeclaredField(name);
-                field.setAccessible(true);
-                return field.get(prepared);
-            } catch (NoSuchFieldException e) {
-                // It may be the superclass's.
-            } catch (IllegalAccessException e) {
-                throw new IllegalStateException(e);
-            }
-        }
-        throw new IllegalStateException("H2 is another one than this was made for: its "
-                + prepared.getClass().getSimpleName() + " has no " + name);
     }
 }

@@ -2,14 +2,14 @@ package org.gorda.bindings.h2;
 
 import java.io.IOException;
 import java.io.OutputStream;
-import java.lang.reflect.Field;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
+import org.gorda.bindings.triggers.EngineFields;
 import org.h2.engine.Database;
 import org.h2.mvstore.MVStore;
 import org.h2.mvstore.MVStoreException;
@@ -36,22 +36,21 @@ final class H2Store {
     /** Not a limit for H2, as it is not above 0; of three times this, which H2 compares with, too, the overflow makes the largest one. */
     private static final int NO_LIMIT = Integer.MIN_VALUE / 3 - 1;
 
+    private static final String LIMIT = "autoCommitMemory";
+
     private static final int FILL_PERCENT = 60;
     private static final int MOVED_BYTES = 4 << 20;
     private static final Duration BETWEEN_MOVES = Duration.ofSeconds(5);
 
     private final MVStore store;
-    private final Field limit;
     private final int ownLimit;
     private final Method header;
     private long moved = System.nanoTime();
 
     H2Store(Database database) {
         this.store = database.getStore().getMvStore();
+        this.ownLimit = (int) Objects.requireNonNull(EngineFields.get(store, LIMIT));
         try {
-            this.limit = MVStore.class.getDeclaredField("autoCommitMemory");
-            limit.setAccessible(true);
-            this.ownLimit = limit.getInt(store);
             this.header = RandomAccessStore.class.getDeclaredMethod("writeStoreHeader");
             header.setAccessible(true);
         } catch (ReflectiveOperationException e) {
@@ -68,11 +67,7 @@ final class H2Store {
 
     /** Whether it writes when it has much to write, or leaves that to {@link #write}: there is no setting for that. */
     void writesByItself(boolean wanted) {
-        try {
-            limit.setInt(store, wanted ? ownLimit : NO_LIMIT);
-        } catch (ReflectiveOperationException e) {
-            throw anotherOne(e);
-        }
+        EngineFields.set(store, LIMIT, wanted ? ownLimit : NO_LIMIT);
     }
 
     boolean hasMuchToWrite() {
@@ -96,10 +91,8 @@ final class H2Store {
             store.sync();
             try {
                 header.invoke(store.getFileStore());
-            } catch (InvocationTargetException e) {
-                throw e.getCause() instanceof MVStoreException failed ? failed : anotherOne(e);
             } catch (ReflectiveOperationException e) {
-                throw anotherOne(e);
+                throw e.getCause() instanceof MVStoreException failed ? failed : anotherOne(e);
             }
         });
         store.sync();

@@ -2,7 +2,6 @@ package org.gorda.bindings.hsqldb;
 
 import java.io.IOException;
 import java.io.OutputStream;
-import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -24,6 +23,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.gorda.bindings.triggers.Dialect;
+import org.gorda.bindings.triggers.EngineFields;
 import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.RowCapture;
@@ -38,7 +38,6 @@ import org.hsqldb.Database;
 import org.hsqldb.HsqlException;
 import org.hsqldb.NumberSequence;
 import org.hsqldb.Session;
-import org.hsqldb.SessionContext;
 import org.hsqldb.Table;
 import org.hsqldb.TableBase;
 import org.hsqldb.TriggerDef;
@@ -50,7 +49,6 @@ import org.hsqldb.jdbc.JDBCUtil;
 import org.hsqldb.lib.FileAccess;
 import org.hsqldb.lib.Iterator;
 import org.hsqldb.result.Result;
-import org.hsqldb.scriptio.ScriptWriterBase;
 import org.jspecify.annotations.Nullable;
 
 /** An HSQLDB database, open. Thread-safe. */
@@ -225,11 +223,7 @@ final class HsqldbDialect implements Dialect {
         Session session = session(connection);
         CAPTURES.getOrDefault(session, Optional.empty()).ifPresent(capture -> capture.pause(ours));
         if (ours) { // also where its client only reads; HSQLDB sets it anew for the next transaction
-            try {
-                accessible(SessionContext.class, "isReadOnly").set(session.sessionContext, false);
-            } catch (IllegalAccessException e) {
-                throw new IllegalStateException(e);
-            }
+            EngineFields.set(session.sessionContext, "isReadOnly", false);
         }
     }
 
@@ -400,7 +394,7 @@ final class HsqldbDialect implements Dialect {
     }
 
     private static boolean isUsedUp(NumberSequence sequence) {
-        return Boolean.TRUE.equals(field(sequence, NumberSequence.class, "limitReached"));
+        return Boolean.TRUE.equals(EngineFields.get(sequence, "limitReached"));
     }
 
     /** A generator has given a value elsewhere. */
@@ -611,45 +605,22 @@ final class HsqldbDialect implements Dialect {
 
     /** What HSQLDB writes its log to, which is another one behind each new script. Nobody changes anything when it is. */
     private LogWriter log() {
-        Object log = field(database.logger, org.hsqldb.persist.Logger.class, "log");
-        Object writer = field(Objects.requireNonNull(log), org.hsqldb.persist.Log.class, "dbLogWriter");
-        Field out = accessible(ScriptWriterBase.class, "fileStreamOut");
-        Field disk = accessible(ScriptWriterBase.class, "outDescriptor");
-        try {
-            if (out.get(writer) instanceof LogWriter known) {
-                return known;
-            }
-            LogWriter ours = new LogWriter((OutputStream) out.get(writer), (FileAccess.FileSync) disk.get(writer));
-            out.set(writer, ours);
-            disk.set(writer, ours);
-            return ours;
-        } catch (IllegalAccessException e) {
-            throw new IllegalStateException(e);
+        Object log = Objects.requireNonNull(EngineFields.get(database.logger, "log"));
+        Object writer = Objects.requireNonNull(EngineFields.get(log, "dbLogWriter"));
+        Object out = Objects.requireNonNull(EngineFields.get(writer, "fileStreamOut"));
+        Object disk = Objects.requireNonNull(EngineFields.get(writer, "outDescriptor"));
+        if (out instanceof LogWriter known) {
+            return known;
         }
+        LogWriter ours = new LogWriter((OutputStream) out, (FileAccess.FileSync) disk);
+        EngineFields.set(writer, "fileStreamOut", ours);
+        EngineFields.set(writer, "outDescriptor", ours);
+        return ours;
     }
 
     @Override
     public synchronized void snapshot(Path directory) {
         files.snapshot(directory);
-    }
-
-    /** What HSQLDB does not show. */
-    static @Nullable Object field(Object of, Class<?> declaring, String name) {
-        try {
-            return accessible(declaring, name).get(of);
-        } catch (IllegalAccessException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    private static Field accessible(Class<?> declaring, String name) {
-        try {
-            Field field = declaring.getDeclaredField(name);
-            field.setAccessible(true);
-            return field;
-        } catch (NoSuchFieldException e) {
-            throw new IllegalStateException("HSQLDB is another one than this was made for", e);
-        }
     }
 
     @Override

@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.gorda.bindings.triggers.Dialect;
+import org.gorda.bindings.triggers.EngineFields;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.SchemaText;
 import org.hsqldb.Session;
@@ -119,8 +120,7 @@ final class HsqldbStatements {
 
     /** HSQLDB has it for a DELETE, of which no trigger is told. */
     private static boolean isTruncate(Statement compiled) {
-        return compiled instanceof StatementDML change
-                && Boolean.TRUE.equals(HsqldbDialect.field(change, StatementDML.class, "isTruncate"));
+        return compiled instanceof StatementDML change && Boolean.TRUE.equals(EngineFields.get(change, "isTruncate"));
     }
 
     private static void checkSchemaChange(int type, String sql, Session session) throws SQLException {
