@@ -778,9 +778,9 @@ final class GordaTest {
         for (int more = 0; more < 10 && !run.out().contains("committed   0 in"); more++) {
             run = ofOneMillisecond(); // one was quick enough
         }
-        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.status()).as(run.err()).isEqualTo(1);
         assertThat(run.out())
-                .contains("committed   0 in", "1.0/s wanted: 0.0/s", "consistent")
+                .contains("committed   0 in", "1.0/s wanted: 0.0/s", "consistent", "NOTHING WAS COMMITTED")
                 .doesNotContain("latency", "service", "processor", "0.0 to 0.0");
     }
 
