@@ -93,15 +93,15 @@ class ChangedTablesTest extends ThreeReplicas {
             List.of("DROP TABLE x CASCADE"),
             List.of("DROP TABLE mother CASCADE"));
 
-    private String triggers(Statement statement) throws SQLException {
+    ChangedTablesTest() {
+        super(ReplicationProtocol.CERTIFICATION);
+    }
+
+    private static String triggers(Statement statement) throws SQLException {
         try (ResultSet row = statement.executeQuery(TRIGGERS)) {
             row.next();
             return row.getString(1);
         }
-    }
-
-    ChangedTablesTest() {
-        super(ReplicationProtocol.CERTIFICATION);
     }
 
     @Test
