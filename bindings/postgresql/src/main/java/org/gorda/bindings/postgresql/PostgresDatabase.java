@@ -232,6 +232,11 @@ final class PostgresDatabase implements ReflectedDatabase {
                 GeneratorChange.of(statement).name());
     }
 
+    /** Tells of all rows of a table, by its number, that are there since before it was captured. */
+    OwnStatement tellRows(String table) {
+        return OwnStatement.kept("SELECT gorda.tell_rows($1, $2::pg_catalog.oid)", token, table);
+    }
+
     /** Locks the tables against writers whose rows a statement may concern, or read, without a lock of the server's own. */
     OwnStatement keepWritersAway(SqlStatement statement) {
         return OwnStatement.kept(

@@ -47,7 +47,7 @@ final class SchemaChange {
      */
     boolean isReplicated(SqlStatement statement) throws SQLException {
         boolean isSchema = statement.kind() == Kind.SCHEMA;
-        isTemporary = isSchema && areOfThisServer(statement.name());
+        isTemporary = isSchema && !statement.makesTableOfQuery() && areOfThisServer(statement.name());
         return isSchema && !isTemporary;
     }
 
@@ -133,19 +133,20 @@ final class SchemaChange {
         if (statement.kind() == Kind.SCHEMA) {
             List<@Nullable String> context = session.query(CONTEXT).get(0);
             String temporary = context.get(2);
-            if (temporary != null && !isTemporary) {
+            boolean isSent = !isTemporary && !statement.makesTableOfQuery();
+            if (temporary != null && isSent) {
                 requireWithout(temporary, statement.text());
             }
             user = Objects.requireNonNull(context.get(0));
             String current = Objects.requireNonNull(context.get(1));
             role = current.equals(user) ? "" : current;
             settings = SessionSettings.of(session);
-            if (!isTemporary && !SessionSettings.areIso(settings)) {
+            if (isSent && !SessionSettings.areIso(settings)) {
                 throw new RefusedException(Refusal.unsupported(
                         "a change of the schema cannot be replicated from a session whose DateStyle is not ISO:"
                                 + " SET DateStyle TO ISO before it, with DMY, MDY or YMD"));
             }
-            OwnStatement showing = showsGenerators() ? database.showing(statement) : null;
+            OwnStatement showing = isSent && showsGenerators() ? database.showing(statement) : null;
             if (showing != null) {
                 session.query(showing);
             }
@@ -159,12 +160,33 @@ final class SchemaChange {
 
     /** The statement has ended well; the session is listened to still. */
     void after(SqlStatement statement) throws SQLException {
-        if (statement.kind() == Kind.SCHEMA && !isTemporary) {
-            out.statement(user, role, settings, statement.text(), List.of());
-            if (showsGenerators()) {
-                session.query(database.hiding(statement));
-            }
-            database.captureNewTables(session);
+        if (statement.kind() != Kind.SCHEMA || isTemporary) {
+            return;
         }
+        if (statement.makesTableOfQuery()) {
+            afterQuery();
+            return;
+        }
+        send(statement.text());
+        if (showsGenerators()) {
+            session.query(database.hiding(statement));
+        }
+        database.captureNewTables(session);
+    }
+
+    /** Others make the table that there is now, and get its rows. */
+    private void afterQuery() throws SQLException {
+        List<List<@Nullable String>> made = session.query("SELECT relid, statement FROM gorda.made()");
+        for (List<@Nullable String> table : made) {
+            send(Objects.requireNonNull(table.get(1)));
+        }
+        database.captureNewTables(session);
+        for (List<@Nullable String> table : made) {
+            session.query(database.tellRows(Objects.requireNonNull(table.get(0))));
+        }
+    }
+
+    private void send(String sql) {
+        out.statement(user, role, settings, sql, List.of());
     }
 }

@@ -526,6 +526,37 @@ begin
     perform set_config('gorda.changed', '', true);
 end $$;
 
+-- What a statement has made of the rows of a query, as CREATE TABLE AS does, before gorda.adopt has seen it: the table, and how others make it, without a query that they might answer otherwise.
+create or replace function gorda.made() returns table (relid oid, statement text) language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    noted text := current_setting('gorda.changed', true);
+begin
+    if noted = '*' then
+        raise exception using errcode = '0A000', message = 'a table made of a query cannot be replicated where event triggers change more with it: create it, then insert into it';
+    end if;
+    return query select c.oid, format('create table %s (%s)%s%s', c.oid::regclass,
+            (select string_agg(format('%I %s%s', a.attname, format_type(a.atttypid, a.atttypmod),
+                case when a.attcollation <> 0 and a.attcollation <> t.typcollation then ' collate ' || a.attcollation::regcollation else '' end), ', ' order by a.attnum)
+            from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped),
+            (select format(' using %I', m.amname) from pg_am m where m.oid = c.relam and m.amname <> 'heap'),
+            ' with (' || array_to_string(c.reloptions, ', ') || ')')
+        from pg_class c where c.oid = any (string_to_array(trim(noted, '|'), '|')::oid[]) and c.relkind = 'r' and c.relpersistence = 'p'
+            and not exists (select from pg_trigger g where g.tgrelid = c.oid and g.tgname = 'gorda_delete');
+    if exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = any (string_to_array(trim(noted, '|'), '|')::oid[])
+            and t.typnamespace = pg_my_temp_schema()) then
+        raise exception using errcode = '0A000', message = 'a table with a column of a temporary type cannot be replicated: cast it to another type';
+    end if;
+end $$;
+
+-- Tells of the rows that such a table was made with, once gorda.adopt has seen it.
+create or replace function gorda.tell_rows(token text, which oid) returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    how text[] := (select regexp_match(encode(g.tgargs, 'escape'), '^(\S+) .*?(\S+)\\000$') from pg_trigger g where g.tgrelid = which and g.tgname = 'gorda_insert');
+begin
+    perform gorda.know(token);
+    execute format('select count(%s(%L, null::record, gorda_row)) from only %s gorda_row', how[2], how[1] || 'I', which::regclass);
+end $$;
+
 -- Which tables a statement may have changed, for gorda.adopt: those that it names and the server tells of. Of what else a statement can do, and what it drops, all may be concerned.
 create or replace function gorda.note(tag text) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -533,7 +564,7 @@ declare
 begin
     if noted = '*' then
         return;
-    elsif tag = any ('{ALTER INDEX,ALTER SEQUENCE,ALTER TABLE,COMMENT,CREATE FUNCTION,CREATE INDEX,CREATE PROCEDURE,CREATE SEQUENCE,CREATE TABLE,CREATE VIEW,GRANT,REVOKE}') then
+    elsif tag = any ('{ALTER INDEX,ALTER SEQUENCE,ALTER TABLE,COMMENT,CREATE FUNCTION,CREATE INDEX,CREATE PROCEDURE,CREATE SEQUENCE,CREATE TABLE,CREATE TABLE AS,CREATE VIEW,GRANT,REVOKE,SELECT INTO}') then
         noted := coalesce(nullif(noted, ''), '|') || coalesce((select string_agg(distinct objid || '|', '') from pg_event_trigger_ddl_commands()
             where classid = 'pg_class'::regclass), '');
     else

@@ -27,14 +27,6 @@ final class RefusedBehaviours {
                     client.execute("PREPARE TRANSACTION 'x'");
                 }),
                 refused(
-                        "CREATE TABLE AS",
-                        "CREATE TABLE AS cannot be replicated: create the table, then insert into it",
-                        "CREATE TABLE copied AS SELECT * FROM t"),
-                refused(
-                        "SELECT INTO",
-                        "SELECT INTO cannot be replicated: create the table, then insert into it",
-                        "SELECT * INTO copied FROM t"),
-                refused(
                         "unlogged tables",
                         "an unlogged table cannot be replicated: leave out UNLOGGED",
                         "CREATE UNLOGGED TABLE u (id int PRIMARY KEY)"),

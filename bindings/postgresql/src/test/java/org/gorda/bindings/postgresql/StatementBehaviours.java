@@ -40,6 +40,20 @@ final class StatementBehaviours {
                                 client -> client.run(
                                         "SELECT 1; INSERT INTO t VALUES (4); UPDATE t SET a = 5; SELECT a FROM t ORDER BY id; DELETE FROM t WHERE id = 4"))
                         .in(ALL),
+                Behaviour.of("tables made of queries", client -> {
+                            client.lines("""
+                                    CREATE TABLE made AS SELECT id, a FROM t WHERE id > 1
+                                    SELECT * INTO other FROM made
+                                    CREATE TABLE made AS SELECT 1
+                                    CREATE TABLE IF NOT EXISTS made AS SELECT 1
+                                    CREATE TABLE none AS SELECT * FROM t WITH NO DATA
+                                    SELECT count(*) FROM none
+                                    SELECT * FROM other ORDER BY id
+                                    CREATE TABLE one AS SELECT 1 / 0 AS a""");
+                            client.run("CREATE TABLE \"Two\" AS SELECT ?::int AS a", List.of(2));
+                            client.run("SELECT * FROM \"Two\"");
+                        })
+                        .in(ALL),
                 Behaviour.of("several statements, the last of which fails", client -> client.lines("""
                         INSERT INTO t VALUES (4); SELECT 1; INSERT INTO t VALUES (1); INSERT INTO t VALUES (5)
                         SELECT count(*) FROM t"""))

@@ -190,12 +190,20 @@ final class SqlGrammar {
     private SqlStatement query() {
         for (int i = 0; i < tokens.size(); i++) {
             if (is(i, "INTO") && tokens.get(i).depth() == 0 && !hasAnywhere(CHANGES)) {
-                return is(i + 1, "TEMP") || is(i + 1, "TEMPORARY")
-                        ? of(Kind.CALL)
-                        : refused("SELECT INTO", "create the table, then insert into it");
+                return is(i + 1, "TEMP") || is(i + 1, "TEMPORARY") ? of(Kind.CALL) : tableOfQuery();
             }
         }
         return rows(hasAnywhere(CHANGES) && !onlyLocks());
+    }
+
+    /** CREATE TABLE AS, SELECT INTO. */
+    private SqlStatement tableOfQuery() {
+        if (has("UNLOGGED")) {
+            return refused("an unlogged table", "leave out UNLOGGED");
+        }
+        return calls(SETTING)
+                ? refused("setval in what makes a table", "have it in a SELECT by itself, with constants")
+                : new SqlStatement(Kind.SCHEMA, text, SqlStatement.QUERY);
     }
 
     /** Whether its only changing word is that of FOR UPDATE. */
@@ -394,8 +402,8 @@ final class SqlGrammar {
         if (is(what, "TEMP") || is(what, "TEMPORARY") || has("PG_TEMP", ".")) {
             return of(Kind.CALL);
         }
-        if (is(what, "TABLE") && has("AS") && !has("NO", "DATA")) {
-            return refused("CREATE TABLE AS", "create the table, then insert into it");
+        if (is(what, "TABLE") && has("AS")) {
+            return tableOfQuery();
         }
         boolean isFilled = is(what, "MATERIALIZED") && !has("NO", "DATA");
         if ((isFilled && computesForItself(what, tokens.size())) || hasComputedBounds()) {

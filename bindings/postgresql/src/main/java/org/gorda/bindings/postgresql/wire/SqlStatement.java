@@ -25,6 +25,9 @@ public record SqlStatement(
 
     static final String SNAPSHOT = "SNAPSHOT";
 
+    /** As no relation is called that is written out. */
+    static final String QUERY = "(QUERY)";
+
     /** A call that sets for longer than its transaction, and what it sets if that is written there. */
     private static final Pattern CONFIGURES =
             Pattern.compile("(?i)\\bset_config\\s*\\((?![^()]*,\\s*true\\s*\\))(\\s*'(?<setting>[\\w.]+)'\\s*,)?");
@@ -118,7 +121,12 @@ public record SqlStatement(
 
     /** Whether it changes only tables, and what else the server keeps locked with them until the commit: other tables' rows it does not concern. */
     public boolean changesTablesOnly() {
-        return OF_TABLES.matcher(text).matches();
+        return makesTableOfQuery() || OF_TABLES.matcher(text).matches();
+    }
+
+    /** Whether it makes a table of the rows of a query, which others could not compute: CREATE TABLE AS, SELECT INTO. */
+    public boolean makesTableOfQuery() {
+        return kind == Kind.SCHEMA && name.equals(QUERY);
     }
 
     /** Whether it changes only functions or procedures. */

@@ -174,8 +174,11 @@ class SqlLexerTest {
                 "REFUSED | select set_config('session_replication_role', 'replica', false)",
                 "REFUSED | alter role x set session_replication_role to replica",
                 "REFUSED | alter table t disable trigger all",
-                "REFUSED | create table t as select 1",
-                "REFUSED | select * into t from u",
+                "SCHEMA | create table t as select 1",
+                "SCHEMA | create table if not exists t (a) with (fillfactor = 50) as table u",
+                "SCHEMA | select * into t from u",
+                "REFUSED | select * into unlogged t from u",
+                "REFUSED | create table t as select setval('s', 1)",
                 "REFUSED | create unlogged table t (a int)",
                 "REFUSED | create index concurrently on t (a)",
                 "REFUSED | select lo_create(0)"
