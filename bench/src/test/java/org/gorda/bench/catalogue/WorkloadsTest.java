@@ -165,8 +165,8 @@ class WorkloadsTest {
     void rowsAreAsWideAsTheyAreToBe(String datatype) throws SQLException {
         Map<String, String> wide = Map.of("datatype", datatype, "datawidth", "30000");
 
-        assertThat(run(workload("read-simple", wide), 1, 100).committed()).isPositive();
-        assertThat(run(workload("prepared-statement-write", wide), 1, 100).committed())
+        assertThat(run(workload("read-simple", wide), 1, 700).committed()).isPositive();
+        assertThat(run(workload("prepared-statement-write", wide), 1, 700).committed())
                 .isPositive();
         assertThat(number("SELECT MIN(LENGTH(payload)) FROM read_simple_10x" + datatype + "30000_0"))
                 .isEqualTo(30_000);
