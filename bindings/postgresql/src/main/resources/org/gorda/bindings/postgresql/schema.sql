@@ -45,8 +45,7 @@ from (
     union all select 'text search configuration', cfgname, 'pg_ts_config', oid from pg_ts_config where oid >= 16384
     union all select 'foreign server', srvname, 'pg_foreign_server', oid from pg_foreign_server
     union all select 'language', lanname, 'pg_language', oid from pg_language where oid >= 16384
-    union all select 'event trigger', evtname, 'pg_event_trigger', oid from pg_event_trigger where evtname not like 'gorda\_%'
-    union all select 'policy', polname, 'pg_policy', oid from pg_policy) as others
+    union all select 'event trigger', evtname, 'pg_event_trigger', oid from pg_event_trigger where evtname not like 'gorda\_%') as others
 where not exists (select from members where classid = class and objid = others.oid)
 union all
 select 1, 1, oid, format('create schema if not exists %1$I; alter schema %1$I owner to %2$I', nspname, pg_get_userbyid(nspowner))
@@ -106,6 +105,12 @@ select 1, 7, i.inhrelid, case when c.relispartition
     then format('alter table %s attach partition %s %s', i.inhparent::regclass, i.inhrelid::regclass, pg_get_expr(c.relpartbound, c.oid))
     else format('alter table %s inherit %s', i.inhrelid::regclass, i.inhparent::regclass) end
 from pg_inherits i join relations c on c.oid = i.inhrelid where c.relkind in ('r', 'p')
+union all -- whose columns are its parents' alone: it loses them with them
+select 1, 8, c.oid, format('update pg_attribute set attislocal = false where attrelid = %L::regclass and attname = %L', c.named, a.attname)
+from relations c join pg_attribute a on a.attrelid = c.oid
+where c.relkind = 'r' and not c.relispartition and a.attinhcount > 0 and not a.attislocal and not a.attisdropped
+union all
+select 1, 8, c.oid, format('alter table %s of %s', c.named, c.reloftype::regtype) from relations c where c.reloftype <> 0
 union all
 select 2, 1, r.oid, case when s.isown then format('select setval(%L, %s)', r.named, gorda.standing(r.oid)) else format('select setval(%L, %s, %L)', r.named, s.value, not s.isnext) end
 from relations r join sequences s on s.seqrelid = r.oid
@@ -117,7 +122,7 @@ where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass a
 union all
 select 2, 3, k.oid, format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid))
 from pg_constraint k join relations r on r.oid = k.conrelid
-where k.contype in ('p', 'u', 'x', 'c') and k.conparentid = 0 and k.coninhcount = 0
+where k.contype in ('p', 'u', 'x', 'c') and k.conparentid = 0 and k.conislocal
 union all
 select 2, 4, i.indexrelid, pg_get_indexdef(i.indexrelid)
 from pg_index i join relations r on r.oid = i.indexrelid
@@ -137,6 +142,19 @@ union all
 select 2, 7, r.oid, format('alter table %s enable row level security', r.named) from relations r where r.relrowsecurity
 union all
 select 2, 7, r.oid, format('alter table %s force row level security', r.named) from relations r where r.relforcerowsecurity
+union all
+select 2, 7, p.oid, format('create policy %I on %s as %s for %s to %s%s%s', p.polname, r.named, case when p.polpermissive then 'permissive' else 'restrictive' end,
+    case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end,
+    (select string_agg(case o.role when 0 then 'public' else quote_ident(pg_get_userbyid(o.role)) end, ', ') from unnest(p.polroles) o (role)),
+    ' using (' || pg_get_expr(p.polqual, p.polrelid) || ')', ' with check (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')')
+from pg_policy p join relations r on r.oid = p.polrelid
+union all
+select 2, 7, r.oid, format('alter table %s replica identity %s', r.named, case r.relreplident when 'f' then 'full' when 'n' then 'nothing'
+    else (select format('using index %I', x.relname) from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = r.oid and i.indisreplident) end)
+from relations r where r.relkind in ('r', 'p') and r.relreplident <> 'd' and (r.relreplident <> 'i' or exists (select from pg_index where indrelid = r.oid and indisreplident))
+union all
+select 2, 7, r.oid, format('alter table %s cluster on %I', r.named, x.relname)
+from relations r join pg_index i on i.indrelid = r.oid and i.indisclustered join pg_class x on x.oid = i.indexrelid where r.relkind = 'r'
 union all
 select 2, 7, w.oid, pg_get_ruledef(w.oid) from pg_rewrite w join relations r on r.oid = w.ev_class where w.rulename <> '_RETURN'
 union all

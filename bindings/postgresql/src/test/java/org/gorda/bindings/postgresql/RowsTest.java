@@ -621,6 +621,15 @@ class RowsTest {
                 "CREATE TABLE part_a PARTITION OF part FOR VALUES IN ('a')",
                 "CREATE FUNCTION tr() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.b := coalesce(NEW.b, ''none''); RETURN NEW; END'",
                 "CREATE TRIGGER tr BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION tr()",
+                "CREATE TABLE base (a integer, b integer CONSTRAINT own CHECK (b > 0), c integer)",
+                "CREATE TABLE heir (b integer CONSTRAINT own CHECK (b > 0), d integer) INHERITS (base)",
+                "CREATE TYPE pair AS (a integer, b text)",
+                "CREATE TABLE pairs OF pair (PRIMARY KEY (a))",
+                "ALTER TABLE pairs REPLICA IDENTITY USING INDEX pairs_pkey, CLUSTER ON pairs_pkey",
+                "ALTER TABLE c REPLICA IDENTITY FULL",
+                "CREATE POLICY \"Some\" ON pairs AS RESTRICTIVE FOR UPDATE TO reader, postgres USING (a > 1) WITH CHECK (b <> current_user)",
+                "CREATE POLICY every ON pairs FOR INSERT WITH CHECK (true)",
+                "ALTER TABLE pairs ENABLE ROW LEVEL SECURITY",
                 "COMMENT ON COLUMN p.b IS 'a text'",
                 "GRANT SELECT, UPDATE (b) ON p TO reader WITH GRANT OPTION");
         replicate(
@@ -639,6 +648,15 @@ class RowsTest {
             assertThat(copy.tables()).isEqualTo(origin.tables());
             assertThat(schema(copy)).isEqualTo(schema(origin));
             assertThat(rows(copy)).hasSize(5).isSubsetOf(rows(origin));
+            for (PostgresDatabase database : List.of(origin, copy)) {
+                try (Connection connection = session(database)) {
+                    SqlSession session = SqlSession.of(connection);
+                    session.query("ALTER TABLE base DROP COLUMN c, DROP COLUMN b");
+                    assertThat(session.query("SELECT column_name FROM information_schema.columns"
+                                    + " WHERE table_name = 'heir' ORDER BY ordinal_position"))
+                            .containsExactly(List.of("a"), List.of("b"), List.of("d"));
+                }
+            }
         } finally {
             copy.close();
         }
