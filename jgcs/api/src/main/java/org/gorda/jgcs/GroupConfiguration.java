@@ -35,6 +35,9 @@ public record GroupConfiguration(
         int segmentBytes,
         @Nullable Encryption tls) {
 
+    /** Stack of the thread that delivers, of which only what is used takes memory: what members could do in threads of their own, a nested statement say, goes as deep in it. */
+    public static final long DELIVERY_STACK_BYTES = 256L << 20;
+
     public GroupConfiguration {
         members = List.copyOf(members);
         check(!group.isBlank(), "group", group, "a name");

@@ -114,11 +114,16 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
         this.reliableMulticast = channel.stack().findProtocol(NAKACK4.class);
         channel.setReceiver(this);
         this.sender = thread(this::send, "send");
-        this.deliverer = thread(this::deliver, "delivery");
+        this.deliverer = thread(this::deliver, "delivery", GroupConfiguration.DELIVERY_STACK_BYTES);
     }
 
     private Thread thread(Runnable task, String role) {
-        Thread thread = new Thread(task, "gorda-" + role + "-" + configuration.self());
+        return thread(task, role, 0);
+    }
+
+    /** @param stackBytes 0 for what the platform gives */
+    private Thread thread(Runnable task, String role, long stackBytes) {
+        Thread thread = new Thread(null, task, "gorda-" + role + "-" + configuration.self(), stackBytes);
         thread.setDaemon(true);
         return thread;
     }

@@ -131,13 +131,18 @@ final class RaftGroup
         this.tickNanos = Math.min(
                 TimeUnit.MILLISECONDS.toNanos(5),
                 configuration.electionTimeout().toNanos() / 100);
-        this.deliverer = thread(this::deliver, "delivery");
+        this.deliverer = thread(this::deliver, "delivery", GroupConfiguration.DELIVERY_STACK_BYTES);
         this.stopper = thread(this::stopOnceFailed, "stop");
         reactor.helper(ticker);
     }
 
     private Thread thread(Runnable task, String role) {
-        Thread thread = new Thread(task, "gorda-" + role + "-" + configuration.self());
+        return thread(task, role, 0);
+    }
+
+    /** @param stackBytes 0 for what the platform gives */
+    private Thread thread(Runnable task, String role, long stackBytes) {
+        Thread thread = new Thread(null, task, "gorda-" + role + "-" + configuration.self(), stackBytes);
         thread.setDaemon(true);
         return thread;
     }

@@ -115,7 +115,7 @@ final class RatisGroup
         this.changes = new ThreadPoolExecutor(
                 1, 1, 1, TimeUnit.SECONDS, new ArrayBlockingQueue<>(CHANGES_MAX), task -> thread(task, "change"));
         this.ticker = thread(this::tick, "ticker");
-        this.deliverer = thread(this::deliver, "delivery");
+        this.deliverer = thread(this::deliver, "delivery", GroupConfiguration.DELIVERY_STACK_BYTES);
     }
 
     private Identity openIdentity() throws IOException {
@@ -142,7 +142,12 @@ final class RatisGroup
     }
 
     private Thread thread(Runnable task, String role) {
-        Thread thread = new Thread(task, "gorda-" + role + "-" + configuration.self());
+        return thread(task, role, 0);
+    }
+
+    /** @param stackBytes 0 for what the platform gives */
+    private Thread thread(Runnable task, String role, long stackBytes) {
+        Thread thread = new Thread(null, task, "gorda-" + role + "-" + configuration.self(), stackBytes);
         thread.setDaemon(true);
         return thread;
     }
