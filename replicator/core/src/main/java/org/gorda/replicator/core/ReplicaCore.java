@@ -144,6 +144,7 @@ public final class ReplicaCore {
         lastIndex = index;
         if (everywhere && chunks.transactions() > 0) {
             chunks.forgetEarlierRuns(message.id());
+            chunks.forgetBefore(index - CHUNKS_KEPT); // no new epoch will end those of a member that does not come back
         }
         ReplicaMessage content = ReplicaMessage.decode(message.payload());
         if (content instanceof ReplicaMessage.Commit commit) {
@@ -156,8 +157,6 @@ public final class ReplicaCore {
                 chunks.add(message.id(), chunk.id(), chunk.number(), index);
             }
             if (everywhere) {
-                // No new epoch will end those of a member that does not come back.
-                chunks.forgetBefore(index - CHUNKS_KEPT);
                 closeAbandoned();
             }
             effects.chunk(chunk.id());

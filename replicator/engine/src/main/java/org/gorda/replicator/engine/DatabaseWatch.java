@@ -86,7 +86,7 @@ final class DatabaseWatch implements AutoCloseable {
         while (!closed) {
             try {
                 questions.run(question);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 LOG.debug("the database has answered by an error", e);
             }
             LockSupport.parkNanos(ASK_NANOS);

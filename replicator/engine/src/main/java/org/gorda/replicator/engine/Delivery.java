@@ -207,6 +207,7 @@ final class Delivery implements Effects {
         Probes.end(probe, Stage.DECODE);
         if (chunks.length > 0 || decoded.changesSchema()) {
             commitSegment();
+            releaseDurably(); // it may take long
             Probes.skip(probe);
         }
         if (waiting != null) {
@@ -234,6 +235,7 @@ final class Delivery implements Effects {
     /** Not forced to disk; false if its write set is to be applied instead. */
     private boolean commit(SuspendedCommit waiting, Position position) {
         if (waiting.mayTakeLong()) {
+            releaseDurably();
             return waiting.commit(storedAt(position), false);
         }
         commits.begin();
@@ -388,14 +390,21 @@ final class Delivery implements Effects {
     }
 
     private void settle(boolean toEverywhere, Position position, Map<Generator, OptionalLong> next) {
+        again("generators could not be settled at once", () -> {
+            if (toEverywhere) {
+                engine.database().takeOver();
+            }
+            applier().settle(next);
+            applier().leaseGenerators(toEverywhere);
+            applier().commit(storedAt(position), false);
+        });
+    }
+
+    /** As often as is tried what the database may fail at for a moment, as where a lock takes too long. */
+    private void again(String failed, Runnable action) {
         for (int tries = 1; true; tries++) {
             try {
-                if (toEverywhere) {
-                    engine.database().takeOver();
-                }
-                applier().settle(next);
-                applier().leaseGenerators(toEverywhere);
-                applier().commit(storedAt(position), false);
+                action.run();
                 return;
             } catch (DivergenceException e) {
                 throw e;
@@ -403,7 +412,7 @@ final class Delivery implements Effects {
                 if (tries == Segment.TRIES) {
                     throw e;
                 }
-                LOG.warn("{}: generators could not be settled at once: {}", configuration.self(), e.getMessage());
+                LOG.warn("{}: {}: {}", configuration.self(), failed, e.getMessage());
                 applier().rollback();
             }
         }
@@ -437,7 +446,7 @@ final class Delivery implements Effects {
                 "the primary changed to " + member + " (epoch " + newEpoch
                         + "); the transaction did not happen: run it again");
         if (here) {
-            engine.database().takeOver();
+            again("the primary could not begin at once", () -> engine.database().takeOver());
             standing.executesHere(true);
         }
         standing.follow(core.protocol());

@@ -120,7 +120,7 @@ final class FlowControl implements AutoCloseable {
         while (!closed) {
             try {
                 round();
-            } catch (RuntimeException e) { // without this thread the others would wait for nobody, or for ever
+            } catch (RuntimeException | Error e) { // without this thread the others would wait for nobody, or for ever
                 LOG.warn("{}: could not tell how far it is, or hear it", self, e);
             }
             LockSupport.parkNanos(TELL.toNanos());

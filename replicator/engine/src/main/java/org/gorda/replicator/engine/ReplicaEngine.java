@@ -83,11 +83,23 @@ final class ReplicaEngine implements GroupListener {
     private final LocalTransactions local;
     private final GroupRequests requests;
     private final ScheduledExecutorService maintenance;
+
+    /** Sends what the delivery must not wait for. Apart from the maintenance, which may wait for the disk: without it nobody becomes the primary. */
+    private final ScheduledExecutorService sender;
+
+    /** There from the beginning: who fails may get no thread any more. */
+    private final Thread stopper;
+
     private final Backlog toShow = new Backlog();
     private final Backlog toDecide = new Backlog();
 
     /** Of a replica that has failed. */
     private final CountDownLatch ended = new CountDownLatch(1);
+
+    private volatile boolean hasEnded;
+
+    /** Why it has failed; null if it has not. */
+    private volatile @Nullable String failed;
 
     /** Since this replica was far behind; by the thread of the flow control alone, like when that was the last time. */
     private int yields;
@@ -126,11 +138,15 @@ final class ReplicaEngine implements GroupListener {
         this.leases = new GeneratorLeases(this::ask, GroupRequests.firstNumber(), configuration.commitTimeout());
         this.local = new LocalTransactions(configuration, standing, flow, leases, schemaTurns, chunkSender, this);
         this.requests = new GroupRequests(configuration, standing, checkpointer, order, local.gate(), this);
-        this.maintenance = Executors.newSingleThreadScheduledExecutor(task -> {
-            Thread thread = new Thread(task, "gorda-maintenance-" + configuration.self());
-            thread.setDaemon(true);
-            return thread;
-        });
+        this.maintenance = Executors.newSingleThreadScheduledExecutor(task -> thread(task, "maintenance"));
+        this.sender = Executors.newSingleThreadScheduledExecutor(task -> thread(task, "sender"));
+        this.stopper = thread(this::endOnceFailed, "stop");
+    }
+
+    private Thread thread(Runnable task, String role) {
+        Thread thread = new Thread(task, "gorda-" + role + "-" + configuration.self());
+        thread.setDaemon(true);
+        return thread;
     }
 
     /** After so long without an answer the database stands still: then commits are not known to happen any more, either. */
@@ -161,6 +177,7 @@ final class ReplicaEngine implements GroupListener {
 
     /** Takes part in the group, from where checkpoint and database left off. */
     void join(Group opened) {
+        startStopper();
         group = opened;
         standing.explain(ReplicaState.JOINING, opened.explanation());
         Position after = Position.START;
@@ -216,6 +233,9 @@ final class ReplicaEngine implements GroupListener {
             joined.control().leave();
         }
         closeDatabase();
+        hasEnded = true;
+        LockSupport.unpark(stopper);
+        ended.countDown();
     }
 
     /** To who can be the primary soonest. If that one does not answer, the group, which knows only of logs, takes anybody. */
@@ -267,22 +287,37 @@ final class ReplicaEngine implements GroupListener {
             LOG.error("{}: the replica stops: {}", configuration.self(), why, cause);
         }
         standing.explain(ReplicaState.STOPPED, why);
-        Thread stopper = new Thread(
-                () -> {
-                    try {
-                        refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica has stopped: " + why));
-                        endMaintenance();
-                        Group joined = group;
-                        if (joined != null) {
-                            joined.close();
-                        }
-                        closeDatabase();
-                    } finally {
-                        ended.countDown();
-                    }
-                },
-                "gorda-stop-" + configuration.self());
-        stopper.start();
+        failed = why;
+        startStopper();
+        LockSupport.unpark(stopper);
+    }
+
+    private synchronized void startStopper() {
+        if (stopper.getState() == Thread.State.NEW) {
+            stopper.start();
+        }
+    }
+
+    private void endOnceFailed() {
+        String why = failed;
+        while (why == null && !hasEnded) {
+            LockSupport.park(this);
+            why = failed;
+        }
+        if (why == null) {
+            return;
+        }
+        try {
+            refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica has stopped: " + why));
+            endMaintenance();
+            Group joined = group;
+            if (joined != null) {
+                joined.close();
+            }
+            closeDatabase();
+        } finally {
+            ended.countDown();
+        }
     }
 
     private void awaitEnd() {
@@ -319,6 +354,7 @@ final class ReplicaEngine implements GroupListener {
             task.cancel(false);
         }
         maintenance.shutdown();
+        sender.shutdown();
     }
 
     private void closeDatabase() {
@@ -374,6 +410,9 @@ final class ReplicaEngine implements GroupListener {
             throw e;
         } catch (RuntimeException e) {
             fail("what was ordered at " + message.position() + " could not be processed: " + e.getMessage(), e);
+            throw e;
+        } catch (Error e) {
+            fail("what was ordered at " + message.position() + " could not be processed: " + e, e);
             throw e;
         } finally {
             order.unlock();
@@ -581,7 +620,7 @@ final class ReplicaEngine implements GroupListener {
     @SuppressWarnings("FutureReturnValueIgnored") // the next view tells
     private void yieldLater() {
         try {
-            maintenance.schedule(
+            sender.schedule(
                     this::yieldLeadership, configuration.electionTimeout().toNanos() / 2, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException e) {
             LOG.debug("{}: stopped before it yielded", configuration.self(), e);
@@ -687,7 +726,7 @@ final class ReplicaEngine implements GroupListener {
     void send(ReplicaMessage message) {
         // Not by this thread: it is the one that makes room.
         try {
-            maintenance.execute(() -> multicast(message));
+            sender.execute(() -> multicast(message));
         } catch (RejectedExecutionException e) {
             LOG.debug("{}: stopped before {} was sent", configuration.self(), message, e);
         }
@@ -697,9 +736,11 @@ final class ReplicaEngine implements GroupListener {
         try {
             group().data().multicast(ReplicaMessage.encode(message), SEND_WAIT);
         } catch (GroupException e) {
-            if (e.disposition() == GroupException.Disposition.RETRY && !maintenance.isShutdown()) {
+            if (e.disposition() == GroupException.Disposition.RETRY && !sender.isShutdown()) {
                 send(message);
             }
+        } catch (RuntimeException | Error e) { // others would wait for it for ever
+            fail(message + " could not be sent: " + e, e);
         }
     }
 
@@ -710,6 +751,8 @@ final class ReplicaEngine implements GroupListener {
             checkpointer.run();
         } catch (RuntimeException e) {
             fail("the database or the checkpoint could not be forced to disk: " + e.getMessage(), e);
+        } catch (Error e) {
+            fail("the database or the checkpoint could not be forced to disk: " + e, e);
         }
     }
 
@@ -776,7 +819,7 @@ final class ReplicaEngine implements GroupListener {
         standing.executesHere(false);
         try {
             // Not by this thread: it is a client's.
-            maintenance.execute(() -> {
+            sender.execute(() -> {
                 order.lock();
                 try {
                     delivery.core().renew();

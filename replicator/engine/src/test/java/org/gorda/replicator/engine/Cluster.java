@@ -27,10 +27,16 @@ final class Cluster implements AutoCloseable {
     private final Path directory;
     private final String[] members;
     private final Replica[] replicas;
+    private final String binding;
     private final Consumer<Replica.Builder> settings;
 
     Cluster(Path directory, int size, Consumer<Replica.Builder> settings) {
+        this(directory, size, "derby", settings);
+    }
+
+    Cluster(Path directory, int size, String binding, Consumer<Replica.Builder> settings) {
         this.directory = directory;
+        this.binding = binding;
         this.settings = settings;
         this.members = LoopbackPorts.free(size).stream()
                 .map(port -> "127.0.0.1:" + port)
@@ -55,7 +61,7 @@ final class Cluster implements AutoCloseable {
 
     void start(int i, Consumer<Replica.Builder> own) {
         Replica.Builder builder = Replica.builder()
-                .database("derby", directory.resolve("replica" + i).toString())
+                .database(binding, directory.resolve("replica" + i).toString())
                 .group("test")
                 .self(members[i])
                 .members(members)
