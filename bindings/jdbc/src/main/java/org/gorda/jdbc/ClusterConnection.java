@@ -19,6 +19,7 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.locks.ReentrantLock;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jdbc.EngineConnection.Effect;
@@ -33,7 +34,8 @@ import org.slf4j.LoggerFactory;
  * <p>Transactions are committed under a name of the client's: should the answer be lost, the other replicas are asked for the
  * outcome, and the application learns it.
  *
- * <p>As a JDBC connection, for one thread at a time; {@link #abandonUnless} is for any.
+ * <p>Thread-safe as engines' drivers are: what changes something and its commit are not parted by another thread, which waits; {@code abort}
+ * and {@link #abandonUnless} wait for nobody.
  */
 final class ClusterConnection implements InvocationHandler {
 
@@ -52,6 +54,21 @@ final class ClusterConnection implements InvocationHandler {
             "setSchema",
             "setTransactionIsolation");
 
+    /** What is about the transaction, which one thread executes and commits at a time. */
+    private static final Set<String> OF_TRANSACTION = Set.of(
+            "close",
+            "commit",
+            "isValid",
+            "releaseSavepoint",
+            "rollback",
+            "setAutoCommit",
+            "setHoldability",
+            "setNetworkTimeout",
+            "setReadOnly",
+            "setSavepoint",
+            "setSchema",
+            "setTransactionIsolation");
+
     private static final Set<String> OWN_WHEN_CLOSED =
             Set.of("close", "equals", "hashCode", "isClosed", "isValid", "toString");
 
@@ -59,6 +76,7 @@ final class ClusterConnection implements InvocationHandler {
     private final ClusterUrl url;
     private final Connection proxy;
     private final SessionId session = SessionId.of(UUID.randomUUID());
+    private final ReentrantLock transaction = new ReentrantLock();
 
     private final EngineConnection physical;
     private final NodeInfo node;
@@ -153,6 +171,10 @@ final class ClusterConnection implements InvocationHandler {
 
     @Override
     public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
+        boolean isAlone = isAlone(method);
+        if (isAlone) {
+            transaction.lock();
+        }
         try {
             return dispatch(self, method, arguments);
         } catch (SQLException e) {
@@ -160,7 +182,17 @@ final class ClusterConnection implements InvocationHandler {
                 throw new SQLClientInfoException(e.getMessage(), e.getSQLState(), e.getErrorCode(), Map.of(), e);
             }
             throw e;
+        } finally {
+            if (isAlone) {
+                transaction.unlock();
+            }
         }
+    }
+
+    /** Where rows are of no transaction there is nothing to be committed by closing: as the engine's driver, at once. */
+    private boolean isAlone(Method method) {
+        String name = method.getName();
+        return OF_TRANSACTION.contains(name) && (!name.equals("close") || physical.readsRowsInTransaction());
     }
 
     private @Nullable Object dispatch(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
@@ -766,6 +798,17 @@ final class ClusterConnection implements InvocationHandler {
     @Nullable
     Object execute(Statement statement, Effect effect, boolean atomic, Method method, Object @Nullable [] arguments)
             throws Throwable {
+        transaction.lock();
+        try {
+            return executeAlone(statement, effect, atomic, method, arguments);
+        } finally {
+            transaction.unlock();
+        }
+    }
+
+    private @Nullable Object executeAlone(
+            Statement statement, Effect effect, boolean atomic, Method method, Object @Nullable [] arguments)
+            throws Throwable {
         checkOpen();
         if (readOnly && effect != Effect.READS && effect != Effect.CALLS) {
             throw new SQLException("the connection is read-only, this statement was made before it was", "25006");
@@ -814,6 +857,15 @@ final class ClusterConnection implements InvocationHandler {
     /** Changes the row that rows of the primary are at; in autocommit mode, too, it is committed when they are closed. */
     @Nullable
     Object changeRow(Statement statement, ResultSet rows, Method method) throws Throwable {
+        transaction.lock();
+        try {
+            return changeRowAlone(statement, rows, method);
+        } finally {
+            transaction.unlock();
+        }
+    }
+
+    private @Nullable Object changeRowAlone(Statement statement, ResultSet rows, Method method) throws Throwable {
         checkOpen();
         if (readOnly) {
             throw new SQLException("the connection is read-only, these rows were read before it was", "25006");
@@ -897,8 +949,13 @@ final class ClusterConnection implements InvocationHandler {
 
     /** Rows of a statement were closed or read to the end, or all of them if null is given. */
     void rowsEnded(Statement statement, @Nullable ResultSet rows) throws SQLException {
-        if (statement == unfinished && !physical.hasRowsBeside(statement, rows)) {
-            finishRows();
+        transaction.lock();
+        try {
+            if (statement == unfinished && !physical.hasRowsBeside(statement, rows)) {
+                finishRows();
+            }
+        } finally {
+            transaction.unlock();
         }
     }
 
