@@ -58,6 +58,9 @@ final class PostgresConnection extends EngineConnection {
     private static final Pattern BEFORE_FIRST_WORD =
             Pattern.compile("(\\s|\\(|--[^\\n]*(\\n|$)|/\\*.*?\\*/)*+", Pattern.DOTALL);
 
+    /** By which a query makes a table. */
+    private static final Pattern INTO = Pattern.compile("\\binto\\b", Pattern.CASE_INSENSITIVE);
+
     private static final Set<String> DEFINING = Set.of("create", "alter", "drop");
     private static final Pattern OF_SERVER =
             Pattern.compile("\\b(database|tablespace|system|subscription|concurrently)\\b", Pattern.CASE_INSENSITIVE);
@@ -102,7 +105,9 @@ final class PostgresConnection extends EngineConnection {
             return Effect.OWN;
         }
         if (READING.contains(first)) {
-            return isSeveral ? Effect.CHANGES : sql.indexOf('(') >= 0 ? Effect.CALLS : Effect.READS;
+            return isSeveral || INTO.matcher(text).find()
+                    ? Effect.CHANGES
+                    : sql.indexOf('(') >= 0 ? Effect.CALLS : Effect.READS;
         }
         boolean changes = CHANGING.contains(first)
                 || (DEFINING.contains(first) && !OF_SERVER.matcher(text).find());

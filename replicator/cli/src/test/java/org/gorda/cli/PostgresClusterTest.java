@@ -490,4 +490,25 @@ final class PostgresClusterTest {
             execute(second, "DELETE FROM t WHERE id IN (4, 7)");
         }
     }
+
+    /** It makes a table. */
+    @Test
+    @Order(3)
+    void selectIntoIsNoRead() throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url);
+                Statement made = connection.createStatement()) {
+            connection.setReadOnly(true);
+            made.executeQuery("SELECT n FROM t").close();
+            for (String sql :
+                    List.of("SELECT n INTO t2 FROM t", "/* x */ select 1 Into t2", "CREATE TABLE t2 AS TABLE t")) {
+                assertThatThrownBy(() -> made.execute(sql))
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState())
+                                        .as(e.toString())
+                                        .isEqualTo("25006"))
+                        .hasMessageContaining("this statement was made before it was");
+            }
+        }
+    }
 }
