@@ -101,6 +101,9 @@ final class ClusterConnection implements InvocationHandler {
     /** Whether something may have been set in the reading connection alone. */
     private boolean readerHasSet;
 
+    /** A place in the order: what was read elsewhere is up to there. */
+    private long seen;
+
     /** The statement in autocommit mode whose rows are still open, and with them its transaction. */
     private @Nullable Statement unfinished;
 
@@ -572,12 +575,17 @@ final class ClusterConnection implements InvocationHandler {
         hasSet = false;
     }
 
-    /** What was set while it was read-only holds for what is written, too. */
+    /** What was set while it was read-only holds for what is written, too; and what was read, for the next reader. */
     private void bringBack() throws SQLException {
         EngineConnection reading = reader;
-        if (reading != null && readerHasSet) {
+        if (reading != null) {
             try {
-                physical.setLike(reading);
+                if (url.sessionReads()) {
+                    seen = Math.max(seen, reading.position());
+                }
+                if (readerHasSet) {
+                    physical.setLike(reading);
+                }
             } catch (SQLException e) {
                 throw failed(e);
             }
@@ -589,11 +597,14 @@ final class ClusterConnection implements InvocationHandler {
     private void bringUpReader() throws SQLException {
         EngineConnection reading = reader;
         NodeInfo from = readerNode;
-        if (reading == null || from == null || from.node().equals(node.node())) {
+        if (reading == null || from == null) {
             return;
         }
         try {
-            reading.awaitPosition(physical.position());
+            long wanted = from.node().equals(node.node()) ? seen : Math.max(seen, physical.position());
+            if (wanted > 0) {
+                reading.awaitPosition(wanted);
+            }
         } catch (SQLException e) {
             throw failed(e);
         }
