@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 /** A statement of the engine's driver, whose executions its connection commits by name. As a connection, for one thread at a time. */
 final class ClusterStatement extends Delegate {
 
-    private static final Pattern CALL = Pattern.compile("\\s*(call|\\{)", Pattern.CASE_INSENSITIVE);
+    private static final Pattern CALL = Pattern.compile("call|\\{", Pattern.CASE_INSENSITIVE);
 
     private final Statement statement;
     private final String text;
@@ -58,7 +58,7 @@ final class ClusterStatement extends Delegate {
             }
             endsInBatch = false;
             setsInBatch = false;
-            boolean call = CALL.matcher(sql).lookingAt();
+            boolean call = CALL.matcher(EngineConnection.fromFirstWord(sql)).lookingAt();
             if (atPrimary) {
                 return guarded(connection.execute(statement, effect, !call, method, arguments), self);
             }

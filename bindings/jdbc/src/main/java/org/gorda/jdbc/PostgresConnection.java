@@ -6,7 +6,6 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLWarning;
-import java.util.Locale;
 import java.util.Properties;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -55,9 +54,6 @@ final class PostgresConnection extends EngineConnection {
     private static final Pattern ENDING =
             Pattern.compile("\\b(begin|start|commit|end|rollback|abort)\\b", Pattern.CASE_INSENSITIVE);
 
-    private static final Pattern BEFORE_FIRST_WORD =
-            Pattern.compile("(\\s|\\(|--[^\\n]*(\\n|$)|/\\*.*?\\*/)*+", Pattern.DOTALL);
-
     /** By which a query makes a table. */
     private static final Pattern INTO = Pattern.compile("\\binto\\b", Pattern.CASE_INSENSITIVE);
 
@@ -90,15 +86,11 @@ final class PostgresConnection extends EngineConnection {
 
     @Override
     Effect effect(String sql) {
-        String text = BEFORE_FIRST_WORD.matcher(sql).replaceFirst("");
+        String text = fromFirstWord(sql);
         if (text.isEmpty() || text.startsWith("{")) {
             return Effect.CHANGES; // a batch, or a call
         }
-        int end = 0;
-        while (end < text.length() && Character.isLetter(text.charAt(end))) {
-            end++;
-        }
-        String first = text.substring(0, end).toLowerCase(Locale.ROOT);
+        String first = firstWord(text);
         boolean isSeveral = text.indexOf(';') >= 0
                 && text.indexOf(';') < text.stripTrailing().length() - 1;
         if ((isSeveral && ENDING.matcher(text).find()) || ENDING.matcher(first).matches()) {

@@ -756,4 +756,17 @@ class ClusterDriverTest {
             holder.rollback();
         }
     }
+
+    @Test
+    void queriesBehindCommentsAndParenthesesAreReads() throws SQLException {
+        try (Connection connection = DriverManager.getConnection(group.url());
+                Statement made = connection.createStatement()) {
+            connection.setReadOnly(true);
+            for (String query : List.of(
+                    "-- of\n SELECT A FROM T", " /* of */SELECT A FROM T", "(SELECT A FROM T)", "( VALUES 1)")) {
+                made.executeQuery(query).close();
+            }
+            assertState("25006", () -> made.executeUpdate("/* of */ DELETE FROM T"));
+        }
+    }
 }
