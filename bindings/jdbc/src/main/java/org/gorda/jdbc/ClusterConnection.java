@@ -19,6 +19,8 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
@@ -42,6 +44,7 @@ final class ClusterConnection implements InvocationHandler {
     private static final Logger LOG = LoggerFactory.getLogger(ClusterConnection.class);
 
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(30);
+    private static final long LOGIN_PAUSE_MILLIS_MAX = 250;
 
     /** How pools put a connection in order that they take back. */
     private static final Set<String> RESETS = Set.of(
@@ -133,7 +136,8 @@ final class ClusterConnection implements InvocationHandler {
     static Connection open(ClusterMonitor monitor, ClusterUrl url) throws SQLException {
         long end = System.nanoTime() + url.connectTimeout().toNanos();
         SQLException last = null;
-        while (true) {
+        for (int failures = 0; ; failures++) {
+            pause(failures);
             long left = end - System.nanoTime();
             NodeInfo primary =
                     left <= 0 ? null : monitor.primary(Duration.ofNanos(left)).orElse(null);
@@ -158,6 +162,12 @@ final class ClusterConnection implements InvocationHandler {
                 monitor.search();
             }
         }
+    }
+
+    /** Before the next login, the longer the more have failed; none if the thread is interrupted. */
+    private static void pause(int failures) {
+        long millis = failures == 0 ? 0 : Math.min(LOGIN_PAUSE_MILLIS_MAX, 8L << Math.min(failures, 10));
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(millis));
     }
 
     private static boolean isSucceeded(ClusterMonitor monitor, NodeInfo replica) {
@@ -614,7 +624,8 @@ final class ClusterConnection implements InvocationHandler {
     private void openReader() throws SQLException {
         long end = System.nanoTime() + url.connectTimeout().toNanos();
         SQLException last = null;
-        while (true) {
+        for (int failures = 0; ; failures++) {
+            pause(failures);
             long left = end - System.nanoTime();
             NodeInfo info =
                     left <= 0 ? null : monitor.reader(Duration.ofNanos(left)).orElse(null);
