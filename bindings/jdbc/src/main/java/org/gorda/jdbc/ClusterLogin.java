@@ -78,6 +78,14 @@ final class ClusterLogin {
                 Thread.currentThread().interrupt();
                 throw new SQLNonTransientConnectionException("interrupted while connecting", "08004", e);
             } catch (ExecutionException e) {
+                if (e.getCause() instanceof LinkageError missing) {
+                    throw new SQLNonTransientConnectionException(
+                            "the engine's driver for " + to.url()
+                                    + " is not on the class path, or one of another version than is known (" + missing
+                                    + "): for PostgreSQL it is org.postgresql:postgresql",
+                            "08004",
+                            missing);
+                }
                 throw e.getCause() instanceof SQLException failure ? failure : new SQLException(e.getCause());
             }
         }
@@ -90,7 +98,7 @@ final class ClusterLogin {
             if (!opened.complete(connection)) {
                 connection.close();
             }
-        } catch (SQLException | RuntimeException e) {
+        } catch (SQLException | RuntimeException | Error e) { // of any kind: who waits has to be told
             opened.completeExceptionally(e);
             LOG.debug("a login to {} failed", to.node(), e);
         }

@@ -4,13 +4,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpServer;
+import java.io.File;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.sql.Driver;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -70,5 +78,27 @@ class LoginTest {
         }
         refuses.join();
         assertThat(logins).hasValueBetween(3, 40);
+    }
+
+    @Test
+    void withoutTheDriverOfTheReplicasEngineItIsToldAtOnceWhichOneIsMissing() throws Exception {
+        List<URL> classPath = new ArrayList<>();
+        for (String entry : System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"))
+                .split(File.pathSeparator, -1)) {
+            if (!Path.of(entry).getFileName().toString().startsWith("postgresql-")) {
+                classPath.add(Path.of(entry).toUri().toURL());
+            }
+        }
+        String url = toService("jdbc:postgresql://127.0.0.1:1/shop");
+        try (URLClassLoader without =
+                new URLClassLoader(classPath.toArray(URL[]::new), ClassLoader.getPlatformClassLoader())) {
+            Driver driver = (Driver) without.loadClass(GordaDriver.class.getName())
+                    .getConstructor()
+                    .newInstance();
+            assertThatThrownBy(() -> driver.connect(url, new Properties()))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08004"))
+                    .hasMessageContaining("org.postgresql:postgresql");
+        }
     }
 }
