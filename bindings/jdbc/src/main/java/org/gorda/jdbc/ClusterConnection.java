@@ -687,7 +687,15 @@ final class ClusterConnection implements InvocationHandler {
             closeReader();
             return null;
         }
-        finishRows();
+        try {
+            finishRows();
+        } finally {
+            closeAll();
+        }
+        return null;
+    }
+
+    private void closeAll() throws SQLException {
         try {
             physical.jdbc().close();
         } catch (SQLException e) {
@@ -699,7 +707,6 @@ final class ClusterConnection implements InvocationHandler {
         closeReader(); // which waits for a replica that does not answer until the monitor ends that
         closed = true;
         monitor.forget(this);
-        return null;
     }
 
     private void closeReader() {

@@ -769,4 +769,25 @@ class ClusterDriverTest {
             assertState("25006", () -> made.executeUpdate("/* of */ DELETE FROM T"));
         }
     }
+
+    /** Else what a pool has taken for closed would stay with the replica. */
+    @Test
+    void closeThatIsToldThatWhatItCommitsIsRefusedClosesAllTheSame() throws SQLException {
+        try (Connection other = DriverManager.getConnection(group.url());
+                Statement statement = other.createStatement()) {
+            statement.execute("CREATE TABLE D (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL,"
+                    + " CONSTRAINT D_N UNIQUE (N) INITIALLY DEFERRED)");
+            statement.executeUpdate("INSERT INTO D VALUES (1, 1), (2, 2)");
+            Connection connection = DriverManager.getConnection(group.url());
+            Statement updating = connection.createStatement(ResultSet.TYPE_FORWARD_ONLY, ResultSet.CONCUR_UPDATABLE);
+            ResultSet rows = updating.executeQuery("SELECT ID, N FROM D WHERE ID = 1");
+            assertThat(rows.next()).isTrue();
+            rows.updateInt(2, 2);
+            rows.updateRow();
+            assertState("23506", connection::close);
+            assertThat(connection.isClosed()).isTrue();
+            connection.close();
+            statement.execute("DROP TABLE D");
+        }
+    }
 }
