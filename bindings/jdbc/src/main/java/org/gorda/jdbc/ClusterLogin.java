@@ -13,6 +13,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import java.util.regex.Pattern;
 import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -23,6 +24,10 @@ final class ClusterLogin {
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterLogin.class);
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** As replicas tell them; what else a URL may have would have drivers do more than connect. */
+    private static final Pattern OF_REPLICAS = Pattern.compile(
+            "jdbc:derby://[^/;]+:\\d+/[^;]+(;ssl=basic)?|jdbc:postgresql://[^/?]+:\\d+/[^?]+(\\?sslmode=verify-full)?");
 
     static {
         // DriverManager looks for drivers once in a program: in a container perhaps before the application and its
@@ -52,6 +57,10 @@ final class ClusterLogin {
             throw new SQLNonTransientConnectionException(
                     "replica " + to.node() + " has database '" + to.database() + "', not '" + url.database() + "'",
                     "08004");
+        }
+        if (!OF_REPLICAS.matcher(to.url()).matches()) {
+            throw new SQLNonTransientConnectionException(
+                    to.node() + " tells of '" + to.url() + "', which is no URL of a replica's database", "08004");
         }
         Properties properties = new Properties();
         properties.putAll(url.properties());

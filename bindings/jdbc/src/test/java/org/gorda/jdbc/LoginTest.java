@@ -25,6 +25,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Services that tell of databases to which nobody can log in. */
 @Timeout(60)
@@ -100,5 +102,24 @@ class LoginTest {
                             SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08004"))
                     .hasMessageContaining("org.postgresql:postgresql");
         }
+    }
+
+    /** What answers there may be no replica at all, and URLs can have a driver do more than connect. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "jdbc:derby:memory:shop;create=true",
+                "jdbc:derby://127.0.0.1:1/shop;create=true",
+                "jdbc:derby://127.0.0.1:1/shop;traceFile=shop.txt",
+                "jdbc:postgresql://127.0.0.1:1/shop?socketFactory=java.lang.String",
+                "jdbc:postgresql:shop",
+                "jdbc:gorda:derby:shop"
+            })
+    void aUrlThatNoReplicaWouldTellIsNotOpened(String told) throws Exception {
+        String url = toService(told);
+        assertThatThrownBy(() -> DriverManager.getConnection(url))
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08004"))
+                .hasMessageContaining("'" + told + "', which is no URL of a replica's database");
     }
 }
