@@ -198,6 +198,7 @@ final class PostgresConnection extends EngineConnection {
         String path = ((PostgresConnection) other).text("SELECT current_setting('search_path')");
         text("SELECT set_config('search_path', '" + driver.escapeString(path) + "', false)");
         jdbc().setHoldability(set.getHoldability());
+        jdbc().setNetworkTimeout(Runnable::run, set.getNetworkTimeout());
     }
 
     @Override

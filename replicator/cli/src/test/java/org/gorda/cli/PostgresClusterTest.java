@@ -511,4 +511,17 @@ final class PostgresClusterTest {
             }
         }
     }
+
+    @Test
+    @Order(3)
+    void networkTimeoutHoldsWhereItIsReadToo() throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url)) {
+            connection.setNetworkTimeout(Runnable::run, 54321);
+            connection.setReadOnly(true);
+            assertThat(connection.getNetworkTimeout()).isEqualTo(54321);
+            connection.setNetworkTimeout(Runnable::run, 12345);
+            connection.setReadOnly(false);
+            assertThat(connection.getNetworkTimeout()).isEqualTo(12345);
+        }
+    }
 }
