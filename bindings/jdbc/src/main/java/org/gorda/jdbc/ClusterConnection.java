@@ -84,7 +84,6 @@ final class ClusterConnection implements InvocationHandler {
     private final EngineConnection physical;
     private final NodeInfo node;
     private volatile @Nullable EngineConnection reader;
-    private volatile @Nullable NodeInfo readerNode;
     private long lastNumber;
     private boolean autoCommit = true;
     private volatile boolean readOnly;
@@ -218,7 +217,7 @@ final class ClusterConnection implements InvocationHandler {
         return switch (method.getName()) {
             case "equals" -> arguments != null && self == arguments[0];
             case "hashCode" -> System.identityHashCode(self);
-            case "toString" -> "connection to " + activeNode().node() + " of " + String.join(",", url.nodes());
+            case "toString" -> "connection to " + active().replica().node() + " of " + String.join(",", url.nodes());
             case "commit" -> commit();
             case "setAutoCommit" -> setAutoCommit(arguments != null && Boolean.TRUE.equals(arguments[0]));
             case "getAutoCommit" -> ifOpen(autoCommit);
@@ -253,13 +252,13 @@ final class ClusterConnection implements InvocationHandler {
     private @Nullable Object delegate(Method method, Object @Nullable [] arguments) throws Throwable {
         checkOpen();
         EngineConnection active = active();
-        Object result = call(active.jdbc(), method, arguments);
+        Object result = call(active, active.jdbc(), method, arguments);
         if (result instanceof Statement statement) {
             String text = arguments != null && arguments.length > 0 && arguments[0] instanceof String sql ? sql : "";
-            return new ClusterStatement(this, statement, text, active == physical).proxy();
+            return new ClusterStatement(this, active, statement, text).proxy();
         }
         return result instanceof DatabaseMetaData metaData
-                ? new ClusterMetaData(this, metaData).as(DatabaseMetaData.class)
+                ? new ClusterMetaData(this, active, metaData).as(DatabaseMetaData.class)
                 : result;
     }
 
@@ -268,9 +267,9 @@ final class ClusterConnection implements InvocationHandler {
         return readOnly && reading != null ? reading : physical;
     }
 
-    private NodeInfo activeNode() {
-        NodeInfo reading = readerNode;
-        return readOnly && reading != null ? reading : node;
+    /** Whether this is where the connection writes. */
+    boolean writesBy(EngineConnection engine) {
+        return engine == physical;
     }
 
     private void checkOpen() throws SQLException {
@@ -288,13 +287,17 @@ final class ClusterConnection implements InvocationHandler {
         return value;
     }
 
-    /** Calls the engine's driver; what it throws is translated, and remembered if it ends the connection. */
+    /**
+     * Calls the engine's driver; what it throws is translated, and remembered if it ends the connection.
+     *
+     * @param engine which connection of the driver's the target is of
+     */
     @Nullable
-    Object call(Object target, Method method, Object @Nullable [] arguments) throws Throwable {
+    Object call(EngineConnection engine, Object target, Method method, Object @Nullable [] arguments) throws Throwable {
         try {
             return reflect(target, method, arguments);
         } catch (SQLException e) {
-            throw failed(e);
+            throw failed(engine, e);
         }
     }
 
@@ -307,22 +310,26 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    private SQLException failed(SQLException failure) {
+    private SQLException failed(EngineConnection engine, SQLException failure) {
         if (closed && broken == null) {
             return failure;
         }
-        SQLException translated = Translation.translate(autoCommit ? failure : active().meaning(failure));
+        SQLException translated = Translation.translate(autoCommit ? failure : engine.meaning(failure));
         if (Translation.endsConnection(translated)) {
             if (translated == failure) {
                 // Only the engine's driver has spoken: what is known of the replicas says more.
                 translated = new SQLNonTransientConnectionException(
-                        "the connection to replica " + node.node() + " was lost (" + failure.getMessage() + "); "
-                                + monitor.describe(),
+                        "the connection to replica " + engine.replica().node() + " was lost (" + failure.getMessage()
+                                + "); " + monitor.describe(),
                         failure.getSQLState(),
                         failure);
             }
-            breakDown(translated);
-        } else if (!readOnly && isWriteOnBackup(failure)) {
+            if (engine == physical || engine == active()) {
+                breakDown(translated);
+            } else {
+                drop(engine);
+            }
+        } else if (!readOnly && engine == physical && isWriteOnBackup(failure)) {
             // The replica is the primary no more, and the URL promises the primary: go and find it.
             translated = new SQLNonTransientConnectionException(
                     "replica " + node.node() + " is not the primary any more: " + translated.getMessage(),
@@ -341,6 +348,14 @@ final class ClusterConnection implements InvocationHandler {
             }
         }
         return false;
+    }
+
+    /** Nobody reads there now: it does not matter to what is written. */
+    private void drop(EngineConnection lost) {
+        if (lost == reader) {
+            reader = null;
+        }
+        closeSocket(lost);
     }
 
     private void breakDown(SQLException reason) {
@@ -363,16 +378,20 @@ final class ClusterConnection implements InvocationHandler {
         checkOpen();
         finishRows();
         EngineConnection reading = reader;
-        try {
-            if (reading != null && reading.inTransaction()) {
+        if (reading != null && reading.inTransaction()) {
+            try {
                 reading.jdbc().commit();
+            } catch (SQLException e) {
+                throw failed(reading, e);
             }
+        }
+        try {
             if (autoCommit) {
                 physical.jdbc().commit(); // as the engine has it
                 return null;
             }
         } catch (SQLException e) {
-            throw failed(e);
+            throw failed(physical, e);
         }
         boolean open = physical.inTransaction();
         if (!open) {
@@ -398,7 +417,7 @@ final class ClusterConnection implements InvocationHandler {
             physical.jdbc().commit();
             executed = false;
         } catch (SQLException e) {
-            SQLException translated = failed(e);
+            SQLException translated = failed(physical, e);
             throw Translation.endsConnection(translated)
                     ? runAgain(
                             "the connection to the primary was lost; this transaction has only read: run it again", e)
@@ -419,7 +438,7 @@ final class ClusterConnection implements InvocationHandler {
         try {
             lost = physical.jdbc().isClosed();
         } catch (SQLException e) {
-            throw failed(e);
+            throw failed(physical, e);
         }
         if (lost) {
             SQLException reason = new SQLNonTransientConnectionException(
@@ -439,9 +458,9 @@ final class ClusterConnection implements InvocationHandler {
         checkOpen();
         if (reading != null
                 && reading.inTransaction()) { // else whether a backup is well would matter to what is written
-            call(reading.jdbc(), method, null);
+            call(reading, reading.jdbc(), method, null);
         }
-        call(physical.jdbc(), method, null);
+        call(physical, physical.jdbc(), method, null);
         executed = false;
         changed = unwrapped;
         if (unfinished != null) {
@@ -456,9 +475,9 @@ final class ClusterConnection implements InvocationHandler {
         checkOpen();
         EngineConnection reading = reader;
         if (reading != null) {
-            call(reading.jdbc(), method, arguments);
+            call(reading, reading.jdbc(), method, arguments);
         }
-        return call(physical.jdbc(), method, arguments);
+        return call(physical, physical.jdbc(), method, arguments);
     }
 
     /** If the engine commits when this is set, better by name. */
@@ -483,7 +502,7 @@ final class ClusterConnection implements InvocationHandler {
             executed = false;
             changed = unwrapped;
         } catch (SQLException e) {
-            SQLException translated = failed(e);
+            SQLException translated = failed(physical, e);
             if (!Translation.endsConnection(translated)) {
                 throw translated;
             }
@@ -533,14 +552,16 @@ final class ClusterConnection implements InvocationHandler {
             executed = true;
             changed = true;
         }
+        EngineConnection failing = physical;
         try {
             physical.jdbc().setAutoCommit(value);
             EngineConnection reading = reader;
             if (reading != null) {
+                failing = reading;
                 reading.jdbc().setAutoCommit(value);
             }
         } catch (SQLException e) {
-            throw failed(e);
+            throw failed(failing, e);
         }
         return null;
     }
@@ -579,7 +600,7 @@ final class ClusterConnection implements InvocationHandler {
             try {
                 reading.readLike(physical);
             } catch (SQLException e) {
-                throw failed(e);
+                throw failed(reading, e);
             }
         }
         hasSet = false;
@@ -597,7 +618,7 @@ final class ClusterConnection implements InvocationHandler {
                     physical.setLike(reading);
                 }
             } catch (SQLException e) {
-                throw failed(e);
+                throw failed(reading, e);
             }
         }
         readerHasSet = false;
@@ -606,17 +627,19 @@ final class ClusterConnection implements InvocationHandler {
     /** Has the reader wait until it shows what this connection may have seen or written. Leaves no transaction open. */
     private void bringUpReader() throws SQLException {
         EngineConnection reading = reader;
-        NodeInfo from = readerNode;
-        if (reading == null || from == null) {
+        if (reading == null) {
             return;
         }
+        EngineConnection failing = physical;
         try {
-            long wanted = from.node().equals(node.node()) ? seen : Math.max(seen, physical.position());
+            boolean isSame = reading.replica().node().equals(node.node());
+            long wanted = isSame ? seen : Math.max(seen, physical.position());
+            failing = reading;
             if (wanted > 0) {
                 reading.awaitPosition(wanted);
             }
         } catch (SQLException e) {
-            throw failed(e);
+            throw failed(failing, e);
         }
     }
 
@@ -639,7 +662,6 @@ final class ClusterConnection implements InvocationHandler {
             try {
                 opened = ClusterLogin.connect(
                         info, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
-                readerNode = info;
                 reader = opened; // from here on it is ended should the replica fall silent
                 opened.readLike(physical);
                 return;
@@ -745,7 +767,7 @@ final class ClusterConnection implements InvocationHandler {
         if (own) {
             return proxy;
         }
-        Object found = call(physical.jdbc(), method, arguments);
+        Object found = call(physical, physical.jdbc(), method, arguments);
         escaped();
         return found;
     }
@@ -785,16 +807,14 @@ final class ClusterConnection implements InvocationHandler {
                     "replica " + silent + ", to which this connection goes, does not answer", "08006"));
         }
         EngineConnection reading = reader;
-        NodeInfo from = readerNode;
-        if (reading == null || from == null || !from.node().equals(silent) || !(longEnough || othersAnswer)) {
+        if (reading == null || !reading.replica().node().equals(silent) || !(longEnough || othersAnswer)) {
             return;
         }
         if (readOnly) {
             breakDown(new SQLNonTransientConnectionException(
                     "replica " + silent + ", which this connection reads from, does not answer", "08006"));
         } else {
-            reader = null;
-            closeSocket(reading);
+            drop(reading);
         }
     }
 
@@ -851,7 +871,7 @@ final class ClusterConnection implements InvocationHandler {
         }
         boolean mayCommit = effect == Effect.OWN || (isAlone && effect != Effect.READS);
         try {
-            return call(statement, method, arguments);
+            return call(physical, statement, method, arguments);
         } catch (SQLException e) {
             throw mayCommit && Translation.endsConnection(e) ? unknown(e) : e;
         }
@@ -877,8 +897,8 @@ final class ClusterConnection implements InvocationHandler {
                             + " transaction: make it again",
                     "25000");
         }
-        NodeInfo from = readerNode;
-        if (!surely && from != null && from.primary() && !physical.refusesWhenReading()) {
+        EngineConnection reading = reader;
+        if (!surely && reading != null && reading.replica().primary() && !physical.refusesWhenReading()) {
             throw new SQLException("the connection is read-only", "25006");
         }
     }
@@ -903,7 +923,7 @@ final class ClusterConnection implements InvocationHandler {
         changed |= !autoCommit;
         if (autoCommit && !physical.readsRowsInTransaction()) {
             return physical.hasOwnTransaction()
-                    ? call(rows, method, null)
+                    ? call(physical, rows, method, null)
                     : autoCommitted(statement, rows, true, method, null);
         }
         if (autoCommit && unfinished != statement) {
@@ -911,7 +931,7 @@ final class ClusterConnection implements InvocationHandler {
             physical.autoCommit(false);
             unfinished = statement;
         }
-        return call(rows, method, null);
+        return call(physical, rows, method, null);
     }
 
     /** @param target of the call: the statement, or rows of it */
@@ -926,7 +946,7 @@ final class ClusterConnection implements InvocationHandler {
             if (rowsAtOnce != 0) {
                 statement.setFetchSize(0); // so that none is left to be read when it is committed
             }
-            Object result = call(target, method, arguments);
+            Object result = call(physical, target, method, arguments);
             executing = false;
             boolean isRead = Boolean.TRUE.equals(result) || result instanceof ResultSet;
             if (isRead && physical.readsRowsInTransaction()) {

@@ -74,7 +74,7 @@ final class ClusterLogin {
             long left = end - System.nanoTime();
             try {
                 return EngineConnection.of(
-                        opened.get(Math.max(0, Math.min(left, LOOK_NANOS)), TimeUnit.NANOSECONDS), to.url());
+                        to, opened.get(Math.max(0, Math.min(left, LOOK_NANOS)), TimeUnit.NANOSECONDS));
             } catch (TimeoutException e) {
                 if (left > LOOK_NANOS && !hopeless.getAsBoolean()) {
                     continue;

@@ -30,13 +30,12 @@ final class ClusterStatement extends Delegate {
 
     /**
      * @param text what it executes, empty if that is told with each execution
-     * @param atPrimary false if it reads at a backup
      */
-    ClusterStatement(ClusterConnection connection, Statement statement, String text, boolean atPrimary) {
-        super(connection, statement);
+    ClusterStatement(ClusterConnection connection, EngineConnection engine, Statement statement, String text) {
+        super(connection, engine, statement);
         this.statement = statement;
         this.text = text;
-        this.atPrimary = atPrimary;
+        this.atPrimary = connection.writesBy(engine);
     }
 
     Statement proxy() {
@@ -72,7 +71,7 @@ final class ClusterStatement extends Delegate {
             endsInBatch = false;
             setsInBatch = false;
         }
-        Object result = connection.call(statement, method, arguments);
+        Object result = connection.call(engine, statement, method, arguments);
         if (name.equals("getConnection")) {
             return connection.proxy();
         }
@@ -102,7 +101,7 @@ final class ClusterStatement extends Delegate {
         }
         if (rows != lastRows) {
             lastRows = rows;
-            lastProxy = new ClusterRows(connection, rows, statement, (Statement) self, atPrimary).as(ResultSet.class);
+            lastProxy = new ClusterRows(connection, engine, rows, statement, (Statement) self).as(ResultSet.class);
         }
         return lastProxy;
     }

@@ -39,8 +39,8 @@ final class DerbyConnection extends EngineConnection {
 
     private @Nullable PreparedStatement commitAs;
 
-    DerbyConnection(Connection jdbc) {
-        super(jdbc);
+    DerbyConnection(NodeInfo replica, Connection jdbc) {
+        super(replica, jdbc);
     }
 
     /** As {@link EngineConnection#open}. */

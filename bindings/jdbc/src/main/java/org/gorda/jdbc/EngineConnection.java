@@ -42,9 +42,11 @@ abstract class EngineConnection {
     private static final Pattern BEFORE_FIRST_WORD =
             Pattern.compile("(\\s|\\(|--[^\\n]*(\\n|$)|/\\*.*?\\*/)*+", Pattern.DOTALL);
 
+    private final NodeInfo replica;
     private final Connection jdbc;
 
-    EngineConnection(Connection jdbc) {
+    EngineConnection(NodeInfo replica, Connection jdbc) {
+        this.replica = replica;
         this.jdbc = jdbc;
     }
 
@@ -61,13 +63,16 @@ abstract class EngineConnection {
         return DerbyConnection.open(url, properties, tls);
     }
 
-    /**
-     * Of a connection that was just opened.
-     *
-     * @param url by which it was
-     */
-    static EngineConnection of(Connection opened, String url) throws SQLException {
-        return url.startsWith(PostgresConnection.PREFIX) ? new PostgresConnection(opened) : new DerbyConnection(opened);
+    /** Of a connection that was just opened to a replica. */
+    static EngineConnection of(NodeInfo replica, Connection opened) throws SQLException {
+        return replica.url().startsWith(PostgresConnection.PREFIX)
+                ? new PostgresConnection(replica, opened)
+                : new DerbyConnection(replica, opened);
+    }
+
+    /** Where it goes to, as it was known when it was opened. */
+    final NodeInfo replica() {
+        return replica;
     }
 
     /** The driver's own object. */

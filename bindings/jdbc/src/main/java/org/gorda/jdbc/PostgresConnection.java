@@ -63,8 +63,8 @@ final class PostgresConnection extends EngineConnection {
 
     private final PgConnection driver;
 
-    PostgresConnection(Connection jdbc) throws SQLException {
-        super(jdbc);
+    PostgresConnection(NodeInfo replica, Connection jdbc) throws SQLException {
+        super(replica, jdbc);
         driver = jdbc.unwrap(PgConnection.class);
     }
 

@@ -370,4 +370,52 @@ class ClusterFailoverTest {
             throw new IllegalStateException(e);
         }
     }
+
+    @Test
+    void lossOfTheReplicaThatIsReadFromIsToldAsThatAndConcernsNothingThatIsWritten() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2)) {
+            int backup = group.backup();
+            try (AnswerThief thief = new AnswerThief(group.service(backup), group.clients(backup))) {
+                String url = "jdbc:gorda://" + group.service(group.primary()) + "," + thief.address() + "/shop";
+                create(url);
+                Connection writing = prepared(url, 1);
+                writing.setReadOnly(true);
+                assertThat(writing.toString()).startsWith("connection to " + thief.address());
+                try (Statement reading = writing.createStatement()) {
+                    ResultSet rows =
+                            reading.executeQuery("SELECT COUNTS.TABLENAME FROM SYS.SYSTABLES COUNTS, SYS.SYSCOLUMNS A,"
+                                    + " SYS.SYSCOLUMNS B");
+                    assertThat(rows.next()).isTrue();
+                    writing.commit();
+                    writing.setReadOnly(false);
+                    try (Statement statement = writing.createStatement()) {
+                        statement.executeUpdate("INSERT INTO T VALUES (2)");
+                        thief.steal(AnswerThief.Steal.REQUEST);
+                        assertThatThrownBy(() -> {
+                                    while (rows.next()) {
+                                        assertThat(rows.getString(1)).isNotNull();
+                                    }
+                                })
+                                .isInstanceOf(SQLException.class)
+                                .hasMessageContaining("the connection to replica " + thief.address() + " was lost");
+                        statement.executeUpdate("INSERT INTO T VALUES (3)");
+                    }
+                }
+                writing.commit();
+                writing.close();
+                assertThat(count(url, "ID IN (2, 3)")).isEqualTo(2);
+
+                Connection connection = prepared(url, 4);
+                connection.setReadOnly(true);
+                assertThat(connection.toString()).startsWith("connection to " + thief.address());
+                try (Statement reading = connection.createStatement()) {
+                    thief.steal(AnswerThief.Steal.REQUEST);
+                    assertThatThrownBy(() -> reading.executeQuery("VALUES 1"))
+                            .isInstanceOf(SQLException.class)
+                            .hasMessageContaining("the connection to replica " + thief.address() + " was lost");
+                }
+                assertThat(connection.isClosed()).isTrue();
+            }
+        }
+    }
 }
