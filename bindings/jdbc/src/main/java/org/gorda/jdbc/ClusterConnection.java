@@ -19,6 +19,9 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jdbc.EngineConnection.Effect;
@@ -33,13 +36,15 @@ import org.slf4j.LoggerFactory;
  * <p>Transactions are committed under a name of the client's: should the answer be lost, the other replicas are asked for the
  * outcome, and the application learns it.
  *
- * <p>As a JDBC connection, for one thread at a time; {@link #abandonUnless} is for any.
+ * <p>Thread-safe as engines' drivers are: what changes something and its commit are not parted by another thread, which waits; {@code abort}
+ * and {@link #abandonUnless} wait for nobody.
  */
 final class ClusterConnection implements InvocationHandler {
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterConnection.class);
 
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(30);
+    private static final long LOGIN_PAUSE_MILLIS_MAX = 250;
 
     /** How pools put a connection in order that they take back. */
     private static final Set<String> RESETS = Set.of(
@@ -52,6 +57,21 @@ final class ClusterConnection implements InvocationHandler {
             "setSchema",
             "setTransactionIsolation");
 
+    /** What is about the transaction, which one thread executes and commits at a time. */
+    private static final Set<String> OF_TRANSACTION = Set.of(
+            "close",
+            "commit",
+            "isValid",
+            "releaseSavepoint",
+            "rollback",
+            "setAutoCommit",
+            "setHoldability",
+            "setNetworkTimeout",
+            "setReadOnly",
+            "setSavepoint",
+            "setSchema",
+            "setTransactionIsolation");
+
     private static final Set<String> OWN_WHEN_CLOSED =
             Set.of("close", "equals", "hashCode", "isClosed", "isValid", "toString");
 
@@ -59,11 +79,11 @@ final class ClusterConnection implements InvocationHandler {
     private final ClusterUrl url;
     private final Connection proxy;
     private final SessionId session = SessionId.of(UUID.randomUUID());
+    private final ReentrantLock transaction = new ReentrantLock();
 
     private final EngineConnection physical;
     private final NodeInfo node;
     private volatile @Nullable EngineConnection reader;
-    private volatile @Nullable NodeInfo readerNode;
     private long lastNumber;
     private boolean autoCommit = true;
     private volatile boolean readOnly;
@@ -82,6 +102,9 @@ final class ClusterConnection implements InvocationHandler {
 
     /** Whether something may have been set in the reading connection alone. */
     private boolean readerHasSet;
+
+    /** A place in the order: what was read elsewhere is up to there. */
+    private long seen;
 
     /** The statement in autocommit mode whose rows are still open, and with them its transaction. */
     private @Nullable Statement unfinished;
@@ -112,7 +135,8 @@ final class ClusterConnection implements InvocationHandler {
     static Connection open(ClusterMonitor monitor, ClusterUrl url) throws SQLException {
         long end = System.nanoTime() + url.connectTimeout().toNanos();
         SQLException last = null;
-        while (true) {
+        for (int failures = 0; ; failures++) {
+            pause(failures);
             long left = end - System.nanoTime();
             NodeInfo primary =
                     left <= 0 ? null : monitor.primary(Duration.ofNanos(left)).orElse(null);
@@ -139,6 +163,12 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
+    /** Before the next login, the longer the more have failed; none if the thread is interrupted. */
+    private static void pause(int failures) {
+        long millis = failures == 0 ? 0 : Math.min(LOGIN_PAUSE_MILLIS_MAX, 8L << Math.min(failures, 10));
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(millis));
+    }
+
     private static boolean isSucceeded(ClusterMonitor monitor, NodeInfo replica) {
         if (replica.everywhere()) {
             return !monitor.answers(replica);
@@ -153,6 +183,10 @@ final class ClusterConnection implements InvocationHandler {
 
     @Override
     public @Nullable Object invoke(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
+        boolean isAlone = isAlone(method);
+        if (isAlone) {
+            transaction.lock();
+        }
         try {
             return dispatch(self, method, arguments);
         } catch (SQLException e) {
@@ -160,7 +194,17 @@ final class ClusterConnection implements InvocationHandler {
                 throw new SQLClientInfoException(e.getMessage(), e.getSQLState(), e.getErrorCode(), Map.of(), e);
             }
             throw e;
+        } finally {
+            if (isAlone) {
+                transaction.unlock();
+            }
         }
+    }
+
+    /** Where rows are of no transaction there is nothing to be committed by closing: as the engine's driver, at once. */
+    private boolean isAlone(Method method) {
+        String name = method.getName();
+        return OF_TRANSACTION.contains(name) && (!name.equals("close") || physical.readsRowsInTransaction());
     }
 
     private @Nullable Object dispatch(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
@@ -173,7 +217,7 @@ final class ClusterConnection implements InvocationHandler {
         return switch (method.getName()) {
             case "equals" -> arguments != null && self == arguments[0];
             case "hashCode" -> System.identityHashCode(self);
-            case "toString" -> "connection to " + activeNode().node() + " of " + String.join(",", url.nodes());
+            case "toString" -> "connection to " + active().replica().node() + " of " + String.join(",", url.nodes());
             case "commit" -> commit();
             case "setAutoCommit" -> setAutoCommit(arguments != null && Boolean.TRUE.equals(arguments[0]));
             case "getAutoCommit" -> ifOpen(autoCommit);
@@ -208,13 +252,13 @@ final class ClusterConnection implements InvocationHandler {
     private @Nullable Object delegate(Method method, Object @Nullable [] arguments) throws Throwable {
         checkOpen();
         EngineConnection active = active();
-        Object result = call(active.jdbc(), method, arguments);
+        Object result = call(active, active.jdbc(), method, arguments);
         if (result instanceof Statement statement) {
             String text = arguments != null && arguments.length > 0 && arguments[0] instanceof String sql ? sql : "";
-            return new ClusterStatement(this, statement, text, active == physical).proxy();
+            return new ClusterStatement(this, active, statement, text).proxy();
         }
         return result instanceof DatabaseMetaData metaData
-                ? new ClusterMetaData(this, metaData).as(DatabaseMetaData.class)
+                ? new ClusterMetaData(this, active, metaData).as(DatabaseMetaData.class)
                 : result;
     }
 
@@ -223,9 +267,9 @@ final class ClusterConnection implements InvocationHandler {
         return readOnly && reading != null ? reading : physical;
     }
 
-    private NodeInfo activeNode() {
-        NodeInfo reading = readerNode;
-        return readOnly && reading != null ? reading : node;
+    /** Whether this is where the connection writes. */
+    boolean writesBy(EngineConnection engine) {
+        return engine == physical;
     }
 
     private void checkOpen() throws SQLException {
@@ -243,13 +287,17 @@ final class ClusterConnection implements InvocationHandler {
         return value;
     }
 
-    /** Calls the engine's driver; what it throws is translated, and remembered if it ends the connection. */
+    /**
+     * Calls the engine's driver; what it throws is translated, and remembered if it ends the connection.
+     *
+     * @param engine which connection of the driver's the target is of
+     */
     @Nullable
-    Object call(Object target, Method method, Object @Nullable [] arguments) throws Throwable {
+    Object call(EngineConnection engine, Object target, Method method, Object @Nullable [] arguments) throws Throwable {
         try {
             return reflect(target, method, arguments);
         } catch (SQLException e) {
-            throw failed(e);
+            throw failed(engine, e);
         }
     }
 
@@ -262,22 +310,26 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    private SQLException failed(SQLException failure) {
+    private SQLException failed(EngineConnection engine, SQLException failure) {
         if (closed && broken == null) {
             return failure;
         }
-        SQLException translated = Translation.translate(autoCommit ? failure : active().meaning(failure));
+        SQLException translated = Translation.translate(autoCommit ? failure : engine.meaning(failure));
         if (Translation.endsConnection(translated)) {
             if (translated == failure) {
                 // Only the engine's driver has spoken: what is known of the replicas says more.
                 translated = new SQLNonTransientConnectionException(
-                        "the connection to replica " + node.node() + " was lost (" + failure.getMessage() + "); "
-                                + monitor.describe(),
+                        "the connection to replica " + engine.replica().node() + " was lost (" + failure.getMessage()
+                                + "); " + monitor.describe(),
                         failure.getSQLState(),
                         failure);
             }
-            breakDown(translated);
-        } else if (!readOnly && isWriteOnBackup(failure)) {
+            if (engine == physical || engine == active()) {
+                breakDown(translated);
+            } else {
+                drop(engine);
+            }
+        } else if (!readOnly && engine == physical && isWriteOnBackup(failure)) {
             // The replica is the primary no more, and the URL promises the primary: go and find it.
             translated = new SQLNonTransientConnectionException(
                     "replica " + node.node() + " is not the primary any more: " + translated.getMessage(),
@@ -296,6 +348,14 @@ final class ClusterConnection implements InvocationHandler {
             }
         }
         return false;
+    }
+
+    /** Nobody reads there now: it does not matter to what is written. */
+    private void drop(EngineConnection lost) {
+        if (lost == reader) {
+            reader = null;
+        }
+        closeSocket(lost);
     }
 
     private void breakDown(SQLException reason) {
@@ -318,16 +378,20 @@ final class ClusterConnection implements InvocationHandler {
         checkOpen();
         finishRows();
         EngineConnection reading = reader;
-        try {
-            if (reading != null && reading.inTransaction()) {
+        if (reading != null && reading.inTransaction()) {
+            try {
                 reading.jdbc().commit();
+            } catch (SQLException e) {
+                throw failed(reading, e);
             }
+        }
+        try {
             if (autoCommit) {
                 physical.jdbc().commit(); // as the engine has it
                 return null;
             }
         } catch (SQLException e) {
-            throw failed(e);
+            throw failed(physical, e);
         }
         boolean open = physical.inTransaction();
         if (!open) {
@@ -353,7 +417,7 @@ final class ClusterConnection implements InvocationHandler {
             physical.jdbc().commit();
             executed = false;
         } catch (SQLException e) {
-            SQLException translated = failed(e);
+            SQLException translated = failed(physical, e);
             throw Translation.endsConnection(translated)
                     ? runAgain(
                             "the connection to the primary was lost; this transaction has only read: run it again", e)
@@ -374,7 +438,7 @@ final class ClusterConnection implements InvocationHandler {
         try {
             lost = physical.jdbc().isClosed();
         } catch (SQLException e) {
-            throw failed(e);
+            throw failed(physical, e);
         }
         if (lost) {
             SQLException reason = new SQLNonTransientConnectionException(
@@ -394,9 +458,9 @@ final class ClusterConnection implements InvocationHandler {
         checkOpen();
         if (reading != null
                 && reading.inTransaction()) { // else whether a backup is well would matter to what is written
-            call(reading.jdbc(), method, null);
+            call(reading, reading.jdbc(), method, null);
         }
-        call(physical.jdbc(), method, null);
+        call(physical, physical.jdbc(), method, null);
         executed = false;
         changed = unwrapped;
         if (unfinished != null) {
@@ -411,9 +475,9 @@ final class ClusterConnection implements InvocationHandler {
         checkOpen();
         EngineConnection reading = reader;
         if (reading != null) {
-            call(reading.jdbc(), method, arguments);
+            call(reading, reading.jdbc(), method, arguments);
         }
-        return call(physical.jdbc(), method, arguments);
+        return call(physical, physical.jdbc(), method, arguments);
     }
 
     /** If the engine commits when this is set, better by name. */
@@ -438,7 +502,7 @@ final class ClusterConnection implements InvocationHandler {
             executed = false;
             changed = unwrapped;
         } catch (SQLException e) {
-            SQLException translated = failed(e);
+            SQLException translated = failed(physical, e);
             if (!Translation.endsConnection(translated)) {
                 throw translated;
             }
@@ -488,14 +552,16 @@ final class ClusterConnection implements InvocationHandler {
             executed = true;
             changed = true;
         }
+        EngineConnection failing = physical;
         try {
             physical.jdbc().setAutoCommit(value);
             EngineConnection reading = reader;
             if (reading != null) {
+                failing = reading;
                 reading.jdbc().setAutoCommit(value);
             }
         } catch (SQLException e) {
-            throw failed(e);
+            throw failed(failing, e);
         }
         return null;
     }
@@ -534,20 +600,25 @@ final class ClusterConnection implements InvocationHandler {
             try {
                 reading.readLike(physical);
             } catch (SQLException e) {
-                throw failed(e);
+                throw failed(reading, e);
             }
         }
         hasSet = false;
     }
 
-    /** What was set while it was read-only holds for what is written, too. */
+    /** What was set while it was read-only holds for what is written, too; and what was read, for the next reader. */
     private void bringBack() throws SQLException {
         EngineConnection reading = reader;
-        if (reading != null && readerHasSet) {
+        if (reading != null) {
             try {
-                physical.setLike(reading);
+                if (url.sessionReads()) {
+                    seen = Math.max(seen, reading.position());
+                }
+                if (readerHasSet) {
+                    physical.setLike(reading);
+                }
             } catch (SQLException e) {
-                throw failed(e);
+                throw failed(reading, e);
             }
         }
         readerHasSet = false;
@@ -556,14 +627,19 @@ final class ClusterConnection implements InvocationHandler {
     /** Has the reader wait until it shows what this connection may have seen or written. Leaves no transaction open. */
     private void bringUpReader() throws SQLException {
         EngineConnection reading = reader;
-        NodeInfo from = readerNode;
-        if (reading == null || from == null || from.node().equals(node.node())) {
+        if (reading == null) {
             return;
         }
+        EngineConnection failing = physical;
         try {
-            reading.awaitPosition(physical.position());
+            boolean isSame = reading.replica().node().equals(node.node());
+            long wanted = isSame ? seen : Math.max(seen, physical.position());
+            failing = reading;
+            if (wanted > 0) {
+                reading.awaitPosition(wanted);
+            }
         } catch (SQLException e) {
-            throw failed(e);
+            throw failed(failing, e);
         }
     }
 
@@ -571,7 +647,8 @@ final class ClusterConnection implements InvocationHandler {
     private void openReader() throws SQLException {
         long end = System.nanoTime() + url.connectTimeout().toNanos();
         SQLException last = null;
-        while (true) {
+        for (int failures = 0; ; failures++) {
+            pause(failures);
             long left = end - System.nanoTime();
             NodeInfo info =
                     left <= 0 ? null : monitor.reader(Duration.ofNanos(left)).orElse(null);
@@ -585,7 +662,6 @@ final class ClusterConnection implements InvocationHandler {
             try {
                 opened = ClusterLogin.connect(
                         info, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
-                readerNode = info;
                 reader = opened; // from here on it is ended should the replica fall silent
                 opened.readLike(physical);
                 return;
@@ -633,7 +709,15 @@ final class ClusterConnection implements InvocationHandler {
             closeReader();
             return null;
         }
-        finishRows();
+        try {
+            finishRows();
+        } finally {
+            closeAll();
+        }
+        return null;
+    }
+
+    private void closeAll() throws SQLException {
         try {
             physical.jdbc().close();
         } catch (SQLException e) {
@@ -645,7 +729,6 @@ final class ClusterConnection implements InvocationHandler {
         closeReader(); // which waits for a replica that does not answer until the monitor ends that
         closed = true;
         monitor.forget(this);
-        return null;
     }
 
     private void closeReader() {
@@ -684,7 +767,7 @@ final class ClusterConnection implements InvocationHandler {
         if (own) {
             return proxy;
         }
-        Object found = call(physical.jdbc(), method, arguments);
+        Object found = call(physical, physical.jdbc(), method, arguments);
         escaped();
         return found;
     }
@@ -724,16 +807,14 @@ final class ClusterConnection implements InvocationHandler {
                     "replica " + silent + ", to which this connection goes, does not answer", "08006"));
         }
         EngineConnection reading = reader;
-        NodeInfo from = readerNode;
-        if (reading == null || from == null || !from.node().equals(silent) || !(longEnough || othersAnswer)) {
+        if (reading == null || !reading.replica().node().equals(silent) || !(longEnough || othersAnswer)) {
             return;
         }
         if (readOnly) {
             breakDown(new SQLNonTransientConnectionException(
                     "replica " + silent + ", which this connection reads from, does not answer", "08006"));
         } else {
-            reader = null;
-            closeSocket(reading);
+            drop(reading);
         }
     }
 
@@ -766,6 +847,17 @@ final class ClusterConnection implements InvocationHandler {
     @Nullable
     Object execute(Statement statement, Effect effect, boolean atomic, Method method, Object @Nullable [] arguments)
             throws Throwable {
+        transaction.lock();
+        try {
+            return executeAlone(statement, effect, atomic, method, arguments);
+        } finally {
+            transaction.unlock();
+        }
+    }
+
+    private @Nullable Object executeAlone(
+            Statement statement, Effect effect, boolean atomic, Method method, Object @Nullable [] arguments)
+            throws Throwable {
         checkOpen();
         if (readOnly && effect != Effect.READS && effect != Effect.CALLS) {
             throw new SQLException("the connection is read-only, this statement was made before it was", "25006");
@@ -779,7 +871,7 @@ final class ClusterConnection implements InvocationHandler {
         }
         boolean mayCommit = effect == Effect.OWN || (isAlone && effect != Effect.READS);
         try {
-            return call(statement, method, arguments);
+            return call(physical, statement, method, arguments);
         } catch (SQLException e) {
             throw mayCommit && Translation.endsConnection(e) ? unknown(e) : e;
         }
@@ -805,8 +897,8 @@ final class ClusterConnection implements InvocationHandler {
                             + " transaction: make it again",
                     "25000");
         }
-        NodeInfo from = readerNode;
-        if (!surely && from != null && from.primary() && !physical.refusesWhenReading()) {
+        EngineConnection reading = reader;
+        if (!surely && reading != null && reading.replica().primary() && !physical.refusesWhenReading()) {
             throw new SQLException("the connection is read-only", "25006");
         }
     }
@@ -814,6 +906,15 @@ final class ClusterConnection implements InvocationHandler {
     /** Changes the row that rows of the primary are at; in autocommit mode, too, it is committed when they are closed. */
     @Nullable
     Object changeRow(Statement statement, ResultSet rows, Method method) throws Throwable {
+        transaction.lock();
+        try {
+            return changeRowAlone(statement, rows, method);
+        } finally {
+            transaction.unlock();
+        }
+    }
+
+    private @Nullable Object changeRowAlone(Statement statement, ResultSet rows, Method method) throws Throwable {
         checkOpen();
         if (readOnly) {
             throw new SQLException("the connection is read-only, these rows were read before it was", "25006");
@@ -822,7 +923,7 @@ final class ClusterConnection implements InvocationHandler {
         changed |= !autoCommit;
         if (autoCommit && !physical.readsRowsInTransaction()) {
             return physical.hasOwnTransaction()
-                    ? call(rows, method, null)
+                    ? call(physical, rows, method, null)
                     : autoCommitted(statement, rows, true, method, null);
         }
         if (autoCommit && unfinished != statement) {
@@ -830,7 +931,7 @@ final class ClusterConnection implements InvocationHandler {
             physical.autoCommit(false);
             unfinished = statement;
         }
-        return call(rows, method, null);
+        return call(physical, rows, method, null);
     }
 
     /** @param target of the call: the statement, or rows of it */
@@ -845,7 +946,7 @@ final class ClusterConnection implements InvocationHandler {
             if (rowsAtOnce != 0) {
                 statement.setFetchSize(0); // so that none is left to be read when it is committed
             }
-            Object result = call(target, method, arguments);
+            Object result = call(physical, target, method, arguments);
             executing = false;
             boolean isRead = Boolean.TRUE.equals(result) || result instanceof ResultSet;
             if (isRead && physical.readsRowsInTransaction()) {
@@ -897,8 +998,13 @@ final class ClusterConnection implements InvocationHandler {
 
     /** Rows of a statement were closed or read to the end, or all of them if null is given. */
     void rowsEnded(Statement statement, @Nullable ResultSet rows) throws SQLException {
-        if (statement == unfinished && !physical.hasRowsBeside(statement, rows)) {
-            finishRows();
+        transaction.lock();
+        try {
+            if (statement == unfinished && !physical.hasRowsBeside(statement, rows)) {
+                finishRows();
+            }
+        } finally {
+            transaction.unlock();
         }
     }
 

@@ -13,6 +13,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import java.util.regex.Pattern;
 import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -23,6 +24,10 @@ final class ClusterLogin {
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterLogin.class);
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** As replicas tell them; what else a URL may have would have drivers do more than connect. */
+    private static final Pattern OF_REPLICAS = Pattern.compile(
+            "jdbc:derby://[^/;]+:\\d+/[^;]+(;ssl=basic)?|jdbc:postgresql://[^/?]+:\\d+/[^?]+(\\?sslmode=verify-full)?");
 
     static {
         // DriverManager looks for drivers once in a program: in a container perhaps before the application and its
@@ -53,6 +58,10 @@ final class ClusterLogin {
                     "replica " + to.node() + " has database '" + to.database() + "', not '" + url.database() + "'",
                     "08004");
         }
+        if (!OF_REPLICAS.matcher(to.url()).matches()) {
+            throw new SQLNonTransientConnectionException(
+                    to.node() + " tells of '" + to.url() + "', which is no URL of a replica's database", "08004");
+        }
         Properties properties = new Properties();
         properties.putAll(url.properties());
         CompletableFuture<Connection> opened = new CompletableFuture<>();
@@ -65,7 +74,7 @@ final class ClusterLogin {
             long left = end - System.nanoTime();
             try {
                 return EngineConnection.of(
-                        opened.get(Math.max(0, Math.min(left, LOOK_NANOS)), TimeUnit.NANOSECONDS), to.url());
+                        to, opened.get(Math.max(0, Math.min(left, LOOK_NANOS)), TimeUnit.NANOSECONDS));
             } catch (TimeoutException e) {
                 if (left > LOOK_NANOS && !hopeless.getAsBoolean()) {
                     continue;
@@ -78,6 +87,14 @@ final class ClusterLogin {
                 Thread.currentThread().interrupt();
                 throw new SQLNonTransientConnectionException("interrupted while connecting", "08004", e);
             } catch (ExecutionException e) {
+                if (e.getCause() instanceof LinkageError missing) {
+                    throw new SQLNonTransientConnectionException(
+                            "the engine's driver for " + to.url()
+                                    + " is not on the class path, or one of another version than is known (" + missing
+                                    + "): for PostgreSQL it is org.postgresql:postgresql",
+                            "08004",
+                            missing);
+                }
                 throw e.getCause() instanceof SQLException failure ? failure : new SQLException(e.getCause());
             }
         }
@@ -90,7 +107,7 @@ final class ClusterLogin {
             if (!opened.complete(connection)) {
                 connection.close();
             }
-        } catch (SQLException | RuntimeException e) {
+        } catch (SQLException | RuntimeException | Error e) { // of any kind: who waits has to be told
             opened.completeExceptionally(e);
             LOG.debug("a login to {} failed", to.node(), e);
         }

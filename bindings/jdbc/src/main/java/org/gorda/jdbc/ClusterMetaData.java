@@ -8,19 +8,19 @@ import org.jspecify.annotations.Nullable;
 /** What the engine's driver tells of the database. As a connection, for one thread at a time. */
 final class ClusterMetaData extends Delegate {
 
-    ClusterMetaData(ClusterConnection connection, DatabaseMetaData target) {
-        super(connection, target);
+    ClusterMetaData(ClusterConnection connection, EngineConnection engine, DatabaseMetaData target) {
+        super(connection, engine, target);
     }
 
     @Override
     @Nullable
     Object delegate(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
-        Object result = connection.call(target, method, arguments);
+        Object result = connection.call(engine, target, method, arguments);
         if (method.getName().equals("getConnection")) {
             return connection.proxy();
         }
         return result instanceof ResultSet rows
-                ? new ClusterRows(connection, rows, null, null, true).as(ResultSet.class)
+                ? new ClusterRows(connection, engine, rows, null, null).as(ResultSet.class)
                 : result;
     }
 }

@@ -23,19 +23,18 @@ final class ClusterRows extends Delegate {
     /**
      * @param statement the engine's that made them, null for metadata
      * @param proxy what the application has of that
-     * @param atPrimary false if they are read at a backup
      */
     ClusterRows(
             ClusterConnection connection,
+            EngineConnection engine,
             ResultSet rows,
             @Nullable Statement statement,
-            @Nullable Statement proxy,
-            boolean atPrimary) {
-        super(connection, rows);
+            @Nullable Statement proxy) {
+        super(connection, engine, rows);
         this.rows = rows;
         this.statement = statement;
         this.proxy = proxy;
-        this.atPrimary = atPrimary;
+        this.atPrimary = connection.writesBy(engine);
     }
 
     @Override
@@ -45,10 +44,10 @@ final class ClusterRows extends Delegate {
         if (atPrimary && statement != null && CHANGES.contains(name)) {
             return connection.changeRow(statement, rows, method);
         }
-        Object result = connection.call(rows, method, arguments);
+        Object result = connection.call(engine, rows, method, arguments);
         if (name.equals("getStatement")) {
             return result instanceof Statement made && made != statement
-                    ? new ClusterStatement(connection, made, "", atPrimary).proxy()
+                    ? new ClusterStatement(connection, engine, made, "").proxy()
                     : result == null ? null : proxy;
         }
         if (atPrimary && statement != null && (name.equals("close") || (name.equals("next") && isAtEnd(result)))) {

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 /** A statement of the engine's driver, whose executions its connection commits by name. As a connection, for one thread at a time. */
 final class ClusterStatement extends Delegate {
 
-    private static final Pattern CALL = Pattern.compile("\\s*(call|\\{)", Pattern.CASE_INSENSITIVE);
+    private static final Pattern CALL = Pattern.compile("call|\\{", Pattern.CASE_INSENSITIVE);
 
     private final Statement statement;
     private final String text;
@@ -30,13 +30,12 @@ final class ClusterStatement extends Delegate {
 
     /**
      * @param text what it executes, empty if that is told with each execution
-     * @param atPrimary false if it reads at a backup
      */
-    ClusterStatement(ClusterConnection connection, Statement statement, String text, boolean atPrimary) {
-        super(connection, statement);
+    ClusterStatement(ClusterConnection connection, EngineConnection engine, Statement statement, String text) {
+        super(connection, engine, statement);
         this.statement = statement;
         this.text = text;
-        this.atPrimary = atPrimary;
+        this.atPrimary = connection.writesBy(engine);
     }
 
     Statement proxy() {
@@ -58,7 +57,7 @@ final class ClusterStatement extends Delegate {
             }
             endsInBatch = false;
             setsInBatch = false;
-            boolean call = CALL.matcher(sql).lookingAt();
+            boolean call = CALL.matcher(EngineConnection.fromFirstWord(sql)).lookingAt();
             if (atPrimary) {
                 return guarded(connection.execute(statement, effect, !call, method, arguments), self);
             }
@@ -72,7 +71,7 @@ final class ClusterStatement extends Delegate {
             endsInBatch = false;
             setsInBatch = false;
         }
-        Object result = connection.call(statement, method, arguments);
+        Object result = connection.call(engine, statement, method, arguments);
         if (name.equals("getConnection")) {
             return connection.proxy();
         }
@@ -102,7 +101,7 @@ final class ClusterStatement extends Delegate {
         }
         if (rows != lastRows) {
             lastRows = rows;
-            lastProxy = new ClusterRows(connection, rows, statement, (Statement) self, atPrimary).as(ResultSet.class);
+            lastProxy = new ClusterRows(connection, engine, rows, statement, (Statement) self).as(ResultSet.class);
         }
         return lastProxy;
     }

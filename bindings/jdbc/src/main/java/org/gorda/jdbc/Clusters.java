@@ -64,5 +64,6 @@ final class Clusters {
     /** The driver is deregistered: who still has a connection keeps it, and what is not used ends. */
     static void end() {
         MONITORS.values().forEach(ClusterMonitor::endSoon);
+        DerbyTrust.leave();
     }
 }

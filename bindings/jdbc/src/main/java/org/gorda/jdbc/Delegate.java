@@ -23,10 +23,13 @@ abstract class Delegate implements InvocationHandler {
     }
 
     final ClusterConnection connection;
+    final EngineConnection engine;
     final Object target;
 
-    Delegate(ClusterConnection connection, Object target) {
+    /** @param engine which connection of the driver's the target is of */
+    Delegate(ClusterConnection connection, EngineConnection engine, Object target) {
         this.connection = connection;
+        this.engine = engine;
         this.target = target;
     }
 
@@ -47,13 +50,13 @@ abstract class Delegate implements InvocationHandler {
 
     private @Nullable Object unwrap(Object self, Method method, Object @Nullable [] arguments) throws Throwable {
         if (!isOwn(self, arguments)) {
-            Object found = connection.call(target, method, arguments);
+            Object found = connection.call(engine, target, method, arguments);
             if (method.getName().equals("unwrap")) {
                 connection.escaped();
             }
             return found;
         }
-        connection.call(target, IS_WRAPPER_FOR, arguments); // which it does not answer once it is closed
+        connection.call(engine, target, IS_WRAPPER_FOR, arguments); // which it does not answer once it is closed
         return method.getName().equals("unwrap") ? self : true;
     }
 

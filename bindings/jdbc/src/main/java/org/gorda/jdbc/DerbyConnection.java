@@ -12,11 +12,9 @@ import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
 import java.sql.Statement;
 import java.util.Arrays;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.engine.Tls;
@@ -36,17 +34,13 @@ final class DerbyConnection extends EngineConnection {
     /** Asks for a lock, upon which a transaction that is refused is told so. */
     static final String ASK_REFUSAL = "SELECT 1 FROM SYSIBM.SYSDUMMY1";
 
-    /** Of the schema, the role or the isolation. */
-    private static final Pattern SET =
-            Pattern.compile("(\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+set\\b", Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
-
     private static final Map<Key, Field> FIELDS = new ConcurrentHashMap<>();
     private static final Map<Class<?>, Method> COMMITTED = new ConcurrentHashMap<>();
 
     private @Nullable PreparedStatement commitAs;
 
-    DerbyConnection(Connection jdbc) {
-        super(jdbc);
+    DerbyConnection(NodeInfo replica, Connection jdbc) {
+        super(replica, jdbc);
     }
 
     /** As {@link EngineConnection#open}. */
@@ -65,12 +59,11 @@ final class DerbyConnection extends EngineConnection {
 
     @Override
     Effect effect(String sql) {
-        if (SET.matcher(sql).lookingAt()) {
-            return Effect.ALONE;
-        }
-        String text = sql.stripLeading();
-        String start = text.substring(0, Math.min(text.length(), 6)).toLowerCase(Locale.ROOT);
-        return start.startsWith("select") || start.startsWith("values") ? Effect.READS : Effect.CHANGES;
+        return switch (firstWord(fromFirstWord(sql))) {
+            case "set" -> Effect.ALONE; // of the schema, the role or the isolation
+            case "select", "values" -> Effect.READS;
+            default -> Effect.CHANGES;
+        };
     }
 
     @Override

@@ -16,6 +16,8 @@ import javax.net.ssl.TrustManager;
 import javax.net.ssl.X509ExtendedTrustManager;
 import javax.net.ssl.X509TrustManager;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Derby's client with {@code ssl=basic} trusts everybody. Here it asks us first: while GORDA's driver logs in, in this thread, a server's certificate must be
@@ -23,6 +25,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class DerbyTrust extends X509ExtendedTrustManager {
 
+    private static final Logger LOG = LoggerFactory.getLogger(DerbyTrust.class);
     private static final String NAIVE = "org.apache.derby.shared.common.drda.NaiveTrustManager";
 
     /** What is asked of the trust manager in this thread. */
@@ -39,7 +42,7 @@ final class DerbyTrust extends X509ExtendedTrustManager {
     }
 
     /** Derby's own; or that of another copy of this driver, which asks Derby's. */
-    private final X509TrustManager next;
+    private X509TrustManager next;
 
     private DerbyTrust(X509TrustManager next) {
         this.next = next;
@@ -95,6 +98,44 @@ final class DerbyTrust extends X509ExtendedTrustManager {
         if (!login.isReached) {
             managers.set(null, new TrustManager[] {new DerbyTrust(first)});
         }
+    }
+
+    /** The driver is deregistered: Derby's client, which may outlive it, keeps nothing of it. */
+    static void leave() {
+        try {
+            Class<?> naive = Class.forName(NAIVE);
+            synchronized (naive) {
+                takeOut(naive);
+            }
+        } catch (ReflectiveOperationException | LinkageError | RuntimeException e) {
+            LOG.debug("Derby's client is not there, or of an unknown version", e);
+        }
+    }
+
+    private static void takeOut(Class<?> naive) throws ReflectiveOperationException {
+        Field managers = naive.getDeclaredField("thisManager");
+        managers.setAccessible(true);
+        TrustManager[] chain = (TrustManager[]) managers.get(null);
+        Object before = null;
+        Object at = chain == null ? null : chain[0];
+        while (at != null && at.getClass().getName().equals(DerbyTrust.class.getName())) {
+            Object behind = next(at).get(at);
+            if (!(at instanceof DerbyTrust)) {
+                before = at;
+            } else if (before == null) {
+                managers.set(null, new TrustManager[] {(TrustManager) behind});
+            } else {
+                next(before).set(before, behind);
+            }
+            at = behind;
+        }
+    }
+
+    /** Of whatever copy of this driver. */
+    private static Field next(Object manager) throws NoSuchFieldException {
+        Field next = manager.getClass().getDeclaredField("next");
+        next.setAccessible(true);
+        return next;
     }
 
     @Override

@@ -23,6 +23,10 @@ final class EmbeddedReplicas {
 
     private static final Map<String, Started> REPLICAS = new HashMap<>();
 
+    static {
+        Runtime.getRuntime().addShutdownHook(new Thread(EmbeddedReplicas::closeAll, "gorda-shutdown"));
+    }
+
     private EmbeddedReplicas() {}
 
     static Connection connect(EmbeddedUrl url) throws SQLException {
@@ -50,9 +54,6 @@ final class EmbeddedReplicas {
                 url.attributes().forEach(builder::attribute);
                 url.settings().forEach((Setting setting, String value) -> setting.apply(builder, value));
                 Replica started = builder.tls(Tls.of(url.settings()::get)).start();
-                if (REPLICAS.isEmpty()) {
-                    Runtime.getRuntime().addShutdownHook(new Thread(EmbeddedReplicas::closeAll, "gorda-shutdown"));
-                }
                 REPLICAS.put(url.location(), new Started(started, url.settings()));
                 return started;
             } catch (ReplicaException e) {

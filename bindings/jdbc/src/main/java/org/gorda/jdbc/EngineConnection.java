@@ -5,7 +5,9 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Locale;
 import java.util.Properties;
+import java.util.regex.Pattern;
 import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
@@ -37,9 +39,14 @@ abstract class EngineConnection {
 
     static final String BACKUP = "25006";
 
+    private static final Pattern BEFORE_FIRST_WORD =
+            Pattern.compile("(\\s|\\(|--[^\\n]*(\\n|$)|/\\*.*?\\*/)*+", Pattern.DOTALL);
+
+    private final NodeInfo replica;
     private final Connection jdbc;
 
-    EngineConnection(Connection jdbc) {
+    EngineConnection(NodeInfo replica, Connection jdbc) {
+        this.replica = replica;
         this.jdbc = jdbc;
     }
 
@@ -56,13 +63,16 @@ abstract class EngineConnection {
         return DerbyConnection.open(url, properties, tls);
     }
 
-    /**
-     * Of a connection that was just opened.
-     *
-     * @param url by which it was
-     */
-    static EngineConnection of(Connection opened, String url) throws SQLException {
-        return url.startsWith(PostgresConnection.PREFIX) ? new PostgresConnection(opened) : new DerbyConnection(opened);
+    /** Of a connection that was just opened to a replica. */
+    static EngineConnection of(NodeInfo replica, Connection opened) throws SQLException {
+        return replica.url().startsWith(PostgresConnection.PREFIX)
+                ? new PostgresConnection(replica, opened)
+                : new DerbyConnection(replica, opened);
+    }
+
+    /** Where it goes to, as it was known when it was opened. */
+    final NodeInfo replica() {
+        return replica;
     }
 
     /** The driver's own object. */
@@ -71,6 +81,20 @@ abstract class EngineConnection {
     }
 
     abstract Effect effect(String sql);
+
+    /** A statement without the comments and parentheses before it. */
+    static String fromFirstWord(String sql) {
+        return BEFORE_FIRST_WORD.matcher(sql).replaceFirst("");
+    }
+
+    /** The word that a text begins with, in small letters; empty if it begins with none. */
+    static String firstWord(String text) {
+        int end = 0;
+        while (end < text.length() && Character.isLetter(text.charAt(end))) {
+            end++;
+        }
+        return text.substring(0, end).toLowerCase(Locale.ROOT);
+    }
 
     /** Whether a transaction is open, as far as the driver knows. */
     abstract boolean inTransaction();

@@ -6,6 +6,7 @@ import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
 import java.util.Properties;
 import java.util.logging.Logger;
+import java.util.regex.Pattern;
 import javax.sql.DataSource;
 import org.gorda.replicator.engine.Setting;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +18,10 @@ import org.jspecify.annotations.Nullable;
 public final class GordaDataSource implements DataSource {
 
     private static final GordaDriver DRIVER = new GordaDriver();
+
+    /** In a URL. */
+    private static final Pattern CREDENTIALS =
+            Pattern.compile(";\\s*(user|password)\\s*=[^;]*", Pattern.CASE_INSENSITIVE);
 
     private volatile @Nullable String url;
     private volatile @Nullable String user;
@@ -52,16 +57,28 @@ public final class GordaDataSource implements DataSource {
 
     @Override
     public Connection getConnection() throws SQLException {
-        return getConnection(user, password);
+        return connect(required(url), user, password);
     }
 
-    /** @throws SQLException with 08001 if the URL is none of ours or there is no primary in time, else what the database says */
+    /**
+     * As this user, also if the URL names another.
+     *
+     * @throws SQLException with 08001 if the URL is none of ours or there is no primary in time, else what the database says
+     */
     @Override
     public Connection getConnection(@Nullable String username, @Nullable String secret) throws SQLException {
-        String to = url;
-        if (to == null) {
+        String to = required(url);
+        return connect(username == null ? to : CREDENTIALS.matcher(to).replaceAll(""), username, secret);
+    }
+
+    private static String required(@Nullable String url) throws SQLException {
+        if (url == null) {
             throw UrlSettings.bad("the data source has no URL: set url to jdbc:gorda:...");
         }
+        return url;
+    }
+
+    private Connection connect(String to, @Nullable String username, @Nullable String secret) throws SQLException {
         Properties properties = new Properties();
         if (username != null) {
             properties.setProperty(Setting.USER.key(), username);

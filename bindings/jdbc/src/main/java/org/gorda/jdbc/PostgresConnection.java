@@ -6,7 +6,6 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLWarning;
-import java.util.Locale;
 import java.util.Properties;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -55,8 +54,8 @@ final class PostgresConnection extends EngineConnection {
     private static final Pattern ENDING =
             Pattern.compile("\\b(begin|start|commit|end|rollback|abort)\\b", Pattern.CASE_INSENSITIVE);
 
-    private static final Pattern BEFORE_FIRST_WORD =
-            Pattern.compile("(\\s|\\(|--[^\\n]*(\\n|$)|/\\*.*?\\*/)*+", Pattern.DOTALL);
+    /** By which a query makes a table. */
+    private static final Pattern INTO = Pattern.compile("\\binto\\b", Pattern.CASE_INSENSITIVE);
 
     private static final Set<String> DEFINING = Set.of("create", "alter", "drop");
     private static final Pattern OF_SERVER =
@@ -64,8 +63,8 @@ final class PostgresConnection extends EngineConnection {
 
     private final PgConnection driver;
 
-    PostgresConnection(Connection jdbc) throws SQLException {
-        super(jdbc);
+    PostgresConnection(NodeInfo replica, Connection jdbc) throws SQLException {
+        super(replica, jdbc);
         driver = jdbc.unwrap(PgConnection.class);
     }
 
@@ -87,22 +86,20 @@ final class PostgresConnection extends EngineConnection {
 
     @Override
     Effect effect(String sql) {
-        String text = BEFORE_FIRST_WORD.matcher(sql).replaceFirst("");
+        String text = fromFirstWord(sql);
         if (text.isEmpty() || text.startsWith("{")) {
             return Effect.CHANGES; // a batch, or a call
         }
-        int end = 0;
-        while (end < text.length() && Character.isLetter(text.charAt(end))) {
-            end++;
-        }
-        String first = text.substring(0, end).toLowerCase(Locale.ROOT);
+        String first = firstWord(text);
         boolean isSeveral = text.indexOf(';') >= 0
                 && text.indexOf(';') < text.stripTrailing().length() - 1;
         if ((isSeveral && ENDING.matcher(text).find()) || ENDING.matcher(first).matches()) {
             return Effect.OWN;
         }
         if (READING.contains(first)) {
-            return isSeveral ? Effect.CHANGES : sql.indexOf('(') >= 0 ? Effect.CALLS : Effect.READS;
+            return isSeveral || INTO.matcher(text).find()
+                    ? Effect.CHANGES
+                    : sql.indexOf('(') >= 0 ? Effect.CALLS : Effect.READS;
         }
         boolean changes = CHANGING.contains(first)
                 || (DEFINING.contains(first) && !OF_SERVER.matcher(text).find());
@@ -201,6 +198,7 @@ final class PostgresConnection extends EngineConnection {
         String path = ((PostgresConnection) other).text("SELECT current_setting('search_path')");
         text("SELECT set_config('search_path', '" + driver.escapeString(path) + "', false)");
         jdbc().setHoldability(set.getHoldability());
+        jdbc().setNetworkTimeout(Runnable::run, set.getNetworkTimeout());
     }
 
     @Override

@@ -14,6 +14,9 @@ final class ReplayRows extends ReplayProxy {
     private static final Set<String> MOVES =
             Set.of("absolute", "relative", "first", "last", "previous", "beforeFirst", "afterLast", "refreshRow");
 
+    /** What is asked of the object, not of its rows. */
+    private static final Set<String> OF_OBJECT = Set.of("isClosed", "isWrapperFor");
+
     private final ReplayStatement statement;
     private final long number;
     private ResultSet rows;
@@ -98,6 +101,8 @@ final class ReplayRows extends ReplayProxy {
         }
         if (MOVES.contains(name) || name.startsWith("move") || name.equals("getCursorName") || isChange(name)) {
             replay.never("its rows are moved in, changed or named (" + name + ")");
+        } else if (name.startsWith("is") && !OF_OBJECT.contains(name)) {
+            replay.never("the application asks where in its rows it is (" + name + ")");
         }
         return isValue && isCurrent() ? value(method, arguments) : pass(method, arguments);
     }

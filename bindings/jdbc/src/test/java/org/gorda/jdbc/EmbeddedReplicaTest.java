@@ -7,6 +7,12 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
 import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -38,6 +44,34 @@ class EmbeddedReplicaTest {
             assertRefused(path + ";group=other", "was started without group=other");
         } finally {
             assertThatThrownBy(() -> DriverManager.getConnection(path + ";shutdown=true"))
+                    .hasMessageContaining("is shut down");
+        }
+    }
+
+    @Test
+    void whoWaitsForAPrimaryAndIsInterruptedIsToldThat(@TempDir Path directory) throws Exception {
+        List<Integer> ports = LoopbackPorts.free(2);
+        String url = "jdbc:gorda:derby:" + directory.resolve("shop") + ";self=127.0.0.1:" + ports.get(0)
+                + ";members=127.0.0.1:" + ports.get(0) + ",127.0.0.1:" + ports.get(1) + ";connect-timeout=60s";
+        CompletableFuture<SQLException> told = new CompletableFuture<>();
+        Thread waiting = new Thread(() -> {
+            try {
+                DriverManager.getConnection(url).close();
+                told.complete(new SQLException("there was a primary"));
+            } catch (SQLException e) {
+                told.complete(e);
+            }
+        });
+        try {
+            waiting.start();
+            Awaitility.await()
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> told.isDone()
+                            || Arrays.toString(waiting.getStackTrace()).contains("awaitPrimary"));
+            waiting.interrupt();
+            assertThat(told.get(20, TimeUnit.SECONDS).getMessage()).contains("the thread was interrupted that waits");
+        } finally {
+            assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
                     .hasMessageContaining("is shut down");
         }
     }

@@ -357,6 +357,7 @@ final class PostgresClusterTest {
         assertThat(increments(";retry=1000", 3, 30)).isZero();
         whatHasEndedATransactionIsNotRunAgain();
         whatIsRunAgainIsInTheSchemaThatWasSetBefore();
+        whoHasAskedWhereInItsRowsItIsDecidesHimself();
         try (Connection connection = DriverManager.getConnection(url)) {
             connection.setReadOnly(true); // each replica is one that takes writes
             assertThat(one(connection, "/* x */ WITH w AS (SELECT 1 a) SELECT a FROM w"))
@@ -460,5 +461,67 @@ final class PostgresClusterTest {
             failed += one.get(120, TimeUnit.SECONDS);
         }
         return failed;
+    }
+
+    /** Who asks so whether there is a row has decided by the answer. */
+    private static void whoHasAskedWhereInItsRowsItIsDecidesHimself() throws SQLException {
+        execute(url, "INSERT INTO t (id, n) VALUES (4, 0)");
+        try (Connection first = DriverManager.getConnection(at(0) + ";retry=10");
+                Connection second = DriverManager.getConnection(at(1));
+                Statement asking = first.createStatement()) {
+            Awaitility.await("it is there")
+                    .atMost(WAIT)
+                    .until(() ->
+                            one(first, "SELECT count(*) FROM t WHERE id = 4").equals("1")
+                                    && one(second, "SELECT count(*) FROM t WHERE id = 4")
+                                            .equals("1"));
+            first.setAutoCommit(false);
+            execute(first, "UPDATE t SET n = n + 1 WHERE id = 4");
+            assertThat(asking.executeQuery("SELECT id FROM t WHERE id = 7").isBeforeFirst())
+                    .isFalse();
+            execute(second, "INSERT INTO t (id, n) VALUES (7, 0)", "UPDATE t SET n = n + 10 WHERE id = 4");
+            assertThatThrownBy(first::commit)
+                    .isInstanceOfSatisfying(
+                            SQLException.class,
+                            e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo("40001"))
+                    .hasMessageContaining("The driver has not run it again")
+                    .hasMessageContaining("where in its rows it is (isBeforeFirst)");
+            first.rollback();
+            execute(second, "DELETE FROM t WHERE id IN (4, 7)");
+        }
+    }
+
+    /** It makes a table. */
+    @Test
+    @Order(3)
+    void selectIntoIsNoRead() throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url);
+                Statement made = connection.createStatement()) {
+            connection.setReadOnly(true);
+            made.executeQuery("SELECT n FROM t").close();
+            for (String sql :
+                    List.of("SELECT n INTO t2 FROM t", "/* x */ select 1 Into t2", "CREATE TABLE t2 AS TABLE t")) {
+                assertThatThrownBy(() -> made.execute(sql))
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState())
+                                        .as(e.toString())
+                                        .isEqualTo("25006"))
+                        .hasMessageContaining("this statement was made before it was");
+            }
+        }
+    }
+
+    @Test
+    @Order(3)
+    void networkTimeoutHoldsWhereItIsReadToo() throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url)) {
+            connection.setNetworkTimeout(Runnable::run, 54321);
+            connection.setReadOnly(true);
+            assertThat(connection.getNetworkTimeout()).isEqualTo(54321);
+            connection.setNetworkTimeout(Runnable::run, 12345);
+            connection.setReadOnly(false);
+            assertThat(connection.getNetworkTimeout()).isEqualTo(12345);
+        }
     }
 }

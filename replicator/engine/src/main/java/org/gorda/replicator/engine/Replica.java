@@ -308,7 +308,7 @@ public final class Replica implements AutoCloseable {
     /**
      * Waits until the replica is in a state.
      *
-     * @throws ReplicaException if that takes longer than {@code atMost}, or if it has stopped; the message says why
+     * @throws ReplicaException if that takes longer than {@code atMost}, if the thread is interrupted, or if it has stopped; the message says why
      */
     public void awaitState(ReplicaState wanted, Duration atMost) {
         await(wanted, false, atMost);
@@ -331,6 +331,11 @@ public final class Replica implements AutoCloseable {
             if (System.nanoTime() > end) {
                 throw new ReplicaException("replica " + configuration.self() + " is not " + wanted + " after "
                         + atMost.toSeconds() + " s, it is " + now.state() + ": " + now.explanation());
+            }
+            if (Thread.currentThread().isInterrupted()) {
+                throw new ReplicaException("replica " + configuration.self() + " is not " + wanted
+                        + " yet, and the thread was interrupted that waits for it; it is " + now.state() + ": "
+                        + now.explanation());
             }
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
             now = status();

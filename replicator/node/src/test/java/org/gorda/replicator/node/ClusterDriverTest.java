@@ -25,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import org.gorda.replicator.node.behaviours.Routines;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -584,19 +585,21 @@ class ClusterDriverTest {
                 }
             });
             thread.start();
-            NodeGroup.patiently("it waits").until(() -> {
-                try (Statement statement = holder.createStatement();
-                        ResultSet rows = statement.executeQuery(
-                                "SELECT COUNT(*) FROM SYSCS_DIAG.LOCK_TABLE WHERE STATE = 'WAIT'")) {
-                    rows.next();
-                    return rows.getInt(1) > 0;
-                }
-            });
+            NodeGroup.patiently("it waits").until(() -> isWaitedFor(holder));
             waiter.abort(Runnable::run);
             thread.join(10_000);
             assertThat(thread.isAlive()).isFalse();
             assertThat(thrown.get().getSQLState()).startsWith("08");
             holder.rollback();
+        }
+    }
+
+    private static boolean isWaitedFor(Connection holder) throws SQLException {
+        try (Statement statement = holder.createStatement();
+                ResultSet rows =
+                        statement.executeQuery("SELECT COUNT(*) FROM SYSCS_DIAG.LOCK_TABLE WHERE STATE = 'WAIT'")) {
+            rows.next();
+            return rows.getInt(1) > 0;
         }
     }
 
@@ -696,5 +699,95 @@ class ClusterDriverTest {
 
     private static void isValid(Connection connection, int seconds) throws SQLException {
         connection.isValid(seconds);
+    }
+
+    /** As engines' drivers allow it: whose change is acknowledged has it, whatever becomes of what another thread does beside it. */
+    @Test
+    void acknowledgedChangesStayWhereThreadsShareAConnection() throws Exception {
+        try (Connection shared = DriverManager.getConnection(group.url());
+                Statement failing = shared.createStatement();
+                Statement inserting = shared.createStatement()) {
+            failing.execute("CREATE PROCEDURE FAILS () LANGUAGE JAVA PARAMETER STYLE JAVA NO SQL EXTERNAL NAME '"
+                    + Routines.class.getName() + ".fails'");
+            AtomicBoolean done = new AtomicBoolean();
+            CompletableFuture<Void> fails = CompletableFuture.runAsync(() -> {
+                while (!done.get()) {
+                    assertState("38999", () -> failing.execute("CALL FAILS()"));
+                }
+            });
+            int acknowledged = 0;
+            try {
+                while (acknowledged < 200) {
+                    acknowledged += inserting.executeUpdate("INSERT INTO T (A) VALUES ('" + acknowledged + "')");
+                }
+            } finally {
+                done.set(true);
+            }
+            fails.get(60, TimeUnit.SECONDS);
+            assertThat(count(shared, "1 = 1")).isEqualTo(acknowledged);
+            failing.execute("DROP PROCEDURE FAILS");
+        }
+    }
+
+    /** The one by the end of what it waits for in the driver, the other by that of the one. */
+    @Test
+    void abortFreesAlsoWhoWaitsForAnotherThread() throws Exception {
+        try (Connection holder = DriverManager.getConnection(group.url());
+                Statement holds = holder.createStatement()) {
+            holder.setAutoCommit(false);
+            holds.executeUpdate("INSERT INTO T (A) VALUES ('held')");
+            Connection shared = DriverManager.getConnection(group.url());
+            List<CompletableFuture<SQLException>> waiting = new ArrayList<>();
+            for (int i = 0; i < 2; i++) {
+                waiting.add(CompletableFuture.supplyAsync(() -> {
+                    try (Statement waits = shared.createStatement()) {
+                        waits.executeUpdate("INSERT INTO T (A) VALUES ('held')");
+                        return new SQLException("it was done");
+                    } catch (SQLException e) {
+                        return e;
+                    }
+                }));
+            }
+            NodeGroup.patiently("one waits").until(() -> isWaitedFor(holder));
+            shared.abort(Runnable::run);
+            for (CompletableFuture<SQLException> one : waiting) {
+                assertThat(one.get(10, TimeUnit.SECONDS).getSQLState()).startsWith("08");
+            }
+            holder.rollback();
+        }
+    }
+
+    @Test
+    void queriesBehindCommentsAndParenthesesAreReads() throws SQLException {
+        try (Connection connection = DriverManager.getConnection(group.url());
+                Statement made = connection.createStatement()) {
+            connection.setReadOnly(true);
+            for (String query : List.of(
+                    "-- of\n SELECT A FROM T", " /* of */SELECT A FROM T", "(SELECT A FROM T)", "( VALUES 1)")) {
+                made.executeQuery(query).close();
+            }
+            assertState("25006", () -> made.executeUpdate("/* of */ DELETE FROM T"));
+        }
+    }
+
+    /** Else what a pool has taken for closed would stay with the replica. */
+    @Test
+    void closeThatIsToldThatWhatItCommitsIsRefusedClosesAllTheSame() throws SQLException {
+        try (Connection other = DriverManager.getConnection(group.url());
+                Statement statement = other.createStatement()) {
+            statement.execute("CREATE TABLE D (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER NOT NULL,"
+                    + " CONSTRAINT D_N UNIQUE (N) INITIALLY DEFERRED)");
+            statement.executeUpdate("INSERT INTO D VALUES (1, 1), (2, 2)");
+            Connection connection = DriverManager.getConnection(group.url());
+            Statement updating = connection.createStatement(ResultSet.TYPE_FORWARD_ONLY, ResultSet.CONCUR_UPDATABLE);
+            ResultSet rows = updating.executeQuery("SELECT ID, N FROM D WHERE ID = 1");
+            assertThat(rows.next()).isTrue();
+            rows.updateInt(2, 2);
+            rows.updateRow();
+            assertState("23506", connection::close);
+            assertThat(connection.isClosed()).isTrue();
+            connection.close();
+            statement.execute("DROP TABLE D");
+        }
     }
 }

@@ -13,10 +13,16 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -272,6 +278,144 @@ class ClusterFailoverTest {
                     .isInstanceOfSatisfying(
                             SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08004"))
                     .hasMessageContaining("'shop', not 'bank'");
+        }
+    }
+
+    /** Two replicas are held up, by readers to whom they owe that much; the third, which is read from, shows more, and is lost. */
+    @Test
+    void withSessionReadsNothingOlderIsReadWhereTheReaderIsAnotherOne() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 3, Map.of("protocol", "certification", "read-grace", "60s"))) {
+            create(group.url());
+            List<AnswerThief> thieves = new ArrayList<>();
+            List<Connection> holders = new ArrayList<>();
+            try {
+                for (int i = 0; i < group.size(); i++) {
+                    thieves.add(new AnswerThief(group.service(i), group.clients(i)));
+                }
+                String nodes = thieves.stream().map(AnswerThief::address).collect(Collectors.joining(","));
+                Connection session = null;
+                int at = -1;
+                int from = -1;
+                while (at == from) { // who is both has nothing to be compared
+                    session = DriverManager.getConnection("jdbc:gorda://" + nodes + "/shop;reads=session");
+                    at = goesTo(session, thieves);
+                    session.setReadOnly(true);
+                    from = goesTo(session, thieves);
+                }
+                for (int i = 0; i < group.size(); i++) {
+                    if (i != from) {
+                        Connection holder = DriverManager.getConnection(group.engineUrl(i));
+                        holders.add(holder);
+                        holder.setAutoCommit(false);
+                        holder.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+                        assertThat(count(holder, "1 = 1")).isZero();
+                    }
+                }
+                try (Connection writer = DriverManager.getConnection(group.engineUrl(from));
+                        Statement statement = writer.createStatement()) {
+                    statement.executeUpdate("INSERT INTO T VALUES (1)");
+                }
+                assertThat(count(session, "ID = 1")).isEqualTo(1);
+                session.setReadOnly(false);
+                assertThat(count(session, "ID = 1")).as("it is held up").isZero();
+                Connection probe = DriverManager.getConnection("jdbc:gorda://" + nodes + "/shop");
+                while (goesTo(probe, thieves) != from) {
+                    probe = DriverManager.getConnection("jdbc:gorda://" + nodes + "/shop");
+                }
+                thieves.get(from).freeze();
+                NodeGroup.patiently("it is known to be lost").until(probe::isClosed);
+                CompletableFuture<Void> released = CompletableFuture.runAsync(
+                        () -> holders.forEach(ClusterFailoverTest::commit),
+                        CompletableFuture.delayedExecutor(2, TimeUnit.SECONDS));
+                session.setReadOnly(true);
+                assertThat(goesTo(session, thieves)).isNotEqualTo(from);
+                assertThat(count(session, "ID = 1")).isEqualTo(1);
+                released.get(10, TimeUnit.SECONDS);
+                session.close();
+            } finally {
+                for (Connection holder : holders) {
+                    holder.rollback();
+                    holder.close();
+                }
+                for (AnswerThief thief : thieves) {
+                    thief.close();
+                }
+            }
+        }
+    }
+
+    private static int goesTo(Connection connection, List<AnswerThief> thieves) {
+        for (int i = 0; i < thieves.size(); i++) {
+            if (connection
+                    .toString()
+                    .startsWith("connection to " + thieves.get(i).address() + " ")) {
+                return i;
+            }
+        }
+        throw new AssertionError(connection);
+    }
+
+    private static long count(Connection connection, String condition) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT COUNT(*) FROM T WHERE " + condition)) {
+            rows.next();
+            return rows.getLong(1);
+        }
+    }
+
+    private static void commit(Connection connection) {
+        try {
+            connection.commit();
+        } catch (SQLException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void lossOfTheReplicaThatIsReadFromIsToldAsThatAndConcernsNothingThatIsWritten() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2)) {
+            int backup = group.backup();
+            try (AnswerThief thief = new AnswerThief(group.service(backup), group.clients(backup))) {
+                String url = "jdbc:gorda://" + group.service(group.primary()) + "," + thief.address() + "/shop";
+                create(url);
+                Connection writing = prepared(url, 1);
+                writing.setReadOnly(true);
+                assertThat(writing.toString()).startsWith("connection to " + thief.address());
+                try (Statement reading = writing.createStatement()) {
+                    ResultSet rows =
+                            reading.executeQuery("SELECT COUNTS.TABLENAME FROM SYS.SYSTABLES COUNTS, SYS.SYSCOLUMNS A,"
+                                    + " SYS.SYSCOLUMNS B");
+                    assertThat(rows.next()).isTrue();
+                    writing.commit();
+                    writing.setReadOnly(false);
+                    try (Statement statement = writing.createStatement()) {
+                        statement.executeUpdate("INSERT INTO T VALUES (2)");
+                        thief.steal(AnswerThief.Steal.REQUEST);
+                        assertThatThrownBy(() -> {
+                                    while (rows.next()) {
+                                        assertThat(rows.getString(1)).isNotNull();
+                                    }
+                                })
+                                .isInstanceOf(SQLException.class)
+                                .hasMessageContaining("the connection to replica " + thief.address() + " was lost");
+                        statement.executeUpdate("INSERT INTO T VALUES (3)");
+                    }
+                }
+                writing.commit();
+                writing.close();
+                assertThat(count(url, "ID IN (2, 3)")).isEqualTo(2);
+
+                Connection connection = prepared(url, 4);
+                connection.setReadOnly(true);
+                assertThat(connection.toString()).startsWith("connection to " + thief.address());
+                try (Statement reading = connection.createStatement()) {
+                    thief.steal(AnswerThief.Steal.REQUEST);
+                    assertThatThrownBy(() -> reading.executeQuery("VALUES 1"))
+                            .isInstanceOf(SQLException.class)
+                            .hasMessageContaining("the connection to replica " + thief.address() + " was lost");
+                }
+                assertThat(connection.isClosed()).isTrue();
+            }
         }
     }
 }

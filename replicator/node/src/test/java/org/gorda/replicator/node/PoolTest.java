@@ -294,4 +294,16 @@ class PoolTest {
                 .isInstanceOfSatisfying(
                         SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo(state));
     }
+
+    @Test
+    void whoIsGivenToADataSourceItselfIsLoggedInWhateverTheUrlSays() throws SQLException {
+        GordaDataSource source = new GordaDataSource();
+        source.setUrl("jdbc:gorda://" + group.service(0) + "/shop;User=ada;PASSWORD=a;retry=0");
+        source.setUser("alan");
+        try (Connection one = source.getConnection();
+                Connection other = source.getConnection("grace", "g;user=x")) {
+            assertThat(one.getMetaData().getUserName()).isEqualTo("ada");
+            assertThat(other.getMetaData().getUserName()).isEqualTo("grace");
+        }
+    }
 }

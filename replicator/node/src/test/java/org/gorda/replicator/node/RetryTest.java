@@ -522,4 +522,35 @@ class RetryTest {
                     .hasMessage("retry is '" + wrong + "' but must be a number from 0 to 1000, 0 meaning never");
         }
     }
+
+    /** It may be the first that the engine is asked for after a transaction has lost, and that before it is executed. */
+    @ParameterizedTest
+    @EnumSource
+    void whatHasLostIsRunAgainAlsoWhereAStatementIsPreparedOrMetadataAreRead(Form form) throws Exception {
+        fill(form);
+        within(form, 0, 10, (connection, statement) -> {
+            connection.setAutoCommit(false);
+            // In its own process Derby has no connection any more after metadata whose reading is refused.
+            for (boolean prepares : form == Form.CLUSTER ? new boolean[] {true, false} : new boolean[] {true}) {
+                int row = prepares ? 0 : 1;
+                statement.executeUpdate("UPDATE T SET N = N + 1 WHERE ID = " + row);
+                win(form, row);
+                NodeGroup.patiently("it is shown")
+                        .until(() -> number(form, 0, "SELECT N FROM T WHERE ID = " + row) == 10);
+                if (prepares) {
+                    try (PreparedStatement add =
+                            connection.prepareStatement("UPDATE T SET N = N + 1 WHERE ID = 0 AND 1 = 1")) {
+                        assertThat(add.executeUpdate()).isEqualTo(1);
+                    }
+                } else {
+                    try (ResultSet tables = connection.getMetaData().getTables(null, "APP", "T", null)) {
+                        assertThat(tables.next()).isTrue();
+                    }
+                }
+                connection.commit();
+            }
+        });
+        assertThat(number(form, 0, "SELECT N FROM T WHERE ID = 0")).isEqualTo(12);
+        assertThat(number(form, 0, "SELECT N FROM T WHERE ID = 1")).isEqualTo(form == Form.CLUSTER ? 11 : 0);
+    }
 }
