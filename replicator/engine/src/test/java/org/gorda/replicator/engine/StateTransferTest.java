@@ -147,6 +147,23 @@ class StateTransferTest {
         }
     }
 
+    @Test
+    void whoHasLostOnlyItsDirectoryReceivesTheDatabaseThoughAnotherWasElectedSinceTheLogBegins() throws Exception {
+        try (Cluster cluster = open(ReplicationProtocol.PRIMARY_BACKUP)) {
+            create(cluster);
+            goOnWithout(cluster, -1);
+            int away = cluster.backup();
+            cluster.lead((away + 1) % cluster.size());
+            cluster.execute("INSERT INTO COUNTER VALUES (2, 0)");
+            cluster.assertIdentical();
+            cluster.replica(away).close();
+            FileTree.delete(directory.resolve("replica" + away + ".gorda"));
+            cluster.start(away);
+            cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            cluster.assertIdentical();
+        }
+    }
+
     /** Wherever its rows are: our own schema is GORDA, not gorda. */
     @ParameterizedTest
     @ValueSource(strings = {"APP", "gorda"})
