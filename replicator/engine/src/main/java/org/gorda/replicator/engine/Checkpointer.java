@@ -109,6 +109,7 @@ final class Checkpointer {
         }
         // After the checkpoint was taken: what the database then holds on disk is at least as new.
         flush();
+        log().force(); // behind what was committed meanwhile
         file.save(taken.checkpoint());
         saved = taken.checkpoint().position().index();
         long needless = Math.min(saved, taken.needed() - 1);
@@ -182,8 +183,11 @@ final class Checkpointer {
         }
     }
 
-    /** Forces the database to disk. */
+    /**
+     * Forces the database to disk, behind the log: where all machines lose power, what a database holds beyond the end of all logs is part of no history.
+     */
     void flush() {
+        log().force();
         engine.database().flush().ifPresent(forced -> durable = forced.index());
         flushes.increment();
     }
