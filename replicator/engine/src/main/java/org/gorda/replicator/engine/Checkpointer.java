@@ -1,5 +1,6 @@
 package org.gorda.replicator.engine;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
@@ -93,6 +94,8 @@ final class Checkpointer {
             delivery.core().restore(last.state());
             saved = last.position().index();
             restart = Math.min(saved, delivery.core().firstNeeded() - 1);
+            Path held = configuration.directory().resolve(ReplicaConfiguration.LOG);
+            marks.held(log().firstHeld().index(), saved, FileTree.bytes(held.toFile()));
         }
         return last;
     }
