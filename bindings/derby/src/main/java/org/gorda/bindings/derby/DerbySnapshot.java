@@ -1,5 +1,6 @@
 package org.gorda.bindings.derby;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.AtomicMoveNotSupportedException;
@@ -10,6 +11,7 @@ import java.nio.file.StandardOpenOption;
 import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
@@ -66,10 +68,7 @@ final class DerbySnapshot {
 
     /** Without room for its log the database itself would stop. */
     private static void requireRoom(Path database, Path target) throws IOException {
-        long needed = ROOM_LEFT;
-        for (Path file : everythingIn(database)) {
-            needed += file.toFile().length(); // 0 if it was dropped meanwhile
-        }
+        long needed = ROOM_LEFT + bytes(database.toFile());
         Path parent = target.toAbsolutePath().getParent();
         long usable = Files.getFileStore(parent == null ? database : parent).getUsableSpace();
         if (usable < needed) {
@@ -77,6 +76,14 @@ final class DerbySnapshot {
                     + ": it may take " + (needed >> 20) + " MB, and that disk has room for " + (usable >> 20)
                     + " MB: make room there");
         }
+    }
+
+    /** Of what is there, while files come and go: nothing of one that was dropped meanwhile. */
+    private static long bytes(File path) {
+        File[] within = path.listFiles();
+        return within == null
+                ? path.length()
+                : Arrays.stream(within).mapToLong(DerbySnapshot::bytes).sum();
     }
 
     static void load(Path snapshot, Path database) {
