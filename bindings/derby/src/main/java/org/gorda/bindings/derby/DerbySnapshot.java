@@ -42,7 +42,7 @@ final class DerbySnapshot {
             delete(unfinished);
             try {
                 backup(connection, unfinished);
-                Files.move(unfinished.resolve(database.getFileName()), target, StandardCopyOption.ATOMIC_MOVE);
+                Files.move(unfinished.resolve(real(database).getFileName()), target, StandardCopyOption.ATOMIC_MOVE);
             } finally {
                 delete(unfinished);
             }
@@ -86,17 +86,18 @@ final class DerbySnapshot {
                 : Arrays.stream(within).mapToLong(DerbySnapshot::bytes).sum();
     }
 
-    static void load(Path snapshot, Path database) {
+    static void load(Path snapshot, Path location) {
         if (!Files.isRegularFile(snapshot.resolve(SERVICE_PROPERTIES))) {
             throw new ReflectionException(
                     snapshot + " is no snapshot of a Derby database: it has no " + SERVICE_PROPERTIES);
         }
-        if (Files.exists(database)) {
+        if (Files.exists(location)) {
             throw new ReflectionException(
-                    "a snapshot cannot be loaded to " + database + ", which exists: move it out of the way first");
+                    "a snapshot cannot be loaded to " + location + ", which exists: move it out of the way first");
         }
-        Path parent = Objects.requireNonNull(database.toAbsolutePath().getParent());
         try {
+            Path database = real(location);
+            Path parent = Objects.requireNonNull(database.getParent());
             Files.createDirectories(parent);
             delete(unfinished(database)); // left by a drop or a load that was interrupted
             forceAll(snapshot);
@@ -108,12 +109,13 @@ final class DerbySnapshot {
             force(parent);
         } catch (IOException e) {
             throw new ReflectionException(
-                    "the snapshot " + snapshot + " cannot be loaded to " + database + ": " + e, e);
+                    "the snapshot " + snapshot + " cannot be loaded to " + location + ": " + e, e);
         }
     }
 
-    static void drop(Path database) {
+    static void drop(Path location) {
         try {
+            Path database = real(location);
             if (Files.exists(database)) {
                 Path unfinished = unfinished(database);
                 delete(unfinished);
@@ -121,8 +123,17 @@ final class DerbySnapshot {
                 delete(unfinished);
             }
         } catch (IOException e) {
-            throw new ReflectionException("the database " + database + " cannot be deleted: " + e, e);
+            throw new ReflectionException("the database " + location + " cannot be deleted: " + e, e);
         }
+    }
+
+    /** Where a database is, or is to be, that may be named by a link: the link stays. */
+    private static Path real(Path location) throws IOException {
+        Path at = location.toAbsolutePath();
+        while (Files.isSymbolicLink(at)) {
+            at = at.resolveSibling(Files.readSymbolicLink(at));
+        }
+        return at;
     }
 
     private static Path unfinished(Path target) {

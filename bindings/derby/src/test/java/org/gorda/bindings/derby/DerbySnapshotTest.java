@@ -1,10 +1,13 @@
 package org.gorda.bindings.derby;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.Statement;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
@@ -35,6 +38,30 @@ class DerbySnapshotTest {
             statement.execute("INSERT INTO T VALUES 1");
         }
         return database;
+    }
+
+    @Test
+    void aDatabaseThatIsNamedByALinkIsGivenAndReplacedWhereItIs() throws Exception {
+        Path disk = Files.createDirectory(directory.resolve("disk"));
+        open(derby.configuration(disk, "b1")).close();
+        DatabaseConfiguration configuration = derby.configuration(directory, "bank");
+        Path link = Path.of(configuration.location());
+        Files.createSymbolicLink(link, Path.of("disk/b1"));
+        Path snapshot = directory.resolve("snapshot");
+        try (ReflectedDatabase database = derby.binding().open(configuration, new MetaLevel())) {
+            database.snapshot(snapshot);
+        }
+        derby.binding().drop(configuration);
+        assertThat(disk.resolve("b1")).doesNotExist();
+        derby.binding().load(snapshot, configuration);
+        assertThat(link).isSymbolicLink();
+        assertThat(disk.resolve("b1")).isDirectory();
+        try (ReflectedDatabase database = derby.binding().open(configuration, new MetaLevel());
+                Connection connection = database.connect(new Properties());
+                Statement statement = connection.createStatement();
+                ResultSet row = statement.executeQuery("SELECT A FROM T")) {
+            assertThat(row.next()).isTrue();
+        }
     }
 
     @Test
