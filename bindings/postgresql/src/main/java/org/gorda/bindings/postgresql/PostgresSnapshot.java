@@ -28,6 +28,9 @@ import org.postgresql.core.BaseConnection;
  */
 final class PostgresSnapshot {
 
+    /** So much of the disk stays free. */
+    private static final long ROOM_LEFT = 64L << 20;
+
     /** Written last. */
     private static final String POSITION = "position";
 
@@ -68,6 +71,7 @@ final class PostgresSnapshot {
                 connection.setAutoCommit(false);
                 connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
                 connection.setReadOnly(true);
+                requireRoom(connection, unfinished);
                 copy(connection, unfinished);
                 Files.move(unfinished, target, StandardCopyOption.ATOMIC_MOVE);
             } finally {
@@ -75,6 +79,20 @@ final class PostgresSnapshot {
             }
         } catch (IOException | SQLException e) {
             throw new ReflectionException("a snapshot of " + server + " cannot be written to " + target + ": " + e, e);
+        }
+    }
+
+    /** What the replica and others keep on that disk goes on. */
+    private static void requireRoom(Connection connection, Path directory) throws SQLException, IOException {
+        String bytes = Objects.requireNonNull(SqlSession.of(connection)
+                .query("SELECT pg_database_size(current_database())")
+                .get(0)
+                .get(0));
+        long needed = Long.parseLong(bytes) + ROOM_LEFT;
+        long usable = Files.getFileStore(directory).getUsableSpace();
+        if (usable < needed) {
+            throw new ReflectionException("a snapshot cannot be written to " + directory + ": it may take "
+                    + (needed >> 20) + " MB, and that disk has room for " + (usable >> 20) + " MB: make room there");
         }
     }
 

@@ -16,6 +16,9 @@ import java.util.zip.CRC32C;
 /** What a copy of a database is made of. Stateless. */
 final class FileTree {
 
+    /** So much of a disk stays free, for what is kept there else. */
+    static final long ROOM_LEFT = 64L << 20;
+
     private FileTree() {}
 
     /** All files below a directory, in an order that is always the same. */

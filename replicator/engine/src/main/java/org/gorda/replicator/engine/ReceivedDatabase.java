@@ -98,6 +98,11 @@ final class ReceivedDatabase {
         return content.resolve(file.name());
     }
 
+    /** So much room is on the disk. */
+    long usableBytes() throws IOException {
+        return Files.getFileStore(directory).getUsableSpace();
+    }
+
     void forget() throws IOException {
         Files.deleteIfExists(completeFile); // first: what is deleted in part must not be installed
         FileTree.delete(directory);

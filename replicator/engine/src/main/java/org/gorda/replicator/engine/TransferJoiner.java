@@ -63,6 +63,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     private final ByteBuffer buffer = ReceivedFile.buffer();
     private volatile boolean closed;
 
+    private String lacks = "";
     private long bytesDone;
     private long bytesAll;
     private long paceNanos;
@@ -214,6 +215,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
                 Path path = received.file(file);
                 startedBytes += Files.exists(path) ? Math.min(Files.size(path), file.bytes()) : 0;
             }
+            lacks = lacks(bytesAll - startedBytes);
             startedNanos = System.nanoTime();
             paceNanos = startedNanos;
             int harmed = 0;
@@ -245,6 +247,17 @@ final class TransferJoiner implements Runnable, AutoCloseable {
         }
         received.forget();
         return false;
+    }
+
+    /** What people are told while it may not fit; it is received all the same, as they can make room meanwhile. */
+    private String lacks(long bytes) throws IOException {
+        long usable = received.usableBytes();
+        if (usable >= bytes + FileTree.ROOM_LEFT) {
+            return "";
+        }
+        String lacking = "; that disk has room for " + (usable >> 20) + " MB only: make room there";
+        LOG.warn("{}: receives a database of {} MB{}", self, bytes >> 20, lacking);
+        return lacking;
     }
 
     private boolean fetch(MemberId donor, DirectMessage.Offer offer, int number, ReceivedFile out)
@@ -306,12 +319,13 @@ final class TransferJoiner implements Runnable, AutoCloseable {
         double rate = Math.max(1, (bytesDone - startedBytes) / seconds);
         String text = String.format(
                 Locale.ROOT,
-                "receives the database from %s: %,d of %,d MB, %,.1f MB/s, about %,d s left",
+                "receives the database from %s: %,d of %,d MB, %,.1f MB/s, about %,d s left%s",
                 donor,
                 bytesDone >> 20,
                 bytesAll >> 20,
                 rate / (1 << 20),
-                Math.round((bytesAll - bytesDone) / rate));
+                Math.round((bytesAll - bytesDone) / rate),
+                lacks);
         progress.accept(text);
         if (now - loggedNanos > LOG_NANOS) {
             loggedNanos = now;
