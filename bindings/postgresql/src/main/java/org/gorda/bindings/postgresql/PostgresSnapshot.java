@@ -149,7 +149,8 @@ final class PostgresSnapshot {
         }
     }
 
-    static void load(Path snapshot, Server server) {
+    /** @param replaces a database that is there, once all of the snapshot is loaded */
+    static void load(Path snapshot, Server server, boolean replaces) {
         if (!Files.isRegularFile(snapshot.resolve(POSITION))) {
             throw new ReflectionException(
                     snapshot + " is no snapshot of a PostgreSQL database: it has no file " + POSITION);
@@ -161,7 +162,7 @@ final class PostgresSnapshot {
             boolean exists = !SqlSession.of(maintenance)
                     .query("SELECT 1 FROM pg_database WHERE datname = " + PostgresDatabase.literal(server.database()))
                     .isEmpty();
-            if (exists) {
+            if (exists && !replaces) {
                 throw new ReflectionException(
                         "a snapshot cannot be loaded to " + server + ", which exists: drop it first");
             }
@@ -172,6 +173,7 @@ final class PostgresSnapshot {
                 connection.setAutoCommit(false);
                 fill(connection, snapshot);
             }
+            statement.execute("DROP DATABASE IF EXISTS " + TableShape.quoted(server.database()) + " WITH (FORCE)");
             statement.execute("ALTER DATABASE " + made + " RENAME TO " + TableShape.quoted(server.database()));
         } catch (IOException | SQLException e) {
             throw new ReflectionException("the snapshot " + snapshot + " cannot be loaded to " + server + ": " + e, e);

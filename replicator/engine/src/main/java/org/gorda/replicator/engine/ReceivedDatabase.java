@@ -9,6 +9,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.function.Consumer;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.core.ReplicaCore;
@@ -144,8 +145,14 @@ final class ReceivedDatabase {
         Path snapshot = content.resolve(SNAPSHOT);
         if (checkpoint != null && Files.isDirectory(snapshot)) {
             LOG.info("puts the database that was received in the place of {}", database.location());
-            binding.drop(database);
-            binding.load(snapshot, database);
+            try {
+                binding.replace(snapshot, database);
+            } catch (ReflectionException e) {
+                throw new ReplicaException(
+                        e.getMessage() + ". Start the replica again; if that fails like this, delete " + directory
+                                + " to receive the database again",
+                        e);
+            }
         } else if (checkpoint != null && Files.isDirectory(Path.of(database.location()))) {
             FileTree.forceName(Path.of(database.location())); // who was interrupted may not have come to that
         } else {
