@@ -14,6 +14,7 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.UUID;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
@@ -21,12 +22,16 @@ import org.gorda.gapi.TableShape;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.copy.CopyManager;
 import org.postgresql.core.BaseConnection;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Copies of a database as it is at one moment: a directory with the statements that make its schema, before and after the rows, a file for each table's rows,
  * and the position. Stateless.
  */
 final class PostgresSnapshot {
+
+    private static final Logger LOG = LoggerFactory.getLogger(PostgresSnapshot.class);
 
     /** So much of the disk stays free. */
     private static final long ROOM_LEFT = 64L << 20;
@@ -39,6 +44,19 @@ final class PostgresSnapshot {
 
     private static final List<String> SCHEMA = List.of("schema-before", "schema-after");
     private static final String TABLES = "tables";
+
+    /** Who owns the database, and who may do what with it: what comes before its name in statements, and what behind it, by turns. */
+    private static final String RIGHTS = "rights";
+
+    private static final String FIND_RIGHTS =
+            "SELECT 'ALTER', 'OWNER TO ' || quote_ident(pg_get_userbyid(datdba)), 1 AS turn FROM pg_database WHERE datname = current_database()"
+                    + " UNION ALL SELECT 'REVOKE ALL ON', 'FROM PUBLIC', 2 FROM pg_database WHERE datname = current_database() AND datacl IS NOT NULL"
+                    + " UNION ALL SELECT format('GRANT %s ON', privilege_type), format('TO %s%s', CASE grantee WHEN 0 THEN 'PUBLIC'"
+                    + " ELSE quote_ident(pg_get_userbyid(grantee)) END, CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END), 3"
+                    + " FROM pg_database, aclexplode(datacl) WHERE datname = current_database() ORDER BY turn";
+
+    /** Of roles that are not there, or not this one's to give to. */
+    private static final Set<String> NOT_GIVEN = Set.of("42704", "42501");
 
     /** Whether the values of generators are leased. */
     private static final String LEASES = "leases";
@@ -119,7 +137,13 @@ final class PostgresSnapshot {
         }
         String leases = String.valueOf(
                 session.query("SELECT leases FROM gorda.leasing").get(0).get(0));
+        List<String> rights = new ArrayList<>();
+        for (List<@Nullable String> row : session.query(FIND_RIGHTS)) {
+            rights.add(Objects.requireNonNull(row.get(0)));
+            rights.add(Objects.requireNonNull(row.get(1)));
+        }
         connection.commit();
+        Files.writeString(directory.resolve(RIGHTS), String.join(SEPARATOR, rights));
         Files.writeString(directory.resolve(LEASES), leases);
         Files.writeString(directory.resolve(SCHEMA.get(0)), String.join(SEPARATOR, phases.get(1)));
         Files.writeString(directory.resolve(SCHEMA.get(1)), String.join(SEPARATOR, phases.get(2)));
@@ -173,10 +197,27 @@ final class PostgresSnapshot {
                 connection.setAutoCommit(false);
                 fill(connection, snapshot);
             }
+            Path rights = snapshot.resolve(RIGHTS);
+            giveRights(statement, made, Files.exists(rights) ? texts(rights) : List.of());
             statement.execute("DROP DATABASE IF EXISTS " + TableShape.quoted(server.database()) + " WITH (FORCE)");
             statement.execute("ALTER DATABASE " + made + " RENAME TO " + TableShape.quoted(server.database()));
         } catch (IOException | SQLException e) {
             throw new ReflectionException("the snapshot " + snapshot + " cannot be loaded to " + server + ": " + e, e);
+        }
+    }
+
+    /** As they were, as far as the roles are here. */
+    private static void giveRights(Statement statement, String database, List<String> rights) throws SQLException {
+        for (int i = 0; i + 1 < rights.size(); i += 2) {
+            String sql = rights.get(i) + " DATABASE " + database + " " + rights.get(i + 1);
+            try {
+                statement.execute(sql);
+            } catch (SQLException e) {
+                if (!NOT_GIVEN.contains(e.getSQLState())) {
+                    throw e;
+                }
+                LOG.warn("{} cannot be done for a database that was received: {}", sql, e.getMessage());
+            }
         }
     }
 

@@ -3,6 +3,7 @@ package org.gorda.bindings.postgresql;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -93,6 +94,34 @@ class ReplacedDatabaseTest {
         binding.replace(snapshot, here);
         assertThat(ask(here, "SELECT a FROM t")).isEqualTo("1");
         binding.replace(snapshot, here);
+        assertThat(ask(here, "SELECT a FROM t")).isEqualTo("1");
+    }
+
+    private static String rights(DatabaseConfiguration database) throws SQLException {
+        return ask(
+                database,
+                "SELECT concat(datdba::regrole, ' ', (SELECT string_agg(x::text, ' ' ORDER BY x::text) FROM aclexplode(datacl) x))"
+                        + " FROM pg_database WHERE datname = current_database()");
+    }
+
+    @Test
+    void aDatabaseThatIsLoadedHasTheOwnerAndTheRightsThatItHad() throws SQLException {
+        execute(origin, "REVOKE CONNECT ON DATABASE " + name(origin) + " FROM PUBLIC");
+        execute(origin, "GRANT TEMP ON DATABASE " + name(origin) + " TO pg_monitor WITH GRANT OPTION");
+        copyOrigin();
+        new PostgresBinding().replace(snapshot, here);
+        assertThat(rights(here)).isEqualTo(rights(origin));
+        assertThat(ask(here, "SELECT has_schema_privilege('replaced_owner', 'public', 'CREATE')"))
+                .isEqualTo("t");
+    }
+
+    @Test
+    void anOwnerThatIsNotHereIsLeftOut() throws SQLException, IOException {
+        copyOrigin();
+        Path file = snapshot.resolve("rights");
+        Files.writeString(file, Files.readString(file).replace("replaced_owner", "known_nowhere"));
+        new PostgresBinding().replace(snapshot, here);
+        assertThat(rights(here)).startsWith("postgres");
         assertThat(ask(here, "SELECT a FROM t")).isEqualTo("1");
     }
 }
