@@ -77,6 +77,11 @@ public final class PostgresBinding implements InstalledBinding {
     }
 
     @Override
+    public void prepare(Path snapshot, DatabaseConfiguration configuration) {
+        PostgresSnapshot.prepare(snapshot, Server.of(configuration));
+    }
+
+    @Override
     public void replace(Path snapshot, DatabaseConfiguration configuration) {
         PostgresSnapshot.load(snapshot, Server.of(configuration), true);
     }

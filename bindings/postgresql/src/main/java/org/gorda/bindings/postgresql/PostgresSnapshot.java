@@ -175,12 +175,6 @@ final class PostgresSnapshot {
 
     /** @param replaces a database that is there, once all of the snapshot is loaded */
     static void load(Path snapshot, Server server, boolean replaces) {
-        if (!Files.isRegularFile(snapshot.resolve(POSITION))) {
-            throw new ReflectionException(
-                    snapshot + " is no snapshot of a PostgreSQL database: it has no file " + POSITION);
-        }
-        Server unfinished = server.unfinished();
-        String made = TableShape.quoted(unfinished.database());
         try (Connection maintenance = server.maintain();
                 Statement statement = maintenance.createStatement()) {
             boolean exists = !SqlSession.of(maintenance)
@@ -189,6 +183,37 @@ final class PostgresSnapshot {
             if (exists && !replaces) {
                 throw new ReflectionException(
                         "a snapshot cannot be loaded to " + server + ", which exists: drop it first");
+            }
+            prepare(snapshot, server);
+            if (exists) {
+                statement.execute("DROP DATABASE " + TableShape.quoted(server.database()) + " WITH (FORCE)");
+            }
+            String made = TableShape.quoted(server.unfinished().database());
+            statement.execute("ALTER DATABASE " + made + " RENAME TO " + TableShape.quoted(server.database()));
+            statement.execute("COMMENT ON DATABASE " + TableShape.quoted(server.database()) + " IS NULL");
+        } catch (SQLException e) {
+            throw new ReflectionException("the snapshot " + snapshot + " cannot be loaded to " + server + ": " + e, e);
+        }
+    }
+
+    /** Loads it beside the database, unless that is done: its place in the order says which one it is. */
+    static void prepare(Path snapshot, Server server) {
+        if (!Files.isRegularFile(snapshot.resolve(POSITION))) {
+            throw new ReflectionException(
+                    snapshot + " is no snapshot of a PostgreSQL database: it has no file " + POSITION);
+        }
+        Server unfinished = server.unfinished();
+        String made = TableShape.quoted(unfinished.database());
+        try (Connection maintenance = server.maintain();
+                Statement statement = maintenance.createStatement()) {
+            String whole = PostgresDatabase.literal("gorda: all of " + Files.readString(snapshot.resolve(POSITION)));
+            boolean isDone = !SqlSession.of(maintenance)
+                    .query("SELECT 1 FROM pg_database WHERE datname = "
+                            + PostgresDatabase.literal(unfinished.database())
+                            + " AND shobj_description(oid, 'pg_database') = " + whole)
+                    .isEmpty();
+            if (isDone) {
+                return;
             }
             statement.execute(
                     "DROP DATABASE IF EXISTS " + made + " WITH (FORCE)"); // left by a load that was interrupted
@@ -199,8 +224,7 @@ final class PostgresSnapshot {
             }
             Path rights = snapshot.resolve(RIGHTS);
             giveRights(statement, made, Files.exists(rights) ? texts(rights) : List.of());
-            statement.execute("DROP DATABASE IF EXISTS " + TableShape.quoted(server.database()) + " WITH (FORCE)");
-            statement.execute("ALTER DATABASE " + made + " RENAME TO " + TableShape.quoted(server.database()));
+            statement.execute("COMMENT ON DATABASE " + made + " IS " + whole);
         } catch (IOException | SQLException e) {
             throw new ReflectionException("the snapshot " + snapshot + " cannot be loaded to " + server + ": " + e, e);
         }

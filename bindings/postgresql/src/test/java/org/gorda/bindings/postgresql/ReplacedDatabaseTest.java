@@ -124,4 +124,26 @@ class ReplacedDatabaseTest {
         assertThat(rights(here)).startsWith("postgres");
         assertThat(ask(here, "SELECT a FROM t")).isEqualTo("1");
     }
+
+    @Test
+    void whatWasLoadedBesideTheOpenDatabaseOnlyTakesItsPlace() throws Exception {
+        copyOrigin();
+        PostgresBinding binding = new PostgresBinding();
+        try (ReflectedDatabase opened = binding.open(here, new NoClients())) {
+            binding.prepare(snapshot, here);
+            assertThat(opened.storedPosition()).isEmpty();
+            assertThat(ask(here, "SELECT a FROM t")).isEqualTo("2");
+        }
+        Path schema = snapshot.resolve("schema-before");
+        String whole = Files.readString(schema);
+        Files.writeString(schema, "is not read again");
+        binding.replace(snapshot, here);
+        assertThat(ask(here, "SELECT a FROM t")).isEqualTo("1");
+        assertThatThrownBy(() -> binding.replace(snapshot, here)).hasMessageContaining("is not read again");
+        Files.writeString(schema, whole);
+        binding.replace(snapshot, here);
+        try (ReflectedDatabase opened = binding.open(here, new NoClients())) {
+            assertThat(opened.storedPosition()).contains(new StoredPosition(1, 2, 3, 4));
+        }
+    }
 }

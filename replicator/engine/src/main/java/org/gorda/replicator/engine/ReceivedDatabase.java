@@ -122,6 +122,25 @@ final class ReceivedDatabase {
         return Files.exists(completeFile);
     }
 
+    /** Does what can be done of {@link #install} while the database is open. */
+    void prepare(DatabaseBinding binding, DatabaseConfiguration database) {
+        Path snapshot = content.resolve(SNAPSHOT);
+        if (isToBeInstalled() && Files.isDirectory(snapshot)) {
+            try {
+                binding.prepare(snapshot, database);
+            } catch (ReflectionException e) {
+                throw cannotBeLoaded(e);
+            }
+        }
+    }
+
+    private ReplicaException cannotBeLoaded(ReflectionException cause) {
+        return new ReplicaException(
+                cause.getMessage() + ". Start the replica again; if that fails like this, delete " + directory
+                        + " to receive the database again",
+                cause);
+    }
+
     /**
      * Replaces the database, which is not open, by what was received, if that is complete. When it is interrupted, the next start goes on:
      * a snapshot that is not there any more has become the database.
@@ -148,10 +167,7 @@ final class ReceivedDatabase {
             try {
                 binding.replace(snapshot, database);
             } catch (ReflectionException e) {
-                throw new ReplicaException(
-                        e.getMessage() + ". Start the replica again; if that fails like this, delete " + directory
-                                + " to receive the database again",
-                        e);
+                throw cannotBeLoaded(e);
             }
         } else if (checkpoint != null && Files.isDirectory(Path.of(database.location()))) {
             FileTree.forceName(Path.of(database.location())); // who was interrupted may not have come to that
