@@ -134,6 +134,44 @@ class TransferJoinerTest {
         assertThat(told).first().asString().contains("that disk has room for").contains("MB only");
     }
 
+    /** Asks two others, of which one has the same kind of database or none has; returns whose it receives. */
+    private List<MemberId> receiveFrom(List<MemberId> sameKind) {
+        MemberId another = new MemberId("db3:7800");
+        AtomicReference<TransferJoiner> joiner = new AtomicReference<>();
+        List<MemberId> done = new ArrayList<>();
+        joiner.set(new TransferJoiner(
+                SELF,
+                new ReceivedDatabase(directory),
+                1L << 40,
+                "derby",
+                () -> new View(List.of(SELF, DONOR, another), List.of(), Optional.of(DONOR), true, 0),
+                () -> 0,
+                (to, message) -> {
+                    if (message instanceof DirectMessage.Want want) {
+                        boolean gives = want.loads().isEmpty() || sameKind.contains(to);
+                        joiner.get()
+                                .received(
+                                        to,
+                                        gives
+                                                ? new DirectMessage.Offer(7, List.of())
+                                                : new DirectMessage.Wait(false, "it has another kind of database"));
+                    } else if (message instanceof DirectMessage.Done) {
+                        done.add(to);
+                    }
+                },
+                progress -> {},
+                () -> {},
+                failure -> {}));
+        joiner.get().run();
+        return done;
+    }
+
+    @Test
+    void whoHasTheSameKindOfDatabaseGivesItAndOthersGiveRowsIfNobodyHas() {
+        assertThat(receiveFrom(List.of(DONOR))).containsExactly(DONOR);
+        assertThat(receiveFrom(List.of())).hasSize(1);
+    }
+
     @Test
     void whatAnEarlierRunReceivedIsComparedToo() throws IOException {
         ReceivedDatabase received = new ReceivedDatabase(directory);
