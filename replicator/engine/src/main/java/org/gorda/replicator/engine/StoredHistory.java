@@ -204,6 +204,9 @@ final class StoredHistory {
     private ReplicaException notPartOfHistory(String detail) {
         return new ReplicaException("the database at " + configuration.location() + " holds changes up to " + stored
                 + ", which are not part of the group's history (" + detail + "). Move the database and the directory "
-                + configuration.directory() + " away, and the replica will be brought up to date by the group");
+                + configuration.directory() + " away, and the replica will be brought up to date by the group."
+                + " If this comes after all machines had lost their power, do so only once you have compared what each replica holds: 'gorda recover "
+                + configuration.location()
+                + "' tells, and the one that holds most can begin a new group (--new-group)");
     }
 }
