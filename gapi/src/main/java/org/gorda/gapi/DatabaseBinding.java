@@ -40,6 +40,24 @@ public interface DatabaseBinding {
     void drop(DatabaseConfiguration configuration);
 
     /**
+     * Does what can be done of {@link #replace} while the database is still open; nothing, where a snapshot becomes the database at once.
+     *
+     * @throws ReflectionException as of load
+     */
+    default void prepare(Path snapshot, DatabaseConfiguration configuration) {}
+
+    /**
+     * {@linkplain #load Makes} a database in the place of one that may be there, which is {@linkplain #drop deleted}; where that can be, only once all of
+     * the snapshot is loaded. If it is interrupted, it can be called again as long as the snapshot is there.
+     *
+     * @throws ReflectionException as of load and drop
+     */
+    default void replace(Path snapshot, DatabaseConfiguration configuration) {
+        drop(configuration);
+        load(snapshot, configuration);
+    }
+
+    /**
      * Looks for what in a database cannot be replicated, before it is; as far as its catalogue shows it. Changes nothing.
      *
      * @param connection to the database, by whatever driver, whose transaction is used

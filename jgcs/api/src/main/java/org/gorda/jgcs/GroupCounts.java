@@ -5,7 +5,7 @@ package org.gorda.jgcs;
  *
  * @param frames how often something was sent to another member: several messages at once, or none, as a heartbeat
  * @param bytes of all frames
- * @param forces how often the log was forced to disk for what was to be acknowledged
+ * @param forces how often the log was forced to disk, for what was to be acknowledged or by its user
  */
 public record GroupCounts(long frames, long bytes, long forces) {
 

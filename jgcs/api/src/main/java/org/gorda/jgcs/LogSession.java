@@ -38,6 +38,14 @@ public interface LogSession {
     Message at(long index);
 
     /**
+     * Forces to disk what was delivered here before the call, whatever durability the group was opened with: a user that forces what it has made of that
+     * does so afterwards, or holds more after a power loss of all machines than the log.
+     *
+     * @throws java.io.UncheckedIOException if the disk fails, upon which the member stops
+     */
+    void force();
+
+    /**
      * Tells that this member's user will not ask for anything up to {@code position} again, not even after a crash, and that
      * other members need not get it from here. The log may then forget it.
      */

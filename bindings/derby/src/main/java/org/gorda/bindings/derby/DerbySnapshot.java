@@ -1,5 +1,6 @@
 package org.gorda.bindings.derby;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.AtomicMoveNotSupportedException;
@@ -10,6 +11,7 @@ import java.nio.file.StandardOpenOption;
 import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
@@ -40,7 +42,7 @@ final class DerbySnapshot {
             delete(unfinished);
             try {
                 backup(connection, unfinished);
-                Files.move(unfinished.resolve(database.getFileName()), target, StandardCopyOption.ATOMIC_MOVE);
+                Files.move(unfinished.resolve(real(database).getFileName()), target, StandardCopyOption.ATOMIC_MOVE);
             } finally {
                 delete(unfinished);
             }
@@ -66,10 +68,7 @@ final class DerbySnapshot {
 
     /** Without room for its log the database itself would stop. */
     private static void requireRoom(Path database, Path target) throws IOException {
-        long needed = ROOM_LEFT;
-        for (Path file : everythingIn(database)) {
-            needed += file.toFile().length(); // 0 if it was dropped meanwhile
-        }
+        long needed = ROOM_LEFT + bytes(database.toFile());
         Path parent = target.toAbsolutePath().getParent();
         long usable = Files.getFileStore(parent == null ? database : parent).getUsableSpace();
         if (usable < needed) {
@@ -79,17 +78,26 @@ final class DerbySnapshot {
         }
     }
 
-    static void load(Path snapshot, Path database) {
+    /** Of what is there, while files come and go: nothing of one that was dropped meanwhile. */
+    private static long bytes(File path) {
+        File[] within = path.listFiles();
+        return within == null
+                ? path.length()
+                : Arrays.stream(within).mapToLong(DerbySnapshot::bytes).sum();
+    }
+
+    static void load(Path snapshot, Path location) {
         if (!Files.isRegularFile(snapshot.resolve(SERVICE_PROPERTIES))) {
             throw new ReflectionException(
                     snapshot + " is no snapshot of a Derby database: it has no " + SERVICE_PROPERTIES);
         }
-        if (Files.exists(database)) {
+        if (Files.exists(location)) {
             throw new ReflectionException(
-                    "a snapshot cannot be loaded to " + database + ", which exists: move it out of the way first");
+                    "a snapshot cannot be loaded to " + location + ", which exists: move it out of the way first");
         }
-        Path parent = Objects.requireNonNull(database.toAbsolutePath().getParent());
         try {
+            Path database = real(location);
+            Path parent = Objects.requireNonNull(database.getParent());
             Files.createDirectories(parent);
             delete(unfinished(database)); // left by a drop or a load that was interrupted
             forceAll(snapshot);
@@ -101,12 +109,13 @@ final class DerbySnapshot {
             force(parent);
         } catch (IOException e) {
             throw new ReflectionException(
-                    "the snapshot " + snapshot + " cannot be loaded to " + database + ": " + e, e);
+                    "the snapshot " + snapshot + " cannot be loaded to " + location + ": " + e, e);
         }
     }
 
-    static void drop(Path database) {
+    static void drop(Path location) {
         try {
+            Path database = real(location);
             if (Files.exists(database)) {
                 Path unfinished = unfinished(database);
                 delete(unfinished);
@@ -114,8 +123,17 @@ final class DerbySnapshot {
                 delete(unfinished);
             }
         } catch (IOException e) {
-            throw new ReflectionException("the database " + database + " cannot be deleted: " + e, e);
+            throw new ReflectionException("the database " + location + " cannot be deleted: " + e, e);
         }
+    }
+
+    /** Where a database is, or is to be, that may be named by a link: the link stays. */
+    private static Path real(Path location) throws IOException {
+        Path at = location.toAbsolutePath();
+        while (Files.isSymbolicLink(at)) {
+            at = at.resolveSibling(Files.readSymbolicLink(at));
+        }
+        return at;
     }
 
     private static Path unfinished(Path target) {

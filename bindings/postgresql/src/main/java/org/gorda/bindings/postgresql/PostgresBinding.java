@@ -73,7 +73,17 @@ public final class PostgresBinding implements InstalledBinding {
 
     @Override
     public void load(Path snapshot, DatabaseConfiguration configuration) {
-        PostgresSnapshot.load(snapshot, Server.of(configuration));
+        PostgresSnapshot.load(snapshot, Server.of(configuration), false);
+    }
+
+    @Override
+    public void prepare(Path snapshot, DatabaseConfiguration configuration) {
+        PostgresSnapshot.prepare(snapshot, Server.of(configuration));
+    }
+
+    @Override
+    public void replace(Path snapshot, DatabaseConfiguration configuration) {
+        PostgresSnapshot.load(snapshot, Server.of(configuration), true);
     }
 
     @Override

@@ -14,6 +14,7 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.UUID;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
@@ -21,12 +22,19 @@ import org.gorda.gapi.TableShape;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.copy.CopyManager;
 import org.postgresql.core.BaseConnection;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Copies of a database as it is at one moment: a directory with the statements that make its schema, before and after the rows, a file for each table's rows,
  * and the position. Stateless.
  */
 final class PostgresSnapshot {
+
+    private static final Logger LOG = LoggerFactory.getLogger(PostgresSnapshot.class);
+
+    /** So much of the disk stays free. */
+    private static final long ROOM_LEFT = 64L << 20;
 
     /** Written last. */
     private static final String POSITION = "position";
@@ -36,6 +44,19 @@ final class PostgresSnapshot {
 
     private static final List<String> SCHEMA = List.of("schema-before", "schema-after");
     private static final String TABLES = "tables";
+
+    /** Who owns the database, and who may do what with it: what comes before its name in statements, and what behind it, by turns. */
+    private static final String RIGHTS = "rights";
+
+    private static final String FIND_RIGHTS =
+            "SELECT 'ALTER', 'OWNER TO ' || quote_ident(pg_get_userbyid(datdba)), 1 AS turn FROM pg_database WHERE datname = current_database()"
+                    + " UNION ALL SELECT 'REVOKE ALL ON', 'FROM PUBLIC', 2 FROM pg_database WHERE datname = current_database() AND datacl IS NOT NULL"
+                    + " UNION ALL SELECT format('GRANT %s ON', privilege_type), format('TO %s%s', CASE grantee WHEN 0 THEN 'PUBLIC'"
+                    + " ELSE quote_ident(pg_get_userbyid(grantee)) END, CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END), 3"
+                    + " FROM pg_database, aclexplode(datacl) WHERE datname = current_database() ORDER BY turn";
+
+    /** Of roles that are not there, or not this one's to give to. */
+    private static final Set<String> NOT_GIVEN = Set.of("42704", "42501");
 
     /** Whether the values of generators are leased. */
     private static final String LEASES = "leases";
@@ -68,6 +89,7 @@ final class PostgresSnapshot {
                 connection.setAutoCommit(false);
                 connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
                 connection.setReadOnly(true);
+                requireRoom(connection, unfinished);
                 copy(connection, unfinished);
                 Files.move(unfinished, target, StandardCopyOption.ATOMIC_MOVE);
             } finally {
@@ -75,6 +97,20 @@ final class PostgresSnapshot {
             }
         } catch (IOException | SQLException e) {
             throw new ReflectionException("a snapshot of " + server + " cannot be written to " + target + ": " + e, e);
+        }
+    }
+
+    /** What the replica and others keep on that disk goes on. */
+    private static void requireRoom(Connection connection, Path directory) throws SQLException, IOException {
+        String bytes = Objects.requireNonNull(SqlSession.of(connection)
+                .query("SELECT pg_database_size(current_database())")
+                .get(0)
+                .get(0));
+        long needed = Long.parseLong(bytes) + ROOM_LEFT;
+        long usable = Files.getFileStore(directory).getUsableSpace();
+        if (usable < needed) {
+            throw new ReflectionException("a snapshot cannot be written to " + directory + ": it may take "
+                    + (needed >> 20) + " MB, and that disk has room for " + (usable >> 20) + " MB: make room there");
         }
     }
 
@@ -101,7 +137,13 @@ final class PostgresSnapshot {
         }
         String leases = String.valueOf(
                 session.query("SELECT leases FROM gorda.leasing").get(0).get(0));
+        List<String> rights = new ArrayList<>();
+        for (List<@Nullable String> row : session.query(FIND_RIGHTS)) {
+            rights.add(Objects.requireNonNull(row.get(0)));
+            rights.add(Objects.requireNonNull(row.get(1)));
+        }
         connection.commit();
+        Files.writeString(directory.resolve(RIGHTS), String.join(SEPARATOR, rights));
         Files.writeString(directory.resolve(LEASES), leases);
         Files.writeString(directory.resolve(SCHEMA.get(0)), String.join(SEPARATOR, phases.get(1)));
         Files.writeString(directory.resolve(SCHEMA.get(1)), String.join(SEPARATOR, phases.get(2)));
@@ -131,7 +173,31 @@ final class PostgresSnapshot {
         }
     }
 
-    static void load(Path snapshot, Server server) {
+    /** @param replaces a database that is there, once all of the snapshot is loaded */
+    static void load(Path snapshot, Server server, boolean replaces) {
+        try (Connection maintenance = server.maintain();
+                Statement statement = maintenance.createStatement()) {
+            boolean exists = !SqlSession.of(maintenance)
+                    .query("SELECT 1 FROM pg_database WHERE datname = " + PostgresDatabase.literal(server.database()))
+                    .isEmpty();
+            if (exists && !replaces) {
+                throw new ReflectionException(
+                        "a snapshot cannot be loaded to " + server + ", which exists: drop it first");
+            }
+            prepare(snapshot, server);
+            if (exists) {
+                statement.execute("DROP DATABASE " + TableShape.quoted(server.database()) + " WITH (FORCE)");
+            }
+            String made = TableShape.quoted(server.unfinished().database());
+            statement.execute("ALTER DATABASE " + made + " RENAME TO " + TableShape.quoted(server.database()));
+            statement.execute("COMMENT ON DATABASE " + TableShape.quoted(server.database()) + " IS NULL");
+        } catch (SQLException e) {
+            throw new ReflectionException("the snapshot " + snapshot + " cannot be loaded to " + server + ": " + e, e);
+        }
+    }
+
+    /** Loads it beside the database, unless that is done: its place in the order says which one it is. */
+    static void prepare(Path snapshot, Server server) {
         if (!Files.isRegularFile(snapshot.resolve(POSITION))) {
             throw new ReflectionException(
                     snapshot + " is no snapshot of a PostgreSQL database: it has no file " + POSITION);
@@ -140,12 +206,14 @@ final class PostgresSnapshot {
         String made = TableShape.quoted(unfinished.database());
         try (Connection maintenance = server.maintain();
                 Statement statement = maintenance.createStatement()) {
-            boolean exists = !SqlSession.of(maintenance)
-                    .query("SELECT 1 FROM pg_database WHERE datname = " + PostgresDatabase.literal(server.database()))
+            String whole = PostgresDatabase.literal("gorda: all of " + Files.readString(snapshot.resolve(POSITION)));
+            boolean isDone = !SqlSession.of(maintenance)
+                    .query("SELECT 1 FROM pg_database WHERE datname = "
+                            + PostgresDatabase.literal(unfinished.database())
+                            + " AND shobj_description(oid, 'pg_database') = " + whole)
                     .isEmpty();
-            if (exists) {
-                throw new ReflectionException(
-                        "a snapshot cannot be loaded to " + server + ", which exists: drop it first");
+            if (isDone) {
+                return;
             }
             statement.execute(
                     "DROP DATABASE IF EXISTS " + made + " WITH (FORCE)"); // left by a load that was interrupted
@@ -154,9 +222,26 @@ final class PostgresSnapshot {
                 connection.setAutoCommit(false);
                 fill(connection, snapshot);
             }
-            statement.execute("ALTER DATABASE " + made + " RENAME TO " + TableShape.quoted(server.database()));
+            Path rights = snapshot.resolve(RIGHTS);
+            giveRights(statement, made, Files.exists(rights) ? texts(rights) : List.of());
+            statement.execute("COMMENT ON DATABASE " + made + " IS " + whole);
         } catch (IOException | SQLException e) {
             throw new ReflectionException("the snapshot " + snapshot + " cannot be loaded to " + server + ": " + e, e);
+        }
+    }
+
+    /** As they were, as far as the roles are here. */
+    private static void giveRights(Statement statement, String database, List<String> rights) throws SQLException {
+        for (int i = 0; i + 1 < rights.size(); i += 2) {
+            String sql = rights.get(i) + " DATABASE " + database + " " + rights.get(i + 1);
+            try {
+                statement.execute(sql);
+            } catch (SQLException e) {
+                if (!NOT_GIVEN.contains(e.getSQLState())) {
+                    throw e;
+                }
+                LOG.warn("{} cannot be done for a database that was received: {}", sql, e.getMessage());
+            }
         }
     }
 

@@ -694,6 +694,17 @@ final class RaftGroup
     }
 
     @Override
+    public void force() {
+        try {
+            storage.force();
+            forces.increment();
+        } catch (UncheckedIOException e) { // a disk that failed once is not trusted again
+            fail(e);
+            throw e;
+        }
+    }
+
+    @Override
     public void release(Position position) {
         synchronized (this) {
             if (position.index() <= releasedIndex) {

@@ -698,6 +698,10 @@ final class RatisGroup
         return delivery.at(index);
     }
 
+    /** Ratis has done that before it acknowledged. */
+    @Override
+    public void force() {}
+
     @Override
     @SuppressWarnings("FutureReturnValueIgnored") // told in the log
     public void release(Position position) {

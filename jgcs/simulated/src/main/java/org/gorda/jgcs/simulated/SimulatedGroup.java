@@ -410,6 +410,11 @@ public final class SimulatedGroup
     }
 
     @Override
+    public void force() {
+        storage.force();
+    }
+
+    @Override
     public void release(Position position) {
         releasedIndex = Math.max(releasedIndex, position.index());
         simulation.schedule(1_000_000, "compact", this::compact);

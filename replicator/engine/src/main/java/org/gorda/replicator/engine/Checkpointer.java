@@ -1,5 +1,6 @@
 package org.gorda.replicator.engine;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
@@ -93,6 +94,8 @@ final class Checkpointer {
             delivery.core().restore(last.state());
             saved = last.position().index();
             restart = Math.min(saved, delivery.core().firstNeeded() - 1);
+            Path held = configuration.directory().resolve(ReplicaConfiguration.LOG);
+            marks.held(log().firstHeld().index(), saved, FileTree.bytes(held.toFile()));
         }
         return last;
     }
@@ -109,6 +112,7 @@ final class Checkpointer {
         }
         // After the checkpoint was taken: what the database then holds on disk is at least as new.
         flush();
+        log().force(); // behind what was committed meanwhile
         file.save(taken.checkpoint());
         saved = taken.checkpoint().position().index();
         long needless = Math.min(saved, taken.needed() - 1);
@@ -182,8 +186,11 @@ final class Checkpointer {
         }
     }
 
-    /** Forces the database to disk. */
+    /**
+     * Forces the database to disk, behind the log: where all machines lose power, what a database holds beyond the end of all logs is part of no history.
+     */
     void flush() {
+        log().force();
         engine.database().flush().ifPresent(forced -> durable = forced.index());
         flushes.increment();
     }

@@ -28,7 +28,11 @@ sealed interface DirectMessage {
      * @param begun whether it will, and waiting is worth while
      * @param why for people
      */
-    record Wait(boolean begun, String why) implements DirectMessage {}
+    record Wait(boolean begun, String why) implements DirectMessage {
+
+        /** Its rows can be had by who says that it {@linkplain Want#loads loads} nothing else. */
+        static final Wait OTHER_KIND = new Wait(false, "it has another kind of database");
+    }
 
     /** The donor has it ready. */
     record Offer(long transfer, List<FileOffered> files) implements DirectMessage {

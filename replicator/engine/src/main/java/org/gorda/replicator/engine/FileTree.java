@@ -1,11 +1,13 @@
 package org.gorda.replicator.engine;
 
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
@@ -14,6 +16,9 @@ import java.util.zip.CRC32C;
 /** What a copy of a database is made of. Stateless. */
 final class FileTree {
 
+    /** So much of a disk stays free, for what is kept there else. */
+    static final long ROOM_LEFT = 64L << 20;
+
     private FileTree() {}
 
     /** All files below a directory, in an order that is always the same. */
@@ -21,6 +26,14 @@ final class FileTree {
         try (Stream<Path> all = Files.walk(directory)) {
             return all.filter(Files::isRegularFile).sorted().toList();
         }
+    }
+
+    /** Of all files below a directory, from which others may take some meanwhile. */
+    static long bytes(File path) {
+        File[] within = path.listFiles();
+        return within == null
+                ? path.length()
+                : Arrays.stream(within).mapToLong(FileTree::bytes).sum();
     }
 
     /** CRC32C of a file. */

@@ -16,6 +16,15 @@ final class LogMarks {
     private final Deque<Mark> marks = new ArrayDeque<>();
     private long bytes;
 
+    /** What an earlier run delivered: so many bytes lie behind one index and up to another one, as if messages were all alike. */
+    void held(long first, long last, long heldBytes) {
+        long parts = last > first ? heldBytes / BYTES_BETWEEN : 0;
+        for (long part = 1; part <= parts; part++) {
+            marks.addLast(new Mark(first + (last - first) * part / parts, part * BYTES_BETWEEN));
+        }
+        bytes = parts * BYTES_BETWEEN;
+    }
+
     void delivered(long index, int payloadBytes) {
         bytes += payloadBytes + OVERHEAD;
         if (marks.isEmpty() || bytes - marks.getLast().bytes() > BYTES_BETWEEN) {
@@ -23,7 +32,7 @@ final class LogMarks {
         }
     }
 
-    /** All that was delivered since the start. */
+    /** All that was delivered since the start, and what the log held then. */
     long bytes() {
         return bytes;
     }

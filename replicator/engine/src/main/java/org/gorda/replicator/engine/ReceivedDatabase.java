@@ -9,6 +9,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.function.Consumer;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.core.ReplicaCore;
@@ -98,6 +99,11 @@ final class ReceivedDatabase {
         return content.resolve(file.name());
     }
 
+    /** So much room is on the disk. */
+    long usableBytes() throws IOException {
+        return Files.getFileStore(directory).getUsableSpace();
+    }
+
     void forget() throws IOException {
         Files.deleteIfExists(completeFile); // first: what is deleted in part must not be installed
         FileTree.delete(directory);
@@ -114,6 +120,25 @@ final class ReceivedDatabase {
     /** Whether the next start replaces the database. */
     boolean isToBeInstalled() {
         return Files.exists(completeFile);
+    }
+
+    /** Does what can be done of {@link #install} while the database is open. */
+    void prepare(DatabaseBinding binding, DatabaseConfiguration database) {
+        Path snapshot = content.resolve(SNAPSHOT);
+        if (isToBeInstalled() && Files.isDirectory(snapshot)) {
+            try {
+                binding.prepare(snapshot, database);
+            } catch (ReflectionException e) {
+                throw cannotBeLoaded(e);
+            }
+        }
+    }
+
+    private ReplicaException cannotBeLoaded(ReflectionException cause) {
+        return new ReplicaException(
+                cause.getMessage() + ". Start the replica again; if that fails like this, delete " + directory
+                        + " to receive the database again",
+                cause);
     }
 
     /**
@@ -139,8 +164,11 @@ final class ReceivedDatabase {
         Path snapshot = content.resolve(SNAPSHOT);
         if (checkpoint != null && Files.isDirectory(snapshot)) {
             LOG.info("puts the database that was received in the place of {}", database.location());
-            binding.drop(database);
-            binding.load(snapshot, database);
+            try {
+                binding.replace(snapshot, database);
+            } catch (ReflectionException e) {
+                throw cannotBeLoaded(e);
+            }
         } else if (checkpoint != null && Files.isDirectory(Path.of(database.location()))) {
             FileTree.forceName(Path.of(database.location())); // who was interrupted may not have come to that
         } else {

@@ -86,14 +86,18 @@ public final class Replica implements AutoCloseable {
         open();
     }
 
-    /** At the start, and again to replace the database by one that was received. */
-    private void open() {
-        DatabaseConfiguration described = new DatabaseConfiguration(
+    private DatabaseConfiguration described() {
+        return new DatabaseConfiguration(
                 configuration.location(),
                 configuration.attributes(),
                 configuration.readGrace(),
                 configuration.writeSetBytesMax(),
                 configuration.directory().resolve("spool"));
+    }
+
+    /** At the start, and again to replace the database by one that was received. */
+    private void open() {
+        DatabaseConfiguration described = described();
         try {
             if (configuration.protocol() == ReplicationProtocol.LOOPBACK) {
                 database = binding.open(described, new LoopbackListener());
@@ -140,8 +144,11 @@ public final class Replica implements AutoCloseable {
             return;
         }
         ReplicaEngine before = engine();
-        before.retire("opens the database that it received");
         try {
+            before.receiving("loads the database that it received");
+            // As a member still: however long it takes, the log here has what follows.
+            new ReceivedDatabase(configuration.directory()).prepare(binding, described());
+            before.retire("opens the database that it received");
             open();
             InetSocketAddress address = listening;
             if (address != null) {

@@ -534,16 +534,17 @@ final class ReplicaEngine implements GroupListener {
     }
 
     private void receiveDatabase(Position firstHeld, String reason) {
-        if (!firstHeld.group().isKnown()) {
-            // Which group that is, its first decided entry tells: asked again until then.
+        StoredPosition holds = database().storedPosition().orElse(StoredHistory.NOTHING);
+        if (!firstHeld.group().isKnown()
+                || !StoredHistory.isTold(holds, delivery.last(), firstHeld, log().lastCommitted())) {
+            // Which group that is, its first decided entry tells, and a later one what else there is to know: asked
+            // again until then.
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
             group().control().join(delivery.last());
             return;
         }
-        StoredPosition holds = database().storedPosition().orElse(StoredHistory.NOTHING);
         try {
-            history.cutOff(
-                    holds, delivery.last(), firstHeld, log().lastCommitted().term(), reason, delivery::hasRows);
+            history.cutOff(holds, delivery.last(), firstHeld, log(), reason, delivery::hasRows);
         } catch (MustReceiveException e) {
             beginReceiving(String.valueOf(e.getMessage()));
         }

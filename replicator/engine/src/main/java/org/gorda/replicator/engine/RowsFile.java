@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -26,15 +27,23 @@ final class RowsFile {
     /** Writes a new one. Confined to one thread. */
     static final class Writer implements AutoCloseable {
 
+        private final Path path;
+        private final FileStore disk;
         private final DataOutputStream out;
 
         Writer(Path path) throws IOException {
+            this.path = path;
             out = new DataOutputStream(
                     new BufferedOutputStream(Files.newOutputStream(path, StandardOpenOption.CREATE_NEW), 1 << 16));
+            disk = Files.getFileStore(path);
         }
 
         void write(WriteSet writeSet) throws IOException {
             ByteBuffer encoded = writeSet.bytes();
+            long needed = writeSet.precedingLength() + encoded.remaining() + FileTree.ROOM_LEFT;
+            if (disk.getUsableSpace() < needed) {
+                throw new IOException("there is no room for more rows in " + path + ": make room on that disk");
+            }
             out.writeInt(encoded.remaining());
             out.writeLong(writeSet.precedingLength());
             if (writeSet.precedingLength() > 0) {

@@ -93,6 +93,11 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
     // ----------------------------------------------------------------------------------------------------- as a donor
 
     @Override
+    public boolean isOfOtherKind(DirectMessage.Want want) {
+        return !want.loads().isEmpty() && !want.loads().equals(configuration.binding());
+    }
+
+    @Override
     public @Nullable String obstacle() {
         ReplicaState state = engine.state();
         return state == ReplicaState.ONLINE ? null : "it is " + state + " itself";

@@ -2,7 +2,9 @@ package org.gorda.replicator.engine;
 
 import java.util.function.BooleanSupplier;
 import org.gorda.gapi.StoredPosition;
+import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.Recovery;
 
@@ -85,7 +87,7 @@ final class StoredHistory {
      */
     void delivered(Position position) {
         GroupId identity = position.group();
-        boolean isOfGroup = identity.high() == stored.groupHigh() && identity.low() == stored.groupLow();
+        boolean isOfGroup = isOf(identity, stored);
         // Terms do not go back: what was ordered in a later term before it shows already that it is not part of the
         // history.
         boolean isBefore = isOfGroup && position.index() < stored.index() && position.term() <= stored.term();
@@ -112,12 +114,40 @@ final class StoredHistory {
     }
 
     /**
+     * Whether the log, which begins too late to go on from what was executed here, tells by now if what the database holds is part of the group's
+     * history: it does not while it has to come as far yet.
+     */
+    static boolean isTold(StoredPosition holds, Position last, Position firstHeld, Position decided) {
+        return last.index() >= firstHeld.index()
+                || holds.index() <= Math.max(firstHeld.index(), decided.index())
+                || holds.term() < decided.term()
+                || !isOf(firstHeld.group(), holds)
+                || !Recovery.mayShareTimeline(holds.term(), firstHeld.term());
+    }
+
+    private static boolean isOf(GroupId group, StoredPosition holds) {
+        return holds.groupHigh() == group.high() && holds.groupLow() == group.low();
+    }
+
+    /** Whether others were ordered in the place of what the database holds, as far as the log tells. */
+    private static boolean isReplaced(StoredPosition holds, Position firstHeld, LogSession log) {
+        if (holds.index() <= firstHeld.index()) {
+            return holds.term() > firstHeld.term();
+        }
+        try {
+            return log.at(holds.index()).position().term() != holds.term();
+        } catch (GroupException e) {
+            return holds.index() > log.firstHeld().index(); // it does not come so far, or no message is there
+        }
+    }
+
+    /**
      * The log no longer holds what follows the last that was executed here.
      *
-     * @param holds what the database holds
+     * @param holds what the database holds, of which {@link #isTold} whether it is part of the history
      * @param last what was executed last
      * @param firstHeld behind which the log begins
-     * @param term of the group's history now
+     * @param log the group's, here
      * @param reason why, for people
      * @param hasRows asked if the database holds nothing of the group
      * @throws MustReceiveException if another replica's database can take this one's place
@@ -127,22 +157,25 @@ final class StoredHistory {
             StoredPosition holds,
             Position last,
             Position firstHeld,
-            long term,
+            LogSession log,
             String reason,
             BooleanSupplier hasRows) {
-        boolean sameGroup = holds.groupHigh() == firstHeld.group().high()
-                && holds.groupLow() == firstHeld.group().low();
-        if (isAheadOnly(firstHeld.group(), term, holds)
-                && (last.index() >= firstHeld.index() || holds.term() > firstHeld.term())) {
+        boolean sameGroup = isOf(firstHeld.group(), holds);
+        boolean replaced = sameGroup && isReplaced(holds, firstHeld, log);
+        if (isAheadOnly(firstHeld.group(), log.lastCommitted().term(), holds)
+                && (last.index() >= firstHeld.index() || replaced)) {
             throw lostTail(holds, " (" + reason + ")");
         }
         if (last.index() >= firstHeld.index() || (holds.index() > 0 && !sameGroup)) {
             throw notPartOfHistory(reason);
         }
         // What the log no longer holds cannot be compared, and may be all that is left of another timeline.
-        boolean sameTimeline = Recovery.mayShareTimeline(holds.term(), firstHeld.term());
-        if (holds.index() > 0 && (!sameTimeline || holds.term() > firstHeld.term())) {
+        if (holds.index() > 0 && !Recovery.mayShareTimeline(holds.term(), firstHeld.term())) {
             throw notPartOfHistory("that was told to go on alone, and begins after " + firstHeld);
+        }
+        if (replaced) {
+            throw notPartOfHistory("others are ordered in their place; the log begins after " + firstHeld
+                    + " and comes to " + log.lastCommitted());
         }
         if (holds.index() == 0 && hasRows.getAsBoolean()) {
             throw new ReplicaException("the database at " + configuration.location()
@@ -159,10 +192,7 @@ final class StoredHistory {
      * @param term of the group's history
      */
     private boolean isAheadOnly(GroupId identity, long term, StoredPosition position) {
-        return mayBeAhead
-                && identity.high() == position.groupHigh()
-                && identity.low() == position.groupLow()
-                && Recovery.mayShareTimeline(position.term(), term);
+        return mayBeAhead && isOf(identity, position) && Recovery.mayShareTimeline(position.term(), term);
     }
 
     private static MustReceiveException lostTail(StoredPosition position, String detail) {
@@ -174,6 +204,9 @@ final class StoredHistory {
     private ReplicaException notPartOfHistory(String detail) {
         return new ReplicaException("the database at " + configuration.location() + " holds changes up to " + stored
                 + ", which are not part of the group's history (" + detail + "). Move the database and the directory "
-                + configuration.directory() + " away, and the replica will be brought up to date by the group");
+                + configuration.directory() + " away, and the replica will be brought up to date by the group."
+                + " If this comes after all machines had lost their power, do so only once you have compared what each replica holds: 'gorda recover "
+                + configuration.location()
+                + "' tells, and the one that holds most can begin a new group (--new-group)");
     }
 }

@@ -29,6 +29,9 @@ final class TransferDonor implements AutoCloseable {
     /** What is given. */
     interface Source {
 
+        /** Whether who wants that could get rows here at best, and has not said yet that these will do. */
+        boolean isOfOtherKind(DirectMessage.Want want);
+
         /** Why there is nothing to give now; null if there is. */
         @Nullable
         String obstacle();
@@ -167,6 +170,9 @@ final class TransferDonor implements AutoCloseable {
     }
 
     private DirectMessage offer(MemberId from, DirectMessage.Want want) {
+        if (source.isOfOtherKind(want)) {
+            return DirectMessage.Wait.OTHER_KIND;
+        }
         Given now = given;
         if (now != null && !now.to.equals(from)) {
             return new DirectMessage.Wait(false, "it gives its database to " + now.to + " now");

@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Receives a database from another replica, because the log does not reach back to what is held here. Asks one member after the other,
- * the leader last, fetches part after part in order, and goes on where it was after a donor's silence, or its own restart. Each file is compared
+ * the leader last and who has another kind of database only after that, fetches part after part in order, and goes on where it was after a donor's silence, or its own restart. Each file is compared
  * with its checksum before it counts. {@link #run} is for a thread of its own, the rest is thread-safe.
  */
 final class TransferJoiner implements Runnable, AutoCloseable {
@@ -63,6 +63,10 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     private final ByteBuffer buffer = ReceivedFile.buffer();
     private volatile boolean closed;
 
+    /** Who has said so: their rows are for when nobody else gives more. */
+    private final List<MemberId> ofOtherKinds = new ArrayList<>();
+
+    private String lacks = "";
     private long bytesDone;
     private long bytesAll;
     private long paceNanos;
@@ -135,24 +139,34 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     }
 
     private boolean receive() throws IOException, InterruptedException {
+        ofOtherKinds.clear();
         for (MemberId donor : candidates()) {
-            if (closed) {
-                return false;
+            if (receive(donor, loads)) {
+                return true;
             }
-            DirectMessage.Offer offer = ask(donor);
-            if (offer == null) {
-                continue;
-            }
-            DirectMessage.Offer begun = received.offer();
-            if (begun == null || begun.transfer() != offer.transfer()) {
-                received.begin(donor, offer);
-            }
-            if (fetchAll(donor, offer)) {
-                sender.accept(donor, new DirectMessage.Done(offer.transfer()));
+        }
+        for (MemberId donor : List.copyOf(ofOtherKinds)) {
+            if (receive(donor, "")) {
                 return true;
             }
         }
         return false;
+    }
+
+    private boolean receive(MemberId donor, String wanted) throws IOException, InterruptedException {
+        DirectMessage.Offer offer = closed ? null : ask(donor, wanted);
+        if (offer == null) {
+            return false;
+        }
+        DirectMessage.Offer begun = received.offer();
+        if (begun == null || begun.transfer() != offer.transfer()) {
+            received.begin(donor, offer);
+        }
+        if (!fetchAll(donor, offer)) {
+            return false;
+        }
+        sender.accept(donor, new DirectMessage.Done(offer.transfer()));
+        return true;
     }
 
     /** Whoever has begun first; the leader, who has most to do, last. */
@@ -171,16 +185,19 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     }
 
     /** Null if that member cannot give it now. */
-    private DirectMessage.@Nullable Offer ask(MemberId donor) throws IOException, InterruptedException {
+    private DirectMessage.@Nullable Offer ask(MemberId donor, String wanted) throws IOException, InterruptedException {
         DirectMessage.Offer begun = donor.equals(received.donor()) ? received.offer() : null;
         for (int silent = 0; silent < UNANSWERED_MAX && !closed; ) {
             sender.accept(
-                    donor, new DirectMessage.Want(begun == null ? 0 : begun.transfer(), firstHeld.getAsLong(), loads));
+                    donor, new DirectMessage.Want(begun == null ? 0 : begun.transfer(), firstHeld.getAsLong(), wanted));
             DirectMessage answer = next(donor);
             if (answer instanceof DirectMessage.Offer offer) {
                 return offer;
             } else if (answer instanceof DirectMessage.Wait wait) {
                 progress.accept("needs the database from another replica; " + donor + " says: " + wait.why());
+                if (wait.equals(DirectMessage.Wait.OTHER_KIND)) {
+                    ofOtherKinds.add(donor);
+                }
                 if (!wait.begun()) {
                     return null;
                 }
@@ -214,6 +231,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
                 Path path = received.file(file);
                 startedBytes += Files.exists(path) ? Math.min(Files.size(path), file.bytes()) : 0;
             }
+            lacks = lacks(bytesAll - startedBytes);
             startedNanos = System.nanoTime();
             paceNanos = startedNanos;
             int harmed = 0;
@@ -245,6 +263,17 @@ final class TransferJoiner implements Runnable, AutoCloseable {
         }
         received.forget();
         return false;
+    }
+
+    /** What people are told while it may not fit; it is received all the same, as they can make room meanwhile. */
+    private String lacks(long bytes) throws IOException {
+        long usable = received.usableBytes();
+        if (usable >= bytes + FileTree.ROOM_LEFT) {
+            return "";
+        }
+        String lacking = "; that disk has room for " + (usable >> 20) + " MB only: make room there";
+        LOG.warn("{}: receives a database of {} MB{}", self, bytes >> 20, lacking);
+        return lacking;
     }
 
     private boolean fetch(MemberId donor, DirectMessage.Offer offer, int number, ReceivedFile out)
@@ -306,12 +335,13 @@ final class TransferJoiner implements Runnable, AutoCloseable {
         double rate = Math.max(1, (bytesDone - startedBytes) / seconds);
         String text = String.format(
                 Locale.ROOT,
-                "receives the database from %s: %,d of %,d MB, %,.1f MB/s, about %,d s left",
+                "receives the database from %s: %,d of %,d MB, %,.1f MB/s, about %,d s left%s",
                 donor,
                 bytesDone >> 20,
                 bytesAll >> 20,
                 rate / (1 << 20),
-                Math.round((bytesAll - bytesDone) / rate));
+                Math.round((bytesAll - bytesDone) / rate),
+                lacks);
         progress.accept(text);
         if (now - loggedNanos > LOG_NANOS) {
             loggedNanos = now;

@@ -200,6 +200,15 @@ class ReceivedDatabaseTest {
     }
 
     @Test
+    void aSnapshotThatCannotBeLoadedSaysWhatToDo() throws IOException {
+        Files.delete(replica.resolve("received/content/snapshot/service.properties"));
+        assertThatThrownBy(() -> install(new DerbyBinding()))
+                .isInstanceOf(ReplicaException.class)
+                .hasMessageContaining("is no snapshot")
+                .hasMessageContaining("delete " + replica.resolve("received"));
+    }
+
+    @Test
     void aDirectoryOfAnyNameReceivesWhatIsBelowIt() throws IOException {
         MemberId donor = new MemberId("db2:7800");
         for (String name : List.of(".", "./replica", "replica/../replica", "../" + directory.getFileName())) {

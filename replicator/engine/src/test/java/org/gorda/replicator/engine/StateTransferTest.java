@@ -48,11 +48,15 @@ class StateTransferTest {
     }
 
     private static void fill(Cluster cluster, int from) throws SQLException {
+        fill(cluster, from, from + ROWS);
+    }
+
+    private static void fill(Cluster cluster, int from, int to) throws SQLException {
         try (Connection connection = cluster.connect(cluster.primary());
                 PreparedStatement insert = connection.prepareStatement("INSERT INTO T VALUES (?, ?)")) {
             byte[] bytes = new byte[ROW_BYTES];
             Random random = new Random(from);
-            for (int i = from; i < from + ROWS; i++) {
+            for (int i = from; i < to; i++) {
                 random.nextBytes(bytes);
                 insert.setInt(1, i);
                 insert.setBytes(2, bytes);
@@ -143,6 +147,23 @@ class StateTransferTest {
             cluster.start(away);
             cluster.awaitOnline();
             cluster.execute("UPDATE COUNTER SET N = N + 1");
+            cluster.assertIdentical();
+        }
+    }
+
+    @Test
+    void whoHasLostOnlyItsDirectoryReceivesTheDatabaseThoughAnotherWasElectedSinceTheLogBegins() throws Exception {
+        try (Cluster cluster = open(ReplicationProtocol.PRIMARY_BACKUP)) {
+            create(cluster);
+            goOnWithout(cluster, -1);
+            int away = cluster.backup();
+            cluster.lead((away + 1) % cluster.size());
+            cluster.execute("INSERT INTO COUNTER VALUES (2, 0)");
+            cluster.assertIdentical();
+            cluster.replica(away).close();
+            FileTree.delete(directory.resolve("replica" + away + ".gorda"));
+            cluster.start(away);
+            cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
             cluster.assertIdentical();
         }
     }
@@ -290,6 +311,29 @@ class StateTransferTest {
     private void goOnWithoutMore(Cluster cluster, int away) throws SQLException {
         cluster.execute("DELETE FROM T WHERE ID >= " + ROWS);
         goOnWithout(cluster, away);
+    }
+
+    @Test
+    void theLogIsCutThoughNoRunDeliversAsMuchAsIsKept() throws Exception {
+        try (Cluster cluster = new Cluster(directory, 1, builder -> builder.logRetainBytes(1 << 20))) {
+            cluster.execute(
+                    "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, B BLOB(1M))", "CREATE TABLE COUNTER (N INTEGER)");
+            for (int run = 0; run < 5; run++) {
+                fill(cluster, 15 * run, 15 * run + 15);
+                long written = cluster.replica(0).status().appliedIndex();
+                Awaitility.await("a checkpoint").atMost(Duration.ofSeconds(60)).until(() -> {
+                    cluster.execute("INSERT INTO COUNTER VALUES 1");
+                    return cluster.replica(0).status().durableIndex() >= written;
+                });
+                cluster.replica(0).close();
+                cluster.start(0);
+                cluster.awaitOnline();
+            }
+            Awaitility.await("the log is cut").atMost(Duration.ofSeconds(30)).untilAsserted(() -> {
+                cluster.execute("INSERT INTO COUNTER VALUES 1");
+                assertThat(logBytes(0)).isLessThan(4 << 20);
+            });
+        }
     }
 
     /** @return which one is to receive what the others have gone on with, once it is started */

@@ -34,6 +34,11 @@ class TransferDonorTest {
         volatile @Nullable String standstill;
 
         @Override
+        public boolean isOfOtherKind(DirectMessage.Want want) {
+            return want.loads().equals("other");
+        }
+
+        @Override
         public @Nullable String obstacle() {
             return obstacle;
         }

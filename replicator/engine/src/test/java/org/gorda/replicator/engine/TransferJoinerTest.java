@@ -101,6 +101,78 @@ class TransferJoinerTest {
     }
 
     @Test
+    void thatThereIsNoRoomIsToldWhileItReceives() {
+        DirectMessage.Offer huge =
+                new DirectMessage.Offer(7, List.of(new DirectMessage.FileOffered("snapshot/huge", 1L << 50, 0)));
+        AtomicReference<TransferJoiner> joiner = new AtomicReference<>();
+        List<String> told = new ArrayList<>();
+        joiner.set(new TransferJoiner(
+                SELF,
+                new ReceivedDatabase(directory),
+                1L << 20,
+                "derby",
+                () -> new View(List.of(SELF, DONOR), List.of(), Optional.of(DONOR), true, 0),
+                () -> 0,
+                (to, message) -> {
+                    if (message instanceof DirectMessage.Want) {
+                        joiner.get().received(DONOR, huge);
+                    } else if (message instanceof DirectMessage.Fetch fetch) {
+                        joiner.get()
+                                .received(
+                                        DONOR,
+                                        new DirectMessage.Part(
+                                                7, 0, fetch.offset(), ByteBuffer.wrap(new byte[fetch.bytes()])));
+                    }
+                },
+                progress -> {
+                    told.add(progress);
+                    joiner.get().close();
+                },
+                () -> {},
+                failure -> told.add("failed " + failure)));
+        joiner.get().run();
+        assertThat(told).first().asString().contains("that disk has room for").contains("MB only");
+    }
+
+    /** Asks two others, of which one has the same kind of database or none has; returns whose it receives. */
+    private List<MemberId> receiveFrom(List<MemberId> sameKind) {
+        MemberId another = new MemberId("db3:7800");
+        AtomicReference<TransferJoiner> joiner = new AtomicReference<>();
+        List<MemberId> done = new ArrayList<>();
+        joiner.set(new TransferJoiner(
+                SELF,
+                new ReceivedDatabase(directory),
+                1L << 40,
+                "derby",
+                () -> new View(List.of(SELF, DONOR, another), List.of(), Optional.of(DONOR), true, 0),
+                () -> 0,
+                (to, message) -> {
+                    if (message instanceof DirectMessage.Want want) {
+                        boolean gives = want.loads().isEmpty() || sameKind.contains(to);
+                        joiner.get()
+                                .received(
+                                        to,
+                                        gives
+                                                ? new DirectMessage.Offer(7, List.of())
+                                                : new DirectMessage.Wait(false, "it has another kind of database"));
+                    } else if (message instanceof DirectMessage.Done) {
+                        done.add(to);
+                    }
+                },
+                progress -> {},
+                () -> {},
+                failure -> {}));
+        joiner.get().run();
+        return done;
+    }
+
+    @Test
+    void whoHasTheSameKindOfDatabaseGivesItAndOthersGiveRowsIfNobodyHas() {
+        assertThat(receiveFrom(List.of(DONOR))).containsExactly(DONOR);
+        assertThat(receiveFrom(List.of())).hasSize(1);
+    }
+
+    @Test
     void whatAnEarlierRunReceivedIsComparedToo() throws IOException {
         ReceivedDatabase received = new ReceivedDatabase(directory);
         received.begin(DONOR, offer());

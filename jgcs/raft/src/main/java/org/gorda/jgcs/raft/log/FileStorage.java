@@ -439,10 +439,8 @@ public final class FileStorage implements Storage {
     @Override
     public void force() {
         guard(() -> {
-            Map.Entry<Long, Segment> last = segments.lastEntry();
-            // While a checkpoint takes the log's place there is none, and nobody counts on this call any more.
-            if (last != null) {
-                last.getValue().force();
+            for (Segment segment : segments.values()) {
+                segment.force();
             }
         });
     }

@@ -39,6 +39,9 @@ final class Segment implements Closeable {
     /** Written with both locks, read with either. */
     private boolean closed;
 
+    /** Whether the system may hold something of it in memory only; a run before this one may have left that. */
+    private volatile boolean unforced = true;
+
     private long lastIndex;
     private long end;
     private long lastMark;
@@ -181,6 +184,7 @@ final class Segment implements Closeable {
         for (Entry entry : entries) {
             advance(entry.index(), entry.length());
         }
+        unforced = true;
     }
 
     /** Drops the entries from {@code fromIndex} on. */
@@ -206,6 +210,7 @@ final class Segment implements Closeable {
     private void cut(long newEnd) throws IOException {
         file.setLength(newEnd);
         end = newEnd;
+        unforced = true;
     }
 
     /**
@@ -291,10 +296,11 @@ final class Segment implements Closeable {
         return end;
     }
 
-    /** Forces what was appended to disk, unless the segment was closed; appends and reads go on meanwhile. */
+    /** Forces what was appended to disk, unless that is done or the segment was closed; appends and reads go on meanwhile. */
     void force() throws IOException {
         synchronized (forcing) {
-            if (!closed) {
+            if (!closed && unforced) {
+                unforced = false; // before it: what is appended meanwhile may be left out
                 // Not by the channel, which an interrupt of this thread would close.
                 file.getFD().sync();
             }

@@ -80,7 +80,7 @@ public interface Storage extends Effects.Log, AutoCloseable {
     /** Whether entries count as stored only after {@link #force}; otherwise they do after {@link #append}. */
     boolean synced();
 
-    /** Forces to disk what was appended before the call. May be called while another thread appends. */
+    /** Forces to disk what was appended before the call. Thread-safe. */
     void force();
 
     /** Remembers, before it is told to anybody, that entries up to {@code index} count as stored. */
