@@ -128,7 +128,7 @@ final class RowCapture {
             List<@Nullable String> row = rows.row();
             String identity = Objects.requireNonNull(row.get(0));
             String last = Objects.requireNonNull(row.get(4));
-            if (!last.equals(database.generated().get(identity))) {
+            if (out.changesSchema() || !last.equals(database.generated().get(identity))) {
                 begin.run();
                 generated.put(identity, last);
                 out.generated(

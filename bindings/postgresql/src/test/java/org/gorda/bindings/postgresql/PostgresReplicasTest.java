@@ -395,6 +395,28 @@ class PostgresReplicasTest extends ThreeReplicas {
         assertIdentical();
     }
 
+    /** Who takes over gives none of its values again. */
+    @Test
+    void howFarASequenceHasComeIsToldAgainOnceItWasRestarted() throws SQLException {
+        int primary = primary();
+        String fill = "INSERT INTO t (v) SELECT i FROM generate_series(1, 1000) i";
+        execute(primary, "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v INTEGER)", fill);
+        for (String restart : List.of(
+                "TRUNCATE t RESTART IDENTITY",
+                "DELETE FROM t; ALTER TABLE t ALTER COLUMN id RESTART",
+                "DELETE FROM t; ALTER SEQUENCE t_id_seq RESTART WITH 1")) {
+            execute(primary, restart);
+            execute(primary, fill);
+            execute(primary, restart, fill);
+            for (int i = 0; i < SIZE; i++) {
+                assertThat(number(i, "SELECT last_value FROM t_id_seq"))
+                        .as("%s, replica %s", restart, i)
+                        .isEqualTo(1000);
+            }
+        }
+        assertIdentical();
+    }
+
     @Test
     void clientsOfTheServersOwnKindAreReplicated() throws SQLException {
         int primary = primary();
