@@ -856,6 +856,38 @@ class RowsTest {
         }
     }
 
+    /** Others would execute them once more for what they are told of. */
+    @Test
+    void whatFiresOnReplicasTooIsRefusedAtTheOpening() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY)",
+                "CREATE TABLE o (id integer PRIMARY KEY)",
+                "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+                "CREATE TRIGGER always BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f()",
+                "CREATE RULE too AS ON INSERT TO t DO ALSO DELETE FROM o",
+                "CREATE FUNCTION e() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'",
+                "CREATE EVENT TRIGGER events ON ddl_command_end EXECUTE FUNCTION e()");
+        String[][] alterations = {
+            {"ALTER TABLE public.t ENABLE ALWAYS TRIGGER always", "ALTER TABLE public.t ENABLE TRIGGER always"},
+            {"ALTER TABLE public.t ENABLE REPLICA RULE too", "ALTER TABLE public.t ENABLE RULE too"},
+            {"ALTER EVENT TRIGGER events ENABLE ALWAYS", "ALTER EVENT TRIGGER events ENABLE"}
+        };
+        for (String[] alteration : alterations) {
+            origin.close();
+            try (Connection stranger = origin.server().connect("")) {
+                SqlSession session = SqlSession.of(stranger);
+                session.query("SET session_replication_role TO replica");
+                session.query(alteration[0]);
+                assertThatThrownBy(() -> open("origin")).hasMessageEndingWith("; " + alteration[1]);
+                assertThat(Installation.findings(stranger))
+                        .extracting(Finding::fix)
+                        .contains(alteration[1]);
+                session.query(alteration[1]);
+            }
+            origin = open("origin");
+        }
+    }
+
     /** A server, a database or a role may be given others than PostgreSQL has. */
     @Test
     void settingsOfTheServerDoNotMatter() throws Exception {
