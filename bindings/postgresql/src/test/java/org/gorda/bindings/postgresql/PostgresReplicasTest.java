@@ -360,10 +360,13 @@ class PostgresReplicasTest extends ThreeReplicas {
                 primary,
                 "CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)",
                 "INSERT INTO t VALUES (1, 1)",
+                "CREATE FUNCTION own() RETURNS TEXT LANGUAGE sql AS 'SELECT random()::text'",
                 "CREATE TABLE p (at TIMESTAMPTZ PRIMARY KEY) PARTITION BY RANGE (at)");
         for (String sql : List.of(
                 "ALTER TABLE t ALTER COLUMN v TYPE TEXT USING gen_random_uuid()::text",
                 "ALTER TABLE t ALTER COLUMN v TYPE FLOAT8 USING random()",
+                "ALTER TABLE t ALTER COLUMN v TYPE TEXT USING own()",
+                "ALTER TABLE t ALTER COLUMN v TYPE TEXT USING upper(gen_salt('bf') || v)",
                 "ALTER TABLE t ADD COLUMN w FLOAT8 DEFAULT 0, ADD COLUMN x FLOAT8 DEFAULT random()",
                 "ALTER TABLE t ADD COLUMN w FLOAT8 NOT NULL DEFAULT random() CHECK (w > 0)",
                 "ALTER TABLE t ADD COLUMN w FLOAT8[] DEFAULT ARRAY[0, random()]",
@@ -388,6 +391,8 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "INSERT INTO t VALUES (2, 2)",
                 "ALTER TABLE t ADD COLUMN at TIMESTAMPTZ",
                 "ALTER TABLE t ALTER COLUMN v TYPE BIGINT USING v + 1, ALTER COLUMN at SET DEFAULT now()",
+                "ALTER TABLE t ALTER COLUMN v TYPE VARCHAR(20) USING rtrim(to_char(round(v::numeric(12, 3), 1), '990D9'))::varchar(20)",
+                "ALTER TABLE t ALTER COLUMN v TYPE NUMERIC(9, 2) USING NULLIF(regexp_replace(v, '[^0-9.]', '', 'g'), '')::numeric(9, 2)",
                 "CREATE TABLE p2 PARTITION OF p (at DEFAULT now()) FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')",
                 "EXPLAIN ANALYZE CREATE TEMP TABLE own AS SELECT 1 AS a",
                 "CREATE TABLE u (id INTEGER PRIMARY KEY CHECK (id > 0), at TIMESTAMPTZ DEFAULT now() CHECK (at > '2020-01-01'))",
