@@ -400,6 +400,17 @@ class PostgresReplicasTest extends ThreeReplicas {
         assertIdentical();
     }
 
+    @Test
+    void changesThatNoTriggerWouldSeeAreRefused() throws SQLException {
+        int primary = primary();
+        for (String sql : List.of(
+                "DO $$ BEGIN SET LOCAL session_replication_role TO replica; END $$",
+                "CREATE FUNCTION f() RETURNS INTEGER LANGUAGE sql SET session_replication_role TO replica AS 'SELECT 1'",
+                "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN SET LOCAL session_replication_role TO replica; END $$")) {
+            assertRefused("0A000", () -> execute(primary, sql));
+        }
+    }
+
     /** Who takes over gives none of its values again. */
     @Test
     void howFarASequenceHasComeIsToldAgainOnceItWasRestarted() throws SQLException {

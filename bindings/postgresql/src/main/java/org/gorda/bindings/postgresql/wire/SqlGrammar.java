@@ -157,7 +157,7 @@ final class SqlGrammar {
             case "DO" ->
                 CHANGES_ROLE.matcher(text).find()
                         ? refused("a role within DO", "have a statement of its own for it, without DO")
-                        : of(Kind.WRITE);
+                        : namesRole() ? settingRefused() : of(Kind.WRITE);
             case "EXECUTE" ->
                 new SqlStatement(
                         Kind.CALL, text, tokens.size() > 1 ? tokens.get(1).name() : "");
@@ -180,8 +180,12 @@ final class SqlGrammar {
     }
 
     private boolean namesSetting() {
-        String lower = text.toLowerCase(Locale.ROOT);
-        return lower.contains("session_replication_role") || lower.contains("gorda.");
+        return namesRole() || text.toLowerCase(Locale.ROOT).contains("gorda.");
+    }
+
+    /** That by which no trigger sees what changes; in a body it is a part of a text. */
+    private boolean namesRole() {
+        return text.toLowerCase(Locale.ROOT).contains("session_replication_role");
     }
 
     private SqlStatement settingRefused() {
@@ -413,6 +417,9 @@ final class SqlGrammar {
         }
         if (is(what, "TEMP") || is(what, "TEMPORARY") || has("PG_TEMP", ".")) {
             return of(Kind.CALL);
+        }
+        if (isRoutine(tokens) && namesRole()) {
+            return settingRefused();
         }
         if (is(what, "TABLE") && has("AS")) {
             return tableOfQuery();
