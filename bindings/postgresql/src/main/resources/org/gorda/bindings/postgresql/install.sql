@@ -172,7 +172,8 @@ end $$;
 
 -- The tables whose rows are captured. A description has a row for each thing, with its kind first: (t, schema, name);
 -- columns (c, name, type, whether it is computed, whether it cannot be set, as GENERATED ALWAYS AS IDENTITY); the primary key (p) and unique indexes (u, name, whether nulls are equal, whether it may be checked
--- late) with (k, column) for each of theirs, and what excludes rows by other operators as a unique index without columns; foreign keys (f, schema, table) with (r, column, name there) for each of theirs.
+-- late) with (k, column) for each of theirs, and what excludes rows by other operators as a unique index without columns; foreign keys (f, schema, table) with (r, column, name there) for each of theirs,
+-- for each partition if they refer to a partitioned table.
 drop view if exists gorda.provable;
 drop view if exists gorda.described;
 -- The name of a type of the server's own, for a domain that of which it is made; nothing for others. The server puts the SQL into the statement that calls it.
@@ -220,10 +221,14 @@ select c.oid as relid, n.nspname, c.relname,
                     join pg_catalog.pg_type t on t.oid = b.atttypid
                     left join pg_catalog.pg_collation l on l.oid = b.attcollation
                     join unnest((select i.indkey::int2[] from pg_catalog.pg_index i where i.indexrelid = k.conindid))
-                        with ordinality p (attnum, place) on p.attnum = r.parent), '' order by k.conname), '')
-        from pg_catalog.pg_constraint k join pg_catalog.pg_class f on f.oid = k.confrelid
+                        with ordinality p (attnum, place) on p.attnum = r.parent), '' order by k.conname, fn.nspname, f.relname), '')
+        from pg_catalog.pg_constraint k cross join lateral (
+                with recursive part (relid) as (select k.confrelid union
+                    select h.inhrelid from part join pg_catalog.pg_inherits h on h.inhparent = part.relid join pg_catalog.pg_class x on x.oid = h.inhrelid and x.relispartition)
+                select relid from part) p join pg_catalog.pg_class f on f.oid = p.relid and f.relkind = 'r'
             join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
-        where k.conrelid = c.oid and k.contype = 'f') as description
+        where k.conrelid = c.oid and k.contype = 'f'
+            and not exists (select from pg_catalog.pg_constraint o where o.oid = k.conparentid and o.conrelid = c.oid)) as description
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where c.relkind = 'r' and c.relpersistence = 'p'
     and n.nspname not in ('gorda', 'information_schema') and n.nspname not like 'pg\_%';

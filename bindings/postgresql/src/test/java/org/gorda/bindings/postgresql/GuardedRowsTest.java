@@ -94,4 +94,42 @@ class GuardedRowsTest extends ThreeReplicas {
         assertRefused("0A000", () -> execute(0, "INSERT INTO of_moment VALUES (1, current_date)"));
         assertIdentical();
     }
+
+    /** By a table, a row of it, and a child of that row in another one. */
+    private void assertKept(String[][] pairs) throws SQLException {
+        for (String[] pair : pairs) {
+            execute(0, "INSERT INTO " + pair[0] + " VALUES (" + pair[1] + ")");
+            try (Connection deleting = connect(1);
+                    Statement statement = deleting.createStatement()) {
+                deleting.setAutoCommit(false);
+                assertThat(statement.executeUpdate(
+                                "DELETE FROM " + pair[0] + " WHERE id = " + pair[1].split(",", 2)[0]))
+                        .isEqualTo(1);
+                execute(0, "INSERT INTO " + pair[2]);
+                assertRefused("40001", deleting::commit);
+            }
+        }
+        assertIdentical();
+    }
+
+    @Test
+    void aParentInAPartitionWithAChildIsNotDeleted() throws SQLException {
+        execute(
+                0,
+                "CREATE TABLE part (id INTEGER PRIMARY KEY) PARTITION BY RANGE (id)",
+                "CREATE TABLE part_low PARTITION OF part FOR VALUES FROM (0) TO (10)",
+                "CREATE TABLE of_part (id INTEGER PRIMARY KEY, p INTEGER REFERENCES part) PARTITION BY RANGE (id)",
+                "CREATE TABLE of_part_low PARTITION OF of_part FOR VALUES FROM (0) TO (10)",
+                "CREATE TABLE plain (id INTEGER PRIMARY KEY, p INTEGER REFERENCES part)",
+                "CREATE TABLE \"high part\" (no INTEGER, id INTEGER PRIMARY KEY)");
+        execute(
+                0,
+                "ALTER TABLE \"high part\" DROP COLUMN no",
+                "ALTER TABLE part ATTACH PARTITION \"high part\" FOR VALUES FROM (10) TO (20)");
+        assertKept(new String[][] {
+            {"part", "1", "of_part VALUES (1, 1)"},
+            {"part", "11", "of_part VALUES (2, 11)"},
+            {"part", "12", "plain VALUES (1, 12)"}
+        });
+    }
 }
