@@ -255,6 +255,10 @@ final class RowCapture {
 
     /** Adds a key of a row, unless a column is null, which makes it equal to nothing. */
     private void key(WriteSetWriter out, KeyMode mode, CapturedTable.Key key, List<@Nullable String> row) {
+        if (key.isGuardedAsAWhole() && mode == KeyMode.REMOVED) {
+            hasher.begin(key.identity());
+            out.key(mode, hasher.value());
+        }
         hasher.begin(key.identity());
         for (int i = 0; i < key.columns().size(); i++) {
             String value = row.get(key.columns().get(i) - 1);

@@ -172,8 +172,8 @@ end $$;
 
 -- The tables whose rows are captured. A description has a row for each thing, with its kind first: (t, schema, name);
 -- columns (c, name, type, whether it is computed, whether it cannot be set, as GENERATED ALWAYS AS IDENTITY); the primary key (p) and unique indexes (u, name, whether nulls are equal, whether it may be checked
--- late) with (k, column) for each of theirs, and what excludes rows by other operators as a unique index without columns; foreign keys (f, schema, table) with (r, column, name there) for each of theirs,
--- for each partition if they refer to a partitioned table.
+-- late, whether others refer to it by values that cannot be compared with its own) with (k, column, whether equal values are the same) for each of theirs, and what excludes rows by other operators as a unique
+-- index without columns; foreign keys (f, schema, table) with (r, column, name there, type there) for each of theirs, for each partition if they refer to a partitioned table.
 drop view if exists gorda.provable;
 drop view if exists gorda.described;
 -- The name of a type of the server's own, for a domain that of which it is made; nothing for others. The server puts the SQL into the statement that calls it.
@@ -201,27 +201,33 @@ select c.oid as relid, n.nspname, c.relname,
             left join pg_catalog.pg_collation l on l.oid = a.attcollation
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
     || (select coalesce(string_agg(row(case when i.indisprimary then 'p' else 'u' end, x.relname,
-            coalesce(to_jsonb(i) ->> 'indnullsnotdistinct', 'false'), not i.indimmediate)::text
-            || case when i.indpred is not null or i.indexprs is not null or i.indisprimary and not i.indimmediate
-                or exists (select from pg_catalog.pg_collation o where o.oid = any (i.indcollation::oid[]) and not o.collisdeterministic) then '' else
-                (select string_agg(row('k', a.attname)::text, '' order by k.place)
-                from unnest(i.indkey::int2[]) with ordinality k (attnum, place)
+            coalesce(to_jsonb(i) ->> 'indnullsnotdistinct', 'false'), not i.indimmediate,
+            exists (select from pg_catalog.pg_trigger g join pg_catalog.pg_constraint k on k.oid = g.tgconstraint cross join unnest(k.conkey, k.confkey) r (child, parent)
+                    join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = r.child join pg_catalog.pg_type t on t.oid = a.atttypid
+                    join pg_catalog.pg_attribute b on b.attrelid = k.confrelid and b.attnum = r.parent join pg_catalog.pg_type y on y.oid = b.atttypid
+                where g.tgrelid = c.oid and g.tgconstrindid = i.indexrelid
+                    and (a.attgenerated <> '' or gorda.type_of(y) in ('inet', 'cidr', 'oid') and gorda.type_of(t) <> gorda.type_of(y))))::text
+            || case when i.indpred is not null or i.indexprs is not null or i.indisprimary and not i.indimmediate then '' else
+                (select string_agg(row('k', a.attname, coalesce(l.collisdeterministic, true))::text, '' order by k.place)
+                from unnest(i.indkey::int2[], i.indcollation::oid[]) with ordinality k (attnum, indcollation, place)
                     join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum
+                    left join pg_catalog.pg_collation l on l.oid = k.indcollation
                 where k.place <= i.indnkeyatts) end, '' order by not i.indisprimary, x.relname), '')
         from pg_catalog.pg_index i join pg_catalog.pg_class x on x.oid = i.indexrelid
         where i.indrelid = c.oid and i.indisunique)
-    || (select coalesce(string_agg(row('u', x.relname, 'false', not i.indimmediate)::text, '' order by x.relname), '')
+    || (select coalesce(string_agg(row('u', x.relname, 'false', not i.indimmediate, false)::text, '' order by x.relname), '')
         from pg_catalog.pg_index i join pg_catalog.pg_class x on x.oid = i.indexrelid
         where i.indrelid = c.oid and i.indisexclusion)
     || (select coalesce(string_agg(row('f', fn.nspname, f.relname)::text
-            || (select string_agg(row('r', a.attname, b.attname, gorda.type_of(t) || case when coalesce(l.collisdeterministic, true) then '' else '?' end)::text, '' order by p.place)
+            || (select string_agg(row('r', a.attname, b.attname, gorda.type_of(t)
+                    || case when coalesce(l.collisdeterministic, true) and b.attgenerated = '' then '' else '?' end)::text, '' order by p.place)
                 from unnest(k.conkey, k.confkey) r (child, parent)
                     join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = r.child
                     join pg_catalog.pg_attribute b on b.attrelid = k.confrelid and b.attnum = r.parent
                     join pg_catalog.pg_type t on t.oid = b.atttypid
-                    left join pg_catalog.pg_collation l on l.oid = b.attcollation
-                    join unnest((select i.indkey::int2[] from pg_catalog.pg_index i where i.indexrelid = k.conindid))
-                        with ordinality p (attnum, place) on p.attnum = r.parent), '' order by k.conname, fn.nspname, f.relname), '')
+                    join (select u.* from pg_catalog.pg_index i, unnest(i.indkey::int2[], i.indcollation::oid[]) with ordinality u (attnum, indcollation, place)
+                        where i.indexrelid = k.conindid) p on p.attnum = r.parent
+                    left join pg_catalog.pg_collation l on l.oid = p.indcollation), '' order by k.conname, fn.nspname, f.relname), '')
         from pg_catalog.pg_constraint k cross join lateral (
                 with recursive part (relid) as (select k.confrelid union
                     select h.inhrelid from part join pg_catalog.pg_inherits h on h.inhparent = part.relid join pg_catalog.pg_class x on x.oid = h.inhrelid and x.relispartition)

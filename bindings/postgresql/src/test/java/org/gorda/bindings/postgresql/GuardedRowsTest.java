@@ -66,6 +66,11 @@ class GuardedRowsTest extends ThreeReplicas {
             {"DOUBLE PRECISION", "REAL", "'0.1'::REAL"},
             {"TIMESTAMP", "DATE", "'2020-02-03'"},
             {"TIMESTAMPTZ", "TIMESTAMPTZ", "'2020-02-03 04:05:06'"},
+            {"TIMESTAMP", "DATE", "'0044-03-15 BC'"},
+            {"DATE", "TIMESTAMP", "'0044-03-15 BC'"},
+            {"INET", "CIDR", "'10.0.0.1'"},
+            {"CIDR", "INET", "'10.0.0.1'"},
+            {"OID", "INTEGER", "'-1'::INTEGER"},
             {"VARCHAR(9)", "CHAR(5)", "'ab'"}
         };
         for (int i = 0; i < pairs.length; i++) {
@@ -131,5 +136,36 @@ class GuardedRowsTest extends ThreeReplicas {
             {"part", "11", "of_part VALUES (2, 11)"},
             {"part", "12", "plain VALUES (1, 12)"}
         });
+    }
+
+    /** Who refers to it, or it itself, has values that are computed, or equal to others. */
+    @Test
+    void aParentWithAChildIsNotDeletedWhereTheirValuesCannotBeCompared() throws SQLException {
+        execute(
+                0,
+                "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+                "CREATE TABLE computed (id INTEGER PRIMARY KEY, k INTEGER GENERATED ALWAYS AS (id * 2) STORED UNIQUE)",
+                "CREATE TABLE of_computed (id INTEGER PRIMARY KEY, k INTEGER REFERENCES computed (k))",
+                "CREATE TABLE given (id INTEGER PRIMARY KEY)",
+                "CREATE TABLE of_given (id INTEGER PRIMARY KEY, k INTEGER GENERATED ALWAYS AS (id * 2) STORED REFERENCES given)",
+                "CREATE TABLE cased (id INTEGER PRIMARY KEY, k TEXT COLLATE any_case UNIQUE)",
+                "CREATE TABLE of_cased (id INTEGER PRIMARY KEY, k TEXT COLLATE any_case REFERENCES cased (k))");
+        assertKept(new String[][] {
+            {"computed", "1", "of_computed VALUES (1, 2)"},
+            {"given", "2", "of_given VALUES (1)"},
+            {"cased", "1, 'a'", "of_cased VALUES (1, 'A')"}
+        });
+        try (Connection first = connect(0);
+                Connection second = connect(1);
+                Statement one = first.createStatement();
+                Statement other = second.createStatement()) {
+            first.setAutoCommit(false);
+            second.setAutoCommit(false);
+            one.execute("INSERT INTO given VALUES (11)");
+            other.execute("INSERT INTO given VALUES (12)");
+            first.commit();
+            second.commit();
+        }
+        assertIdentical();
     }
 }
