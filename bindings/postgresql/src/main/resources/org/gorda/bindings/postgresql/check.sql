@@ -19,6 +19,9 @@ where contype = 'c' and connamespace <> 'information_schema'::regnamespace and (
     where p.pronamespace = 'pg_catalog'::regnamespace and p.proname in ('now', 'clock_timestamp', 'statement_timestamp', 'transaction_timestamp',
         'timeofday', 'random', 'gen_random_uuid', 'current_user', 'session_user') and k.conbin::text ~ ('funcid ' || p.oid || '\M')))
 union all
+select false, 'event trigger ' || quote_ident(evtname), 'what it changes of the schema is refused, and no other replica can be given a copy of the database', 'drop it'
+from pg_catalog.pg_event_trigger where evtname not like 'gorda\_%'
+union all
 select true, 'large objects', 'there are ' || count(*) || ' of them, which are not replicated', 'store them as bytea'
 from pg_catalog.pg_largeobject_metadata having count(*) > 0
 union all

@@ -584,20 +584,45 @@ begin
     perform set_config('gorda.changed', noted, true);
 end $$;
 
--- A change of the schema from within a function is not seen by who would have to replicate it. REINDEX changes none.
-create or replace function gorda.changes_schema() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+-- Whether what has called is done by event triggers of others, at the origin only, and not by the statement that is replicated: that alone has no context beyond the function called for it, unless it
+-- executes the script of an extension.
+create or replace function gorda.is_of_event_trigger(context text) returns boolean language plpgsql stable as $$
 begin
-    if tg_tag <> 'REINDEX' and current_setting('session_replication_role') <> 'replica' and not gorda.is_known()
-            and exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
-        raise exception using errcode = '0A000', message = tg_tag
-            || ' within another statement cannot be replicated: execute it by itself';
+    return context like E'%\n%' and pg_catalog.current_query() !~* '\mextension\M'
+        and exists (select from pg_catalog.pg_event_trigger where evtname not like 'gorda\_%');
+end $$;
+
+-- A change of the schema from within a function is not seen by who would have to replicate it. REINDEX changes none. What changes rows is executed by others, too, which are told of them
+-- besides, but for those of event triggers.
+create or replace function gorda.changes_schema() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    context text;
+    reason text;
+begin
+    get diagnostics context = pg_context;
+    if tg_tag <> 'REINDEX' and current_setting('session_replication_role') <> 'replica' then
+        if not gorda.is_known() or gorda.is_of_event_trigger(context) then
+            select tg_tag || ' within another statement cannot be replicated: execute it by itself' into reason
+            from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp' limit 1;
+        elsif context like E'%\n%' then
+            reason := null; -- a trigger of ours
+        elsif tg_tag not in ('CREATE TABLE AS', 'SELECT INTO') and coalesce(current_setting('gorda.told', true), '') not in ('', '0|')
+                and not exists (select from pg_event_trigger where evtname not like 'gorda\_%') then
+            reason := tg_tag || ' that changes rows by functions cannot be replicated: change them by statements of their own';
+        end if;
+        if reason is not null then
+            raise exception using errcode = '0A000', message = reason;
+        end if;
     end if;
     perform gorda.note(tg_tag);
 end $$;
 
 create or replace function gorda.drops() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    context text;
 begin
-    if current_setting('session_replication_role') <> 'replica' and not gorda.is_known()
+    get diagnostics context = pg_context;
+    if current_setting('session_replication_role') <> 'replica' and (not gorda.is_known() or gorda.is_of_event_trigger(context))
             and exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
         raise exception using errcode = '0A000', message = tg_tag
             || ' within another statement cannot be replicated: execute it by itself';

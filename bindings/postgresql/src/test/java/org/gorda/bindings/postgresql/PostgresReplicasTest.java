@@ -30,6 +30,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
+import org.gorda.gapi.Finding;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.engine.ReplicaState;
@@ -431,6 +432,47 @@ class PostgresReplicasTest extends ThreeReplicas {
             }
         }
         assertIdentical();
+    }
+
+    /** Others execute the statement, and no event triggers. */
+    @Test
+    void whatASchemaChangeDoesBesidesIsDoneOnceOrRefused() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE t (id INTEGER PRIMARY KEY)",
+                "INSERT INTO t VALUES (1), (2)",
+                "CREATE TABLE log (no BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tag TEXT)",
+                "CREATE FUNCTION notes(INTEGER) RETURNS INTEGER LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log (tag) VALUES ($1); RETURN 1; END $$",
+                "CREATE FUNCTION hides(INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN notes($1) = 1; END'",
+                "CREATE FUNCTION truncated() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log (tag) VALUES (tg_op); RETURN NULL; END $$",
+                "CREATE TRIGGER truncated AFTER TRUNCATE ON t EXECUTE FUNCTION truncated()");
+        assertRefused("0A000", () -> execute(primary, "ALTER TABLE t ADD CHECK (hides(id))"));
+        execute(
+                primary,
+                "INSERT INTO log (tag) VALUES ('first')",
+                "CREATE TABLE made AS SELECT notes(id) FROM t",
+                "TRUNCATE t",
+                "ALTER TABLE t ADD COLUMN a INTEGER");
+        assertThat(number(primary, "SELECT count(*) FROM log")).isEqualTo(4);
+        execute(
+                primary,
+                "CREATE FUNCTION changes() RETURNS EVENT_TRIGGER LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log (tag) VALUES (tg_tag);"
+                        + " IF tg_tag = 'CREATE VIEW' THEN CREATE TABLE besides (id INTEGER PRIMARY KEY); END IF;"
+                        + " IF tg_tag = 'CREATE SEQUENCE' THEN DROP TABLE made; END IF; END $$",
+                "CREATE EVENT TRIGGER a_changes ON ddl_command_end EXECUTE FUNCTION changes()",
+                "CREATE EVENT TRIGGER z_changes ON ddl_command_end EXECUTE FUNCTION changes()");
+        execute(primary, "CREATE TABLE u (id INTEGER PRIMARY KEY)", "INSERT INTO u VALUES (1)");
+        execute(primary, "CREATE EXTENSION hstore");
+        for (String sql : List.of("CREATE VIEW v AS SELECT 1 AS a", "CREATE SEQUENCE s")) {
+            assertRefused("0A000", () -> execute(primary, sql));
+        }
+        assertIdentical();
+        try (Connection stranger = TestServer.connect(database(primary))) {
+            assertThat(Installation.findings(stranger))
+                    .extracting(Finding::object)
+                    .contains("event trigger a_changes", "event trigger z_changes");
+        }
     }
 
     @Test
