@@ -888,6 +888,26 @@ class RowsTest {
         }
     }
 
+    /** As careful people have it. */
+    @Test
+    void whoMayCallNoFunctionsByDefaultWorks() throws SQLException {
+        origin.close();
+        try (Connection stranger = origin.server().connect("")) {
+            new PostgresBinding().uninstall(stranger);
+            SqlSession.of(stranger).query("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC");
+            stranger.commit();
+        }
+        origin = open("origin");
+        define("CREATE TABLE t (id integer PRIMARY KEY, at timestamptz)", "GRANT ALL ON t TO pg_monitor");
+        replicate("SET LOCAL ROLE pg_monitor", "INSERT INTO t VALUES (1, now())");
+        try (Connection connection = session(origin)) {
+            SqlSession session = SqlSession.of(connection);
+            session.query("SET LOCAL ROLE pg_monitor");
+            assertThatThrownBy(() -> session.query("SELECT gorda.unbind_all()"))
+                    .hasMessageContaining("permission denied");
+        }
+    }
+
     /** A server, a database or a role may be given others than PostgreSQL has. */
     @Test
     void settingsOfTheServerDoNotMatter() throws Exception {
