@@ -528,9 +528,9 @@ begin
     end loop;
     for t in select c.oid as relid from pg_class c
         where (c.relkind = 'f' or c.relkind = 'r' and c.relpersistence = 'u') and c.relnamespace <> 'gorda'::regnamespace
-            and not exists (select from pg_trigger g where g.tgrelid = c.oid and g.tgname = 'gorda_refuse')
-    loop
-        execute format('create trigger gorda_refuse before insert or update or delete on %s execute function gorda.refuse(%L)',
+            and not exists (select from pg_trigger g where g.tgrelid = c.oid and g.tgname = 'gorda_refuse' and g.tgtype & 1 = 1)
+    loop -- each row, which may come by way of a partitioned table or a parent
+        execute format('create or replace trigger gorda_refuse before insert or update or delete on %s for each row execute function gorda.refuse(%L)',
             t.relid::regclass, 'its rows are not kept by this database for good');
     end loop;
     perform set_config('session_replication_role', role, true) where has_others;

@@ -888,6 +888,31 @@ class RowsTest {
         }
     }
 
+    @Test
+    void rowsOfUnloggedPartitionsAndHeirsAreRefused() throws SQLException {
+        define(
+                "CREATE TABLE p (id integer PRIMARY KEY) PARTITION BY LIST (id)",
+                "CREATE UNLOGGED TABLE p1 PARTITION OF p FOR VALUES IN (1)",
+                "CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2)",
+                "CREATE TABLE parent (id integer PRIMARY KEY)",
+                "CREATE UNLOGGED TABLE heir () INHERITS (parent)");
+        for (PostgresDatabase database : List.of(origin, replica)) {
+            try (Connection before = session(database)) {
+                SqlSession session = SqlSession.of(before);
+                session.query("SET session_replication_role TO replica");
+                session.query("INSERT INTO heir VALUES (1)");
+                before.commit();
+            }
+        }
+        replicate("INSERT INTO p VALUES (2)", "INSERT INTO parent VALUES (2)");
+        for (String sql :
+                List.of("INSERT INTO p VALUES (1)", "UPDATE parent SET id = id + 10", "INSERT INTO heir VALUES (3)")) {
+            assertThatThrownBy(() -> execute(sql))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"));
+        }
+    }
+
     /** As careful people have it. */
     @Test
     void whoMayCallNoFunctionsByDefaultWorks() throws SQLException {
