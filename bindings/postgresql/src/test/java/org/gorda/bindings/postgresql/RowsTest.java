@@ -831,9 +831,15 @@ class RowsTest {
                 "CREATE TYPE pair AS (a integer, b text)",
                 "CREATE DOMAIN named AS regclass",
                 "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+                "CREATE DOMAIN any_mood AS mood",
+                "CREATE DOMAIN \"My mood\" AS any_mood",
+                "CREATE DOMAIN numbers AS integer[]",
+                "CREATE TABLE moods (m \"My mood\", i numbers, v varchar(5), n integer, PRIMARY KEY (m, i, v))",
                 "CREATE TABLE pairs (p pair PRIMARY KEY, n integer)",
                 "CREATE TABLE \"Watched\" (r regclass, d named, m mood, i integer[], s int4range, c \"char\", b bit(3),"
                         + " n integer, PRIMARY KEY (r, d, m, i, s, c, b))");
+        replicate("INSERT INTO moods VALUES ('sad', '{1}', 'a', 1), ('ok', '{}', 'b', 2)");
+        replicate("UPDATE moods SET n = n + 1", "DELETE FROM moods WHERE n = 3");
         replicate(
                 "INSERT INTO pairs VALUES ((1, 'x'), 1), ((2, NULL), 2)",
                 "INSERT INTO \"Watched\" VALUES ('pairs', '\"Watched\"', 'ok', '{1,2}', '[1,5)', 'c', '101', 1),"
