@@ -593,7 +593,7 @@ begin
 end $$;
 
 -- A change of the schema from within a function is not seen by who would have to replicate it. REINDEX changes none. What changes rows is executed by others, too, which are told of them
--- besides, but for those of event triggers.
+-- besides, but for those of event triggers; and they check rows when they may see other ones.
 create or replace function gorda.changes_schema() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     context text;
@@ -609,6 +609,16 @@ begin
         elsif tg_tag not in ('CREATE TABLE AS', 'SELECT INTO') and coalesce(current_setting('gorda.told', true), '') not in ('', '0|')
                 and not exists (select from pg_event_trigger where evtname not like 'gorda\_%') then
             reason := tg_tag || ' that changes rows by functions cannot be replicated: change them by statements of their own';
+        else
+            select format('constraint %I cannot be replicated, because %s, which it calls, is not IMMUTABLE: declare it so if it depends on nothing but what it is given;'
+                    ' otherwise have a trigger check it, which only the origin calls', k.conname, p.oid::regprocedure) into reason
+            from pg_event_trigger_ddl_commands() c join pg_constraint k on k.contype = 'c' and (c.classid = 'pg_class'::regclass and k.conrelid = c.objid
+                    or c.classid = 'pg_type'::regclass and k.contypid = c.objid or c.classid = 'pg_proc'::regclass and exists (select from pg_depend u
+                        where u.refclassid = c.classid and u.refobjid = c.objid and u.classid = 'pg_constraint'::regclass and u.objid = k.oid))
+                join pg_depend d on d.classid = 'pg_constraint'::regclass and d.objid = k.oid
+                left join pg_operator o on d.refclassid = 'pg_operator'::regclass and o.oid = d.refobjid
+                join pg_proc p on p.oid = case d.refclassid when 'pg_proc'::regclass then d.refobjid else o.oprcode end
+            where p.provolatile <> 'i' and c.schema_name is distinct from 'pg_temp' limit 1;
         end if;
         if reason is not null then
             raise exception using errcode = '0A000', message = reason;

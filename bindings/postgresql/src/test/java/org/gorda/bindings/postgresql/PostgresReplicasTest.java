@@ -476,6 +476,29 @@ class PostgresReplicasTest extends ThreeReplicas {
     }
 
     @Test
+    void whatAReplicaCouldCheckByOtherRowsThanItsOriginIsRefused() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE other (id INTEGER PRIMARY KEY)",
+                "CREATE FUNCTION there(INTEGER) RETURNS BOOLEAN STABLE LANGUAGE plpgsql AS 'BEGIN RETURN EXISTS (SELECT FROM other WHERE id = $1); END'",
+                "CREATE FUNCTION small(INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE sql AS 'SELECT $1 < 10'",
+                "CREATE TABLE t (id INTEGER PRIMARY KEY CHECK (small(id)), o INTEGER)",
+                "CREATE DOMAIN d AS INTEGER CHECK (small(VALUE))",
+                "CREATE TEMP TABLE own (id INTEGER CHECK (there(id)))");
+        for (String sql : List.of(
+                "CREATE TABLE u (id INTEGER PRIMARY KEY CHECK (there(id)))",
+                "ALTER TABLE t ADD CHECK (there(o))",
+                "CREATE DOMAIN e AS INTEGER CHECK (there(VALUE))",
+                "ALTER DOMAIN d ADD CHECK (there(VALUE))",
+                "ALTER FUNCTION small(INTEGER) STABLE")) {
+            assertRefused("0A000", () -> execute(primary, sql));
+        }
+        execute(primary, "INSERT INTO t VALUES (1, 1)");
+        assertIdentical();
+    }
+
+    @Test
     void clientsOfTheServersOwnKindAreReplicated() throws SQLException {
         int primary = primary();
         String url = replica(primary)

@@ -862,6 +862,26 @@ class RowsTest {
         }
     }
 
+    /** They were there before anybody asked. */
+    @Test
+    void checksThatMayReadTablesAreFound() throws SQLException {
+        define("CREATE FUNCTION there(integer) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT true'");
+        origin.close();
+        try (Connection stranger = origin.server().connect("")) {
+            SqlSession session = SqlSession.of(stranger);
+            session.query("SET session_replication_role TO replica");
+            session.query("CREATE TABLE public.t (id integer PRIMARY KEY CONSTRAINT seen CHECK (public.there(id)))");
+            session.query("CREATE DOMAIN public.d AS integer CHECK (public.there(VALUE))");
+        }
+        origin = open("origin");
+        try (Connection connection = origin.server().connect("")) {
+            assertThat(Installation.findings(connection).stream()
+                            .filter(Finding::obstacle)
+                            .map(Finding::object))
+                    .containsExactly("domain public.d", "table public.t");
+        }
+    }
+
     /** Others would execute them once more for what they are told of. */
     @Test
     void whatFiresOnReplicasTooIsRefusedAtTheOpening() throws SQLException {
