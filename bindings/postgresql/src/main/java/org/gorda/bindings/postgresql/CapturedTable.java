@@ -16,9 +16,15 @@ final class CapturedTable {
     /**
      * A key that rows write or refer to, with the types by which its values are compared, those of who refers to it too. Without columns it stands for all rows, whose values cannot
      * be compared by their texts. Without types it refers to others by what depends on the session. One that is checked late was seen to be free without a lock that keeps it so: what is ordered is not held up by rows that the check has not seen.
+     * To one that is guarded as a whole some refer that cannot be compared with it.
      */
     record Key(
-            long identity, List<Integer> columns, List<SqlType> types, boolean nullsAreEqual, boolean isCheckedLate) {}
+            long identity,
+            List<Integer> columns,
+            List<SqlType> types,
+            boolean nullsAreEqual,
+            boolean isCheckedLate,
+            boolean isGuardedAsAWhole) {}
 
     private static final String WITH_ZONE = "timestamptz";
 
@@ -64,14 +70,18 @@ final class CapturedTable {
             List<List<@Nullable String>> parts = key.subList(1, key.size());
             List<Integer> own =
                     parts.stream().map(part -> position(columns, text(part, 1))).toList();
-            boolean usable = !own.isEmpty() && !own.contains(0);
+            boolean isForeign = text(head, 0).equals("f");
+            boolean usable = !own.isEmpty()
+                    && !own.contains(0)
+                    && (isForeign
+                            || parts.stream().allMatch(part -> text(part, 2).equals("t")));
             if (text(head, 0).equals("p") && usable) {
                 primary = own;
             }
             List<String> types = usable
                     ? own.stream().map(position -> declared.get(position - 1)).toList()
                     : List.of();
-            if (text(head, 0).equals("f")) {
+            if (isForeign) {
                 List<String> theirs = parts.stream().map(part -> text(part, 2)).toList();
                 long parent = KeyHasher.constraint(text(head, 1), text(head, 2), theirs);
                 foreign.add(key(
@@ -80,10 +90,12 @@ final class CapturedTable {
                         types,
                         parts.stream().map(part -> text(part, 3)).toList(),
                         false,
+                        false,
                         false));
             } else {
-                List<String> named =
-                        usable ? parts.stream().map(part -> text(part, 1)).toList() : List.of(text(head, 1));
+                List<String> named = parts.isEmpty()
+                        ? List.of(text(head, 1))
+                        : parts.stream().map(part -> text(part, 1)).toList();
                 long identity = KeyHasher.constraint(schema, table, named);
                 unique.add(key(
                         identity,
@@ -91,7 +103,8 @@ final class CapturedTable {
                         types,
                         types,
                         text(head, 2).equals("true"),
-                        text(head, 3).equals("t")));
+                        text(head, 3).equals("t"),
+                        text(head, 4).equals("t")));
             }
         }
         this.shape = new TableShape(schema, table, columns, primary);
@@ -104,8 +117,12 @@ final class CapturedTable {
             List<String> types,
             List<String> theirs,
             boolean nullsAreEqual,
-            boolean isCheckedLate) {
+            boolean isCheckedLate,
+            boolean isGuardedAsAWhole) {
         boolean compared = !types.isEmpty() && theirs.stream().allMatch(Values::areComparable);
+        for (int i = 0; compared && i < types.size(); i++) {
+            compared = types.get(i).equals(theirs.get(i)) || !Values.haveOwnTexts(theirs.get(i));
+        }
         List<SqlType> by = new ArrayList<>();
         for (int i = 0; compared && i < types.size(); i++) {
             if (theirs.get(i).equals(WITH_ZONE) && !types.get(i).equals(WITH_ZONE)) {
@@ -114,7 +131,7 @@ final class CapturedTable {
             }
             by.add(Values.comparedAs(type(types.get(i)), type(theirs.get(i))));
         }
-        return new Key(identity, compared ? columns : List.of(), by, nullsAreEqual, isCheckedLate);
+        return new Key(identity, compared ? columns : List.of(), by, nullsAreEqual, isCheckedLate, isGuardedAsAWhole);
     }
 
     private static String text(List<@Nullable String> row, int field) {

@@ -185,9 +185,12 @@ final class PostgresApplier implements Applier {
     private List<String> keyTypes(TableShape table) throws SQLException {
         Map<String, String> types = new HashMap<>();
         for (List<@Nullable String> row : SqlSession.of(session.connection())
-                .query("SELECT a.attname, format('%I.%I', n.nspname, t.typname) FROM pg_attribute a"
-                        + " JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace n ON n.oid = t.typnamespace"
-                        + " WHERE a.attrelid = " + PostgresDatabase.literal(table.toString()) + "::regclass")) {
+                .query(
+                        "WITH RECURSIVE base AS (SELECT attname, atttypid AS type FROM pg_attribute WHERE attrelid = "
+                                + PostgresDatabase.literal(table.toString()) + "::regclass UNION ALL"
+                                + " SELECT attname, typbasetype FROM base JOIN pg_type ON oid = type WHERE typtype = 'd')"
+                                + " SELECT attname, format('%I.%I', n.nspname, t.typname) FROM base"
+                                + " JOIN pg_type t ON t.oid = type AND t.typtype <> 'd' JOIN pg_namespace n ON n.oid = t.typnamespace")) {
             types.put(Objects.requireNonNull(row.get(0)), Objects.requireNonNull(row.get(1)));
         }
         return table.key().stream()

@@ -292,6 +292,7 @@ final class PostgresDatabase implements ReflectedDatabase {
     /** Has the rows of all tables captured as they are after a change of the schema; within its transaction. */
     void captureNewTables(SqlSession session) throws SQLException {
         described(session.query("SELECT digest, description FROM gorda.adopt()"));
+        generated.clear(); // some may have been restarted
         changing.add(Objects.requireNonNull(
                 session.query("SELECT pg_current_xact_id()").get(0).get(0)));
         schemaChanges.incrementAndGet();

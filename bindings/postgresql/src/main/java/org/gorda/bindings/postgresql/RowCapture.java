@@ -128,7 +128,7 @@ final class RowCapture {
             List<@Nullable String> row = rows.row();
             String identity = Objects.requireNonNull(row.get(0));
             String last = Objects.requireNonNull(row.get(4));
-            if (!last.equals(database.generated().get(identity))) {
+            if (out.changesSchema() || !last.equals(database.generated().get(identity))) {
                 begin.run();
                 generated.put(identity, last);
                 out.generated(
@@ -255,6 +255,10 @@ final class RowCapture {
 
     /** Adds a key of a row, unless a column is null, which makes it equal to nothing. */
     private void key(WriteSetWriter out, KeyMode mode, CapturedTable.Key key, List<@Nullable String> row) {
+        if (key.isGuardedAsAWhole() && mode == KeyMode.REMOVED) {
+            hasher.begin(key.identity());
+            out.key(mode, hasher.value());
+        }
         hasher.begin(key.identity());
         for (int i = 0; i < key.columns().size(); i++) {
             String value = row.get(key.columns().get(i) - 1);

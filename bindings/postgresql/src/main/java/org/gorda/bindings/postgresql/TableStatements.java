@@ -15,7 +15,7 @@ final class TableStatements {
 
     private final TableShape shape;
 
-    /** The server may compare a value without a type as one of another type, which cannot read it: a row type, or regclass. */
+    /** The server may compare a value without a type as one of another type, which cannot read it: a row type, or regclass; and values of some domains not at all. */
     private final List<String> keyTypes;
 
     private final String insert;
@@ -24,7 +24,7 @@ final class TableStatements {
     /** By the columns that are set. */
     private final Map<List<Integer>, String> updates = new HashMap<>();
 
-    /** @param keyTypes of the columns of its primary key, in their order */
+    /** @param keyTypes of the columns of its primary key, in their order; of what domains are made */
     TableStatements(TableShape shape, List<String> keyTypes) {
         this.shape = shape;
         this.keyTypes = keyTypes;
@@ -45,6 +45,8 @@ final class TableStatements {
         for (int i = 0; i < shape.key().size(); i++) {
             where.append(i == 0 ? " WHERE " : " AND ");
             where.append(name(shape.key().get(i)))
+                    .append("::")
+                    .append(keyTypes.get(i))
                     .append(" = $")
                     .append(first + i)
                     .append("::")

@@ -35,6 +35,8 @@ final class Values {
     private static final Set<String> SAME_TEXT =
             Set.of("uuid", "timestamptz", "oid", "macaddr", "inet", "cidr", "char", "name");
 
+    private static final Set<String> OWN_TEXT = Set.of("inet", "cidr", "oid");
+
     private Values() {}
 
     /** The type of write sets that stands for a type of the server; all that have no counterpart travel as their texts. */
@@ -60,6 +62,11 @@ final class Values {
     /** Whether values of a type are equal only if {@link #hash} makes the same of them. */
     static boolean areComparable(String name) {
         return type(name) != SqlType.VARCHAR || name.equals("varchar") || SAME_TEXT.contains(name);
+    }
+
+    /** Whether values of other types that are equal to those of this one have other texts. */
+    static boolean haveOwnTexts(String name) {
+        return OWN_TEXT.contains(name);
     }
 
     /** The type by which {@link #hash} makes the same of values that refer to others and of those, if they are equal to the server. */
@@ -172,8 +179,8 @@ final class Values {
 
     /** As databases of other kinds do. */
     private static void hashMoment(KeyHasher hasher, SqlType type, String text) {
-        if (!PLAIN.matcher(text).matches()) {
-            hasher.addText(text);
+        if (!PLAIN.matcher(text).matches()) { // before Christ the day, which a date and its beginning have in common
+            hasher.addText(text.replaceFirst(" .* BC", " BC"));
             return;
         }
         if (type != SqlType.TIME) {

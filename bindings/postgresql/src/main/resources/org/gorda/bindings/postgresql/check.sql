@@ -19,6 +19,17 @@ where contype = 'c' and connamespace <> 'information_schema'::regnamespace and (
     where p.pronamespace = 'pg_catalog'::regnamespace and p.proname in ('now', 'clock_timestamp', 'statement_timestamp', 'transaction_timestamp',
         'timeofday', 'random', 'gen_random_uuid', 'current_user', 'session_user') and k.conbin::text ~ ('funcid ' || p.oid || '\M')))
 union all
+select true, case contypid when 0 then 'table ' || conrelid::regclass else 'domain ' || contypid::regtype end,
+    format('its constraint %I calls %s, which is not IMMUTABLE: a replica may check a row by others than its origin', conname, p.oid::regprocedure),
+    format('ALTER FUNCTION %s IMMUTABLE if it depends on nothing but what it is given; otherwise have a trigger check it', p.oid::regprocedure)
+from pg_catalog.pg_constraint k join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_constraint'::regclass and d.objid = k.oid
+    left join pg_catalog.pg_operator o on d.refclassid = 'pg_catalog.pg_operator'::regclass and o.oid = d.refobjid
+    join pg_catalog.pg_proc p on p.oid = case d.refclassid when 'pg_catalog.pg_proc'::regclass then d.refobjid else o.oprcode end
+where contype = 'c' and p.provolatile <> 'i'
+union all
+select false, 'event trigger ' || quote_ident(evtname), 'what it changes of the schema is refused, and no other replica can be given a copy of the database', 'drop it'
+from pg_catalog.pg_event_trigger where evtname not like 'gorda\_%'
+union all
 select true, 'large objects', 'there are ' || count(*) || ' of them, which are not replicated', 'store them as bytea'
 from pg_catalog.pg_largeobject_metadata having count(*) > 0
 union all

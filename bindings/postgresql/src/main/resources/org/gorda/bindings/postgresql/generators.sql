@@ -303,6 +303,7 @@ begin
     update gorda.leasing set era = era + 1;
 end $$;
 
+grant execute on all functions in schema gorda to public; -- also where that is not the default
 revoke all on function gorda.bound(oid), gorda.unbound(oid), gorda.bind_new(), gorda.unbind_all(), gorda.lease_generators(boolean), gorda.take(oid),
     gorda.place(oid, numeric, gorda.generator),
     gorda.settle(oid, bigint), gorda.end_leases(), gorda.begin_lease(oid, bigint, bigint, bigint, boolean) from public;

@@ -172,7 +172,8 @@ end $$;
 
 -- The tables whose rows are captured. A description has a row for each thing, with its kind first: (t, schema, name);
 -- columns (c, name, type, whether it is computed, whether it cannot be set, as GENERATED ALWAYS AS IDENTITY); the primary key (p) and unique indexes (u, name, whether nulls are equal, whether it may be checked
--- late) with (k, column) for each of theirs, and what excludes rows by other operators as a unique index without columns; foreign keys (f, schema, table) with (r, column, name there) for each of theirs.
+-- late, whether others refer to it by values that cannot be compared with its own) with (k, column, whether equal values are the same) for each of theirs, and what excludes rows by other operators as a unique
+-- index without columns; foreign keys (f, schema, table) with (r, column, name there, type there) for each of theirs, for each partition if they refer to a partitioned table.
 drop view if exists gorda.provable;
 drop view if exists gorda.described;
 -- The name of a type of the server's own, for a domain that of which it is made; nothing for others. The server puts the SQL into the statement that calls it.
@@ -200,30 +201,40 @@ select c.oid as relid, n.nspname, c.relname,
             left join pg_catalog.pg_collation l on l.oid = a.attcollation
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
     || (select coalesce(string_agg(row(case when i.indisprimary then 'p' else 'u' end, x.relname,
-            coalesce(to_jsonb(i) ->> 'indnullsnotdistinct', 'false'), not i.indimmediate)::text
-            || case when i.indpred is not null or i.indexprs is not null or i.indisprimary and not i.indimmediate
-                or exists (select from pg_catalog.pg_collation o where o.oid = any (i.indcollation::oid[]) and not o.collisdeterministic) then '' else
-                (select string_agg(row('k', a.attname)::text, '' order by k.place)
-                from unnest(i.indkey::int2[]) with ordinality k (attnum, place)
+            coalesce(to_jsonb(i) ->> 'indnullsnotdistinct', 'false'), not i.indimmediate,
+            exists (select from pg_catalog.pg_trigger g join pg_catalog.pg_constraint k on k.oid = g.tgconstraint cross join unnest(k.conkey, k.confkey) r (child, parent)
+                    join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = r.child join pg_catalog.pg_type t on t.oid = a.atttypid
+                    join pg_catalog.pg_attribute b on b.attrelid = k.confrelid and b.attnum = r.parent join pg_catalog.pg_type y on y.oid = b.atttypid
+                where g.tgrelid = c.oid and g.tgconstrindid = i.indexrelid
+                    and (a.attgenerated <> '' or gorda.type_of(y) in ('inet', 'cidr', 'oid') and gorda.type_of(t) <> gorda.type_of(y))))::text
+            || case when i.indpred is not null or i.indexprs is not null or i.indisprimary and not i.indimmediate then '' else
+                (select string_agg(row('k', a.attname, coalesce(l.collisdeterministic, true))::text, '' order by k.place)
+                from unnest(i.indkey::int2[], i.indcollation::oid[]) with ordinality k (attnum, indcollation, place)
                     join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum
+                    left join pg_catalog.pg_collation l on l.oid = k.indcollation
                 where k.place <= i.indnkeyatts) end, '' order by not i.indisprimary, x.relname), '')
         from pg_catalog.pg_index i join pg_catalog.pg_class x on x.oid = i.indexrelid
         where i.indrelid = c.oid and i.indisunique)
-    || (select coalesce(string_agg(row('u', x.relname, 'false', not i.indimmediate)::text, '' order by x.relname), '')
+    || (select coalesce(string_agg(row('u', x.relname, 'false', not i.indimmediate, false)::text, '' order by x.relname), '')
         from pg_catalog.pg_index i join pg_catalog.pg_class x on x.oid = i.indexrelid
         where i.indrelid = c.oid and i.indisexclusion)
     || (select coalesce(string_agg(row('f', fn.nspname, f.relname)::text
-            || (select string_agg(row('r', a.attname, b.attname, gorda.type_of(t) || case when coalesce(l.collisdeterministic, true) then '' else '?' end)::text, '' order by p.place)
+            || (select string_agg(row('r', a.attname, b.attname, gorda.type_of(t)
+                    || case when coalesce(l.collisdeterministic, true) and b.attgenerated = '' then '' else '?' end)::text, '' order by p.place)
                 from unnest(k.conkey, k.confkey) r (child, parent)
                     join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = r.child
                     join pg_catalog.pg_attribute b on b.attrelid = k.confrelid and b.attnum = r.parent
                     join pg_catalog.pg_type t on t.oid = b.atttypid
-                    left join pg_catalog.pg_collation l on l.oid = b.attcollation
-                    join unnest((select i.indkey::int2[] from pg_catalog.pg_index i where i.indexrelid = k.conindid))
-                        with ordinality p (attnum, place) on p.attnum = r.parent), '' order by k.conname), '')
-        from pg_catalog.pg_constraint k join pg_catalog.pg_class f on f.oid = k.confrelid
+                    join (select u.* from pg_catalog.pg_index i, unnest(i.indkey::int2[], i.indcollation::oid[]) with ordinality u (attnum, indcollation, place)
+                        where i.indexrelid = k.conindid) p on p.attnum = r.parent
+                    left join pg_catalog.pg_collation l on l.oid = p.indcollation), '' order by k.conname, fn.nspname, f.relname), '')
+        from pg_catalog.pg_constraint k cross join lateral (
+                with recursive part (relid) as (select k.confrelid union
+                    select h.inhrelid from part join pg_catalog.pg_inherits h on h.inhparent = part.relid join pg_catalog.pg_class x on x.oid = h.inhrelid and x.relispartition)
+                select relid from part) p join pg_catalog.pg_class f on f.oid = p.relid and f.relkind = 'r'
             join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
-        where k.conrelid = c.oid and k.contype = 'f') as description
+        where k.conrelid = c.oid and k.contype = 'f'
+            and not exists (select from pg_catalog.pg_constraint o where o.oid = k.conparentid and o.conrelid = c.oid)) as description
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where c.relkind = 'r' and c.relpersistence = 'p'
     and n.nspname not in ('gorda', 'information_schema') and n.nspname not like 'pg\_%';
@@ -517,9 +528,9 @@ begin
     end loop;
     for t in select c.oid as relid from pg_class c
         where (c.relkind = 'f' or c.relkind = 'r' and c.relpersistence = 'u') and c.relnamespace <> 'gorda'::regnamespace
-            and not exists (select from pg_trigger g where g.tgrelid = c.oid and g.tgname = 'gorda_refuse')
-    loop
-        execute format('create trigger gorda_refuse before insert or update or delete on %s execute function gorda.refuse(%L)',
+            and not exists (select from pg_trigger g where g.tgrelid = c.oid and g.tgname = 'gorda_refuse' and g.tgtype & 1 = 1)
+    loop -- each row, which may come by way of a partitioned table or a parent
+        execute format('create or replace trigger gorda_refuse before insert or update or delete on %s for each row execute function gorda.refuse(%L)',
             t.relid::regclass, 'its rows are not kept by this database for good');
     end loop;
     perform set_config('session_replication_role', role, true) where has_others;
@@ -573,20 +584,55 @@ begin
     perform set_config('gorda.changed', noted, true);
 end $$;
 
--- A change of the schema from within a function is not seen by who would have to replicate it. REINDEX changes none.
-create or replace function gorda.changes_schema() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+-- Whether what has called is done by event triggers of others, at the origin only, and not by the statement that is replicated: that alone has no context beyond the function called for it, unless it
+-- executes the script of an extension.
+create or replace function gorda.is_of_event_trigger(context text) returns boolean language plpgsql stable as $$
 begin
-    if tg_tag <> 'REINDEX' and current_setting('session_replication_role') <> 'replica' and not gorda.is_known()
-            and exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
-        raise exception using errcode = '0A000', message = tg_tag
-            || ' within another statement cannot be replicated: execute it by itself';
+    return context like E'%\n%' and pg_catalog.current_query() !~* '\mextension\M'
+        and exists (select from pg_catalog.pg_event_trigger where evtname not like 'gorda\_%');
+end $$;
+
+-- A change of the schema from within a function is not seen by who would have to replicate it. REINDEX changes none. What changes rows is executed by others, too, which are told of them
+-- besides, but for those of event triggers; and they check rows when they may see other ones.
+create or replace function gorda.changes_schema() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    context text;
+    reason text;
+begin
+    get diagnostics context = pg_context;
+    if tg_tag <> 'REINDEX' and current_setting('session_replication_role') <> 'replica' then
+        if not gorda.is_known() or gorda.is_of_event_trigger(context) then
+            select tg_tag || ' within another statement cannot be replicated: execute it by itself' into reason
+            from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp' limit 1;
+        elsif context like E'%\n%' then
+            reason := null; -- a trigger of ours
+        elsif tg_tag not in ('CREATE TABLE AS', 'SELECT INTO') and coalesce(current_setting('gorda.told', true), '') not in ('', '0|')
+                and not exists (select from pg_event_trigger where evtname not like 'gorda\_%') then
+            reason := tg_tag || ' that changes rows by functions cannot be replicated: change them by statements of their own';
+        else
+            select format('constraint %I cannot be replicated, because %s, which it calls, is not IMMUTABLE: declare it so if it depends on nothing but what it is given;'
+                    ' otherwise have a trigger check it, which only the origin calls', k.conname, p.oid::regprocedure) into reason
+            from pg_event_trigger_ddl_commands() c join pg_constraint k on k.contype = 'c' and (c.classid = 'pg_class'::regclass and k.conrelid = c.objid
+                    or c.classid = 'pg_type'::regclass and k.contypid = c.objid or c.classid = 'pg_proc'::regclass and exists (select from pg_depend u
+                        where u.refclassid = c.classid and u.refobjid = c.objid and u.classid = 'pg_constraint'::regclass and u.objid = k.oid))
+                join pg_depend d on d.classid = 'pg_constraint'::regclass and d.objid = k.oid
+                left join pg_operator o on d.refclassid = 'pg_operator'::regclass and o.oid = d.refobjid
+                join pg_proc p on p.oid = case d.refclassid when 'pg_proc'::regclass then d.refobjid else o.oprcode end
+            where p.provolatile <> 'i' and c.schema_name is distinct from 'pg_temp' limit 1;
+        end if;
+        if reason is not null then
+            raise exception using errcode = '0A000', message = reason;
+        end if;
     end if;
     perform gorda.note(tg_tag);
 end $$;
 
 create or replace function gorda.drops() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    context text;
 begin
-    if current_setting('session_replication_role') <> 'replica' and not gorda.is_known()
+    get diagnostics context = pg_context;
+    if current_setting('session_replication_role') <> 'replica' and (not gorda.is_known() or gorda.is_of_event_trigger(context))
             and exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
         raise exception using errcode = '0A000', message = tg_tag
             || ' within another statement cannot be replicated: execute it by itself';

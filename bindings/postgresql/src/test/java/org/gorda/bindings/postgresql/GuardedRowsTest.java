@@ -66,6 +66,11 @@ class GuardedRowsTest extends ThreeReplicas {
             {"DOUBLE PRECISION", "REAL", "'0.1'::REAL"},
             {"TIMESTAMP", "DATE", "'2020-02-03'"},
             {"TIMESTAMPTZ", "TIMESTAMPTZ", "'2020-02-03 04:05:06'"},
+            {"TIMESTAMP", "DATE", "'0044-03-15 BC'"},
+            {"DATE", "TIMESTAMP", "'0044-03-15 BC'"},
+            {"INET", "CIDR", "'10.0.0.1'"},
+            {"CIDR", "INET", "'10.0.0.1'"},
+            {"OID", "INTEGER", "'-1'::INTEGER"},
             {"VARCHAR(9)", "CHAR(5)", "'ab'"}
         };
         for (int i = 0; i < pairs.length; i++) {
@@ -92,6 +97,75 @@ class GuardedRowsTest extends ThreeReplicas {
                 "CREATE TABLE of_moment (id INTEGER PRIMARY KEY, m TIMESTAMP REFERENCES moment)",
                 "INSERT INTO moment VALUES (current_date)");
         assertRefused("0A000", () -> execute(0, "INSERT INTO of_moment VALUES (1, current_date)"));
+        assertIdentical();
+    }
+
+    /** By a table, a row of it, and a child of that row in another one. */
+    private void assertKept(String[][] pairs) throws SQLException {
+        for (String[] pair : pairs) {
+            execute(0, "INSERT INTO " + pair[0] + " VALUES (" + pair[1] + ")");
+            try (Connection deleting = connect(1);
+                    Statement statement = deleting.createStatement()) {
+                deleting.setAutoCommit(false);
+                assertThat(statement.executeUpdate(
+                                "DELETE FROM " + pair[0] + " WHERE id = " + pair[1].split(",", 2)[0]))
+                        .isEqualTo(1);
+                execute(0, "INSERT INTO " + pair[2]);
+                assertRefused("40001", deleting::commit);
+            }
+        }
+        assertIdentical();
+    }
+
+    @Test
+    void aParentInAPartitionWithAChildIsNotDeleted() throws SQLException {
+        execute(
+                0,
+                "CREATE TABLE part (id INTEGER PRIMARY KEY) PARTITION BY RANGE (id)",
+                "CREATE TABLE part_low PARTITION OF part FOR VALUES FROM (0) TO (10)",
+                "CREATE TABLE of_part (id INTEGER PRIMARY KEY, p INTEGER REFERENCES part) PARTITION BY RANGE (id)",
+                "CREATE TABLE of_part_low PARTITION OF of_part FOR VALUES FROM (0) TO (10)",
+                "CREATE TABLE plain (id INTEGER PRIMARY KEY, p INTEGER REFERENCES part)",
+                "CREATE TABLE \"high part\" (no INTEGER, id INTEGER PRIMARY KEY)");
+        execute(
+                0,
+                "ALTER TABLE \"high part\" DROP COLUMN no",
+                "ALTER TABLE part ATTACH PARTITION \"high part\" FOR VALUES FROM (10) TO (20)");
+        assertKept(new String[][] {
+            {"part", "1", "of_part VALUES (1, 1)"},
+            {"part", "11", "of_part VALUES (2, 11)"},
+            {"part", "12", "plain VALUES (1, 12)"}
+        });
+    }
+
+    /** Who refers to it, or it itself, has values that are computed, or equal to others. */
+    @Test
+    void aParentWithAChildIsNotDeletedWhereTheirValuesCannotBeCompared() throws SQLException {
+        execute(
+                0,
+                "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+                "CREATE TABLE computed (id INTEGER PRIMARY KEY, k INTEGER GENERATED ALWAYS AS (id * 2) STORED UNIQUE)",
+                "CREATE TABLE of_computed (id INTEGER PRIMARY KEY, k INTEGER REFERENCES computed (k))",
+                "CREATE TABLE given (id INTEGER PRIMARY KEY)",
+                "CREATE TABLE of_given (id INTEGER PRIMARY KEY, k INTEGER GENERATED ALWAYS AS (id * 2) STORED REFERENCES given)",
+                "CREATE TABLE cased (id INTEGER PRIMARY KEY, k TEXT COLLATE any_case UNIQUE)",
+                "CREATE TABLE of_cased (id INTEGER PRIMARY KEY, k TEXT COLLATE any_case REFERENCES cased (k))");
+        assertKept(new String[][] {
+            {"computed", "1", "of_computed VALUES (1, 2)"},
+            {"given", "2", "of_given VALUES (1)"},
+            {"cased", "1, 'a'", "of_cased VALUES (1, 'A')"}
+        });
+        try (Connection first = connect(0);
+                Connection second = connect(1);
+                Statement one = first.createStatement();
+                Statement other = second.createStatement()) {
+            first.setAutoCommit(false);
+            second.setAutoCommit(false);
+            one.execute("INSERT INTO given VALUES (11)");
+            other.execute("INSERT INTO given VALUES (12)");
+            first.commit();
+            second.commit();
+        }
         assertIdentical();
     }
 }

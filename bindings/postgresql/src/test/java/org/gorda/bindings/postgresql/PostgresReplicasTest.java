@@ -30,6 +30,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
+import org.gorda.gapi.Finding;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.engine.ReplicaState;
@@ -360,10 +361,13 @@ class PostgresReplicasTest extends ThreeReplicas {
                 primary,
                 "CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)",
                 "INSERT INTO t VALUES (1, 1)",
+                "CREATE FUNCTION own() RETURNS TEXT LANGUAGE sql AS 'SELECT random()::text'",
                 "CREATE TABLE p (at TIMESTAMPTZ PRIMARY KEY) PARTITION BY RANGE (at)");
         for (String sql : List.of(
                 "ALTER TABLE t ALTER COLUMN v TYPE TEXT USING gen_random_uuid()::text",
                 "ALTER TABLE t ALTER COLUMN v TYPE FLOAT8 USING random()",
+                "ALTER TABLE t ALTER COLUMN v TYPE TEXT USING own()",
+                "ALTER TABLE t ALTER COLUMN v TYPE TEXT USING upper(gen_salt('bf') || v)",
                 "ALTER TABLE t ADD COLUMN w FLOAT8 DEFAULT 0, ADD COLUMN x FLOAT8 DEFAULT random()",
                 "ALTER TABLE t ADD COLUMN w FLOAT8 NOT NULL DEFAULT random() CHECK (w > 0)",
                 "ALTER TABLE t ADD COLUMN w FLOAT8[] DEFAULT ARRAY[0, random()]",
@@ -388,10 +392,109 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "INSERT INTO t VALUES (2, 2)",
                 "ALTER TABLE t ADD COLUMN at TIMESTAMPTZ",
                 "ALTER TABLE t ALTER COLUMN v TYPE BIGINT USING v + 1, ALTER COLUMN at SET DEFAULT now()",
+                "ALTER TABLE t ALTER COLUMN v TYPE VARCHAR(20) USING rtrim(to_char(round(v::numeric(12, 3), 1), '990D9'))::varchar(20)",
+                "ALTER TABLE t ALTER COLUMN v TYPE NUMERIC(9, 2) USING NULLIF(regexp_replace(v, '[^0-9.]', '', 'g'), '')::numeric(9, 2)",
                 "CREATE TABLE p2 PARTITION OF p (at DEFAULT now()) FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')",
                 "EXPLAIN ANALYZE CREATE TEMP TABLE own AS SELECT 1 AS a",
                 "CREATE TABLE u (id INTEGER PRIMARY KEY CHECK (id > 0), at TIMESTAMPTZ DEFAULT now() CHECK (at > '2020-01-01'))",
                 "CREATE POLICY mine ON u WITH CHECK (id = length(current_user))");
+        assertIdentical();
+    }
+
+    @Test
+    void changesThatNoTriggerWouldSeeAreRefused() throws SQLException {
+        int primary = primary();
+        for (String sql : List.of(
+                "DO $$ BEGIN SET LOCAL session_replication_role TO replica; END $$",
+                "CREATE FUNCTION f() RETURNS INTEGER LANGUAGE sql SET session_replication_role TO replica AS 'SELECT 1'",
+                "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN SET LOCAL session_replication_role TO replica; END $$")) {
+            assertRefused("0A000", () -> execute(primary, sql));
+        }
+    }
+
+    /** Who takes over gives none of its values again. */
+    @Test
+    void howFarASequenceHasComeIsToldAgainOnceItWasRestarted() throws SQLException {
+        int primary = primary();
+        String fill = "INSERT INTO t (v) SELECT i FROM generate_series(1, 1000) i";
+        execute(primary, "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v INTEGER)", fill);
+        for (String restart : List.of(
+                "TRUNCATE t RESTART IDENTITY",
+                "DELETE FROM t; ALTER TABLE t ALTER COLUMN id RESTART",
+                "DELETE FROM t; ALTER SEQUENCE t_id_seq RESTART WITH 1")) {
+            execute(primary, restart);
+            execute(primary, fill);
+            execute(primary, restart, fill);
+            for (int i = 0; i < SIZE; i++) {
+                assertThat(number(i, "SELECT last_value FROM t_id_seq"))
+                        .as("%s, replica %s", restart, i)
+                        .isEqualTo(1000);
+            }
+        }
+        assertIdentical();
+    }
+
+    /** Others execute the statement, and no event triggers. */
+    @Test
+    void whatASchemaChangeDoesBesidesIsDoneOnceOrRefused() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE t (id INTEGER PRIMARY KEY)",
+                "INSERT INTO t VALUES (1), (2)",
+                "CREATE TABLE log (no BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tag TEXT)",
+                "CREATE FUNCTION notes(INTEGER) RETURNS INTEGER LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log (tag) VALUES ($1); RETURN 1; END $$",
+                "CREATE FUNCTION hides(INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN notes($1) = 1; END'",
+                "CREATE FUNCTION truncated() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log (tag) VALUES (tg_op); RETURN NULL; END $$",
+                "CREATE TRIGGER truncated AFTER TRUNCATE ON t EXECUTE FUNCTION truncated()");
+        assertRefused("0A000", () -> execute(primary, "ALTER TABLE t ADD CHECK (hides(id))"));
+        execute(
+                primary,
+                "INSERT INTO log (tag) VALUES ('first')",
+                "CREATE TABLE made AS SELECT notes(id) FROM t",
+                "TRUNCATE t",
+                "ALTER TABLE t ADD COLUMN a INTEGER");
+        assertThat(number(primary, "SELECT count(*) FROM log")).isEqualTo(4);
+        execute(
+                primary,
+                "CREATE FUNCTION changes() RETURNS EVENT_TRIGGER LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log (tag) VALUES (tg_tag);"
+                        + " IF tg_tag = 'CREATE VIEW' THEN CREATE TABLE besides (id INTEGER PRIMARY KEY); END IF;"
+                        + " IF tg_tag = 'CREATE SEQUENCE' THEN DROP TABLE made; END IF; END $$",
+                "CREATE EVENT TRIGGER a_changes ON ddl_command_end EXECUTE FUNCTION changes()",
+                "CREATE EVENT TRIGGER z_changes ON ddl_command_end EXECUTE FUNCTION changes()");
+        execute(primary, "CREATE TABLE u (id INTEGER PRIMARY KEY)", "INSERT INTO u VALUES (1)");
+        execute(primary, "CREATE EXTENSION hstore");
+        for (String sql : List.of("CREATE VIEW v AS SELECT 1 AS a", "CREATE SEQUENCE s")) {
+            assertRefused("0A000", () -> execute(primary, sql));
+        }
+        assertIdentical();
+        try (Connection stranger = TestServer.connect(database(primary))) {
+            assertThat(Installation.findings(stranger))
+                    .extracting(Finding::object)
+                    .contains("event trigger a_changes", "event trigger z_changes");
+        }
+    }
+
+    @Test
+    void whatAReplicaCouldCheckByOtherRowsThanItsOriginIsRefused() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE other (id INTEGER PRIMARY KEY)",
+                "CREATE FUNCTION there(INTEGER) RETURNS BOOLEAN STABLE LANGUAGE plpgsql AS 'BEGIN RETURN EXISTS (SELECT FROM other WHERE id = $1); END'",
+                "CREATE FUNCTION small(INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE sql AS 'SELECT $1 < 10'",
+                "CREATE TABLE t (id INTEGER PRIMARY KEY CHECK (small(id)), o INTEGER)",
+                "CREATE DOMAIN d AS INTEGER CHECK (small(VALUE))",
+                "CREATE TEMP TABLE own (id INTEGER CHECK (there(id)))");
+        for (String sql : List.of(
+                "CREATE TABLE u (id INTEGER PRIMARY KEY CHECK (there(id)))",
+                "ALTER TABLE t ADD CHECK (there(o))",
+                "CREATE DOMAIN e AS INTEGER CHECK (there(VALUE))",
+                "ALTER DOMAIN d ADD CHECK (there(VALUE))",
+                "ALTER FUNCTION small(INTEGER) STABLE")) {
+            assertRefused("0A000", () -> execute(primary, sql));
+        }
+        execute(primary, "INSERT INTO t VALUES (1, 1)");
         assertIdentical();
     }
 

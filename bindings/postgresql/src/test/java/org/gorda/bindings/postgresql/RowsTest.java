@@ -849,9 +849,15 @@ class RowsTest {
                 "CREATE TYPE pair AS (a integer, b text)",
                 "CREATE DOMAIN named AS regclass",
                 "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+                "CREATE DOMAIN any_mood AS mood",
+                "CREATE DOMAIN \"My mood\" AS any_mood",
+                "CREATE DOMAIN numbers AS integer[]",
+                "CREATE TABLE moods (m \"My mood\", i numbers, v varchar(5), n integer, PRIMARY KEY (m, i, v))",
                 "CREATE TABLE pairs (p pair PRIMARY KEY, n integer)",
                 "CREATE TABLE \"Watched\" (r regclass, d named, m mood, i integer[], s int4range, c \"char\", b bit(3),"
                         + " n integer, PRIMARY KEY (r, d, m, i, s, c, b))");
+        replicate("INSERT INTO moods VALUES ('sad', '{1}', 'a', 1), ('ok', '{}', 'b', 2)");
+        replicate("UPDATE moods SET n = n + 1", "DELETE FROM moods WHERE n = 3");
         replicate(
                 "INSERT INTO pairs VALUES ((1, 'x'), 1), ((2, NULL), 2)",
                 "INSERT INTO \"Watched\" VALUES ('pairs', '\"Watched\"', 'ok', '{1,2}', '[1,5)', 'c', '101', 1),"
@@ -871,6 +877,103 @@ class RowsTest {
                             .filter(Finding::obstacle)
                             .map(Finding::object))
                     .containsExactly("domain public.past", "table public.t");
+        }
+    }
+
+    /** They were there before anybody asked. */
+    @Test
+    void checksThatMayReadTablesAreFound() throws SQLException {
+        define("CREATE FUNCTION there(integer) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT true'");
+        origin.close();
+        try (Connection stranger = origin.server().connect("")) {
+            SqlSession session = SqlSession.of(stranger);
+            session.query("SET session_replication_role TO replica");
+            session.query("CREATE TABLE public.t (id integer PRIMARY KEY CONSTRAINT seen CHECK (public.there(id)))");
+            session.query("CREATE DOMAIN public.d AS integer CHECK (public.there(VALUE))");
+        }
+        origin = open("origin");
+        try (Connection connection = origin.server().connect("")) {
+            assertThat(Installation.findings(connection).stream()
+                            .filter(Finding::obstacle)
+                            .map(Finding::object))
+                    .containsExactly("domain public.d", "table public.t");
+        }
+    }
+
+    /** Others would execute them once more for what they are told of. */
+    @Test
+    void whatFiresOnReplicasTooIsRefusedAtTheOpening() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY)",
+                "CREATE TABLE o (id integer PRIMARY KEY)",
+                "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+                "CREATE TRIGGER always BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f()",
+                "CREATE RULE too AS ON INSERT TO t DO ALSO DELETE FROM o",
+                "CREATE FUNCTION e() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'",
+                "CREATE EVENT TRIGGER events ON ddl_command_end EXECUTE FUNCTION e()");
+        String[][] alterations = {
+            {"ALTER TABLE public.t ENABLE ALWAYS TRIGGER always", "ALTER TABLE public.t ENABLE TRIGGER always"},
+            {"ALTER TABLE public.t ENABLE REPLICA RULE too", "ALTER TABLE public.t ENABLE RULE too"},
+            {"ALTER EVENT TRIGGER events ENABLE ALWAYS", "ALTER EVENT TRIGGER events ENABLE"}
+        };
+        for (String[] alteration : alterations) {
+            origin.close();
+            try (Connection stranger = origin.server().connect("")) {
+                SqlSession session = SqlSession.of(stranger);
+                session.query("SET session_replication_role TO replica");
+                session.query(alteration[0]);
+                assertThatThrownBy(() -> open("origin")).hasMessageEndingWith("; " + alteration[1]);
+                assertThat(Installation.findings(stranger))
+                        .extracting(Finding::fix)
+                        .contains(alteration[1]);
+                session.query(alteration[1]);
+            }
+            origin = open("origin");
+        }
+    }
+
+    @Test
+    void rowsOfUnloggedPartitionsAndHeirsAreRefused() throws SQLException {
+        define(
+                "CREATE TABLE p (id integer PRIMARY KEY) PARTITION BY LIST (id)",
+                "CREATE UNLOGGED TABLE p1 PARTITION OF p FOR VALUES IN (1)",
+                "CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2)",
+                "CREATE TABLE parent (id integer PRIMARY KEY)",
+                "CREATE UNLOGGED TABLE heir () INHERITS (parent)");
+        for (PostgresDatabase database : List.of(origin, replica)) {
+            try (Connection before = session(database)) {
+                SqlSession session = SqlSession.of(before);
+                session.query("SET session_replication_role TO replica");
+                session.query("INSERT INTO heir VALUES (1)");
+                before.commit();
+            }
+        }
+        replicate("INSERT INTO p VALUES (2)", "INSERT INTO parent VALUES (2)");
+        for (String sql :
+                List.of("INSERT INTO p VALUES (1)", "UPDATE parent SET id = id + 10", "INSERT INTO heir VALUES (3)")) {
+            assertThatThrownBy(() -> execute(sql))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"));
+        }
+    }
+
+    /** As careful people have it. */
+    @Test
+    void whoMayCallNoFunctionsByDefaultWorks() throws SQLException {
+        origin.close();
+        try (Connection stranger = origin.server().connect("")) {
+            new PostgresBinding().uninstall(stranger);
+            SqlSession.of(stranger).query("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC");
+            stranger.commit();
+        }
+        origin = open("origin");
+        define("CREATE TABLE t (id integer PRIMARY KEY, at timestamptz)", "GRANT ALL ON t TO pg_monitor");
+        replicate("SET LOCAL ROLE pg_monitor", "INSERT INTO t VALUES (1, now())");
+        try (Connection connection = session(origin)) {
+            SqlSession session = SqlSession.of(connection);
+            session.query("SET LOCAL ROLE pg_monitor");
+            assertThatThrownBy(() -> session.query("SELECT gorda.unbind_all()"))
+                    .hasMessageContaining("permission denied");
         }
     }
 

@@ -26,6 +26,16 @@ final class SqlGrammar {
             TIME RANGE PARTITION SETVAL PG_GET_SERIAL_SEQUENCE PG_ADVISORY_LOCK PG_ADVISORY_XACT_LOCK
             PG_TRY_ADVISORY_LOCK PG_TRY_ADVISORY_XACT_LOCK PG_ADVISORY_UNLOCK""");
 
+    /** The server's own by which values are everyday made of others; they are the same everywhere. */
+    private static final Set<String> CONVERTING = words("""
+            BIT FLOAT REPLACE TRANSLATE REGEXP_REPLACE REGEXP_MATCH SPLIT_PART SUBSTR LEFT RIGHT POSITION STRPOS
+            OVERLAY LTRIM RTRIM BTRIM LPAD RPAD REPEAT REVERSE INITCAP CONCAT CONCAT_WS FORMAT ASCII CHR MD5 SHA256
+            ENCODE DECODE CONVERT_FROM CONVERT_TO CHAR_LENGTH CHARACTER_LENGTH FLOOR CEIL CEILING TRUNC MOD DIV POWER SQRT
+            SIGN TO_CHAR TO_NUMBER TO_DATE TO_TIMESTAMP TIMEZONE DATE_TRUNC DATE_PART MAKE_DATE MAKE_TIME
+            MAKE_TIMESTAMP MAKE_TIMESTAMPTZ MAKE_INTERVAL TO_JSON TO_JSONB JSON_BUILD_OBJECT JSONB_BUILD_OBJECT JSON_BUILD_ARRAY
+            JSONB_BUILD_ARRAY ARRAY_TO_STRING STRING_TO_ARRAY ARRAY_APPEND ARRAY_REMOVE ARRAY_LENGTH CARDINALITY
+            TO_TSVECTOR""");
+
     private static final Set<String> LARGE_OBJECTS = words("""
             LO_CREATE LO_CREAT LO_IMPORT LO_UNLINK LO_PUT LOWRITE LO_FROM_BYTEA LO_TRUNCATE LO_TRUNCATE64
             LO_OPEN""");
@@ -147,7 +157,7 @@ final class SqlGrammar {
             case "DO" ->
                 CHANGES_ROLE.matcher(text).find()
                         ? refused("a role within DO", "have a statement of its own for it, without DO")
-                        : of(Kind.WRITE);
+                        : namesRole() ? settingRefused() : of(Kind.WRITE);
             case "EXECUTE" ->
                 new SqlStatement(
                         Kind.CALL, text, tokens.size() > 1 ? tokens.get(1).name() : "");
@@ -170,8 +180,12 @@ final class SqlGrammar {
     }
 
     private boolean namesSetting() {
-        String lower = text.toLowerCase(Locale.ROOT);
-        return lower.contains("session_replication_role") || lower.contains("gorda.");
+        return namesRole() || text.toLowerCase(Locale.ROOT).contains("gorda.");
+    }
+
+    /** That by which no trigger sees what changes; in a body it is a part of a text. */
+    private boolean namesRole() {
+        return text.toLowerCase(Locale.ROOT).contains("session_replication_role");
     }
 
     private SqlStatement settingRefused() {
@@ -291,17 +305,19 @@ final class SqlGrammar {
 
     /** Whether a function is called behind that place that may change something. */
     private boolean callsUnknown(int from) {
-        return callsUnknown(from, tokens.size());
+        return callsUnknown(from, tokens.size(), Set.of());
     }
 
-    private boolean callsUnknown(int from, int to) {
+    private boolean callsUnknown(int from, int to, Set<String> known) {
         for (int i = from + 1; i < to; i++) {
             Token before = tokens.get(i - 1);
             boolean isName = before.isQuoted()
                     || (!before.text().isEmpty()
                             && Character.isUnicodeIdentifierStart(before.text().charAt(0)))
                     || before.text().startsWith("_");
-            if (tokens.get(i).is("(") && isName && (before.isQuoted() || !HARMLESS.contains(before.text()))) {
+            if (tokens.get(i).is("(")
+                    && isName
+                    && (before.isQuoted() || !(HARMLESS.contains(before.text()) || known.contains(before.text())))) {
                 return true;
             }
         }
@@ -402,6 +418,9 @@ final class SqlGrammar {
         if (is(what, "TEMP") || is(what, "TEMPORARY") || has("PG_TEMP", ".")) {
             return of(Kind.CALL);
         }
+        if (isRoutine(tokens) && namesRole()) {
+            return settingRefused();
+        }
         if (is(what, "TABLE") && has("AS")) {
             return tableOfQuery();
         }
@@ -431,14 +450,16 @@ final class SqlGrammar {
         for (int i = 1; i < tokens.size() && has("ADD"); i++) {
             if (is(i, "DEFAULT")
                     && !is(i - 1, "BY")
-                    && (callsUnknown(i + 1, expressionEnd(i)) || hasAnywhere(MOMENTS))) {
+                    && (callsUnknown(i + 1, expressionEnd(i), Set.of()) || hasAnywhere(MOMENTS))) {
                 return refused(
                         "a column whose first values each replica would compute for itself",
                         "add it without a default, then set that, and update the rows");
             }
         }
         for (int i = 1; i < tokens.size() && is(1, "TABLE"); i++) {
-            if (is(i, "USING") && tokens.get(i).depth() == 0 && computesForItself(i, actionEnd(i))) {
+            if (is(i, "USING")
+                    && tokens.get(i).depth() == 0
+                    && (computesForItself(i, actionEnd(i)) || callsUnknown(i + 1, actionEnd(i), CONVERTING))) {
                 return refused("values that each replica would compute for itself", "update the rows instead");
             }
         }
