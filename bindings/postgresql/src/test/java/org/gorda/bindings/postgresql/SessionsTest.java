@@ -799,6 +799,30 @@ class SessionsTest {
         }
     }
 
+    /** What is made there is replicated otherwise, and is each session's own. */
+    @Test
+    void temporaryTablesOfASearchPathAreRefused() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = connect("preferQueryMode", mode)) {
+                execute(connection, "SET search_path = pg_temp, public");
+                assertState("0A000", () -> execute(connection, "CREATE TABLE foo (id int PRIMARY KEY)"));
+                assertState("0A000", () -> execute(connection, "CREATE TABLE foo AS SELECT 1 AS id"));
+                assertState("0A000", () -> execute(connection, "SELECT 1 AS id INTO foo"));
+                execute(
+                        connection,
+                        "CREATE TEMPORARY TABLE foo (id int PRIMARY KEY)",
+                        "CREATE INDEX ON foo (id)",
+                        "INSERT INTO foo VALUES (1)",
+                        "ALTER TABLE foo ADD a int",
+                        "DROP TABLE foo",
+                        "SET search_path = public, pg_temp",
+                        "CREATE TABLE foo (id int PRIMARY KEY)",
+                        "DROP TABLE foo");
+            }
+            assertThat(changes(meta.takeWriteSets())).as(mode).containsExactly("STATEMENT", "STATEMENT");
+        }
+    }
+
     @Test
     void readOnlyTransactionsAreNotInTheWayOfGenerators() throws SQLException {
         try (Connection connection = begin();

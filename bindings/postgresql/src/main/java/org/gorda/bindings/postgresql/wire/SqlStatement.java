@@ -129,6 +129,11 @@ public record SqlStatement(
         return kind == Kind.SCHEMA && name.equals(QUERY);
     }
 
+    /** Whether what it makes is in the first schema of the search path unless it names another. */
+    public boolean creates() {
+        return begins("CREATE") || makesTableOfQuery();
+    }
+
     /** Whether it changes only functions or procedures. */
     public boolean changesRoutinesOnly() {
         return OF_ROUTINES.matcher(text).matches();
