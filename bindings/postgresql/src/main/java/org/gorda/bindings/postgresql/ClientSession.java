@@ -214,6 +214,7 @@ final class ClientSession implements ConnectionContext, SqlSession {
             statements.add(sessions.database().storing(position));
         }
         statements.add(OwnStatement.kept(sql));
+        interceptor.socket().setSoTimeout(0); // the client's is for what it reads itself
         interceptor.query(statements.toArray(OwnStatement[]::new));
     }
 

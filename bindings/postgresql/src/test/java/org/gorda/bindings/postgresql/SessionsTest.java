@@ -24,6 +24,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.gorda.gapi.ReflectedDatabase;
@@ -596,6 +597,35 @@ class SessionsTest {
         assertState("08007", connection::commit);
         assertThat(connection.isClosed()).isTrue();
         assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
+    }
+
+    /** By which the delivery would lose the answer to a commit. */
+    @Test
+    void aClientsTimeoutIsNotThatOfItsCommit() throws Exception {
+        AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+        meta.answer(suspended::set);
+        try (Connection connection = connect("socketTimeout", "1");
+                Connection other = TestServer.connect(name)) {
+            Future<?> client = clients.submit(() -> {
+                execute(connection, "INSERT INTO t VALUES (1, 1)");
+                return null;
+            });
+            await("it is suspended", () -> suspended.get() != null);
+            other.setAutoCommit(false);
+            execute(other, "LOCK TABLE gorda.position");
+            Future<Boolean> committed = clients.submit(() -> suspended.get().commit(meta.nextPosition(), false));
+            try {
+                assertThatThrownBy(() -> committed.get(2500, TimeUnit.MILLISECONDS))
+                        .isInstanceOf(TimeoutException.class);
+                other.rollback();
+                assertThat(committed.get(10, TimeUnit.SECONDS)).isTrue();
+            } finally {
+                suspended.get().release();
+            }
+            client.get(10, TimeUnit.SECONDS);
+            assertState("08006", () -> execute(connection, "SELECT pg_sleep(10)"));
+        }
+        assertThat(rows("SELECT id FROM t")).containsExactly("1");
     }
 
     @Test
