@@ -397,6 +397,19 @@ class SessionsTest {
         assertThat(rows("SELECT id FROM t ORDER BY id")).containsExactly("1", "4");
     }
 
+    /** The server reads its letters otherwise than they are written. */
+    @Test
+    void aSavepointWhoseNameIsEscapedIsRefused() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = begin("preferQueryMode", mode)) {
+                execute(connection, "INSERT INTO t VALUES (1, 1)");
+                assertState("0A000", () -> execute(connection, "SAVEPOINT U&\"d\\0061t\""));
+                connection.rollback();
+            }
+        }
+        assertThat(meta.takeWriteSets()).isEmpty();
+    }
+
     @Test
     void errorsLeaveTheSessionAsPostgresDoes() throws SQLException {
         for (String mode : List.of("simple", "extended")) {

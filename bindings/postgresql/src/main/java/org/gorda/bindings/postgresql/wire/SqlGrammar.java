@@ -122,6 +122,11 @@ final class SqlGrammar {
         return tokens.stream().anyMatch(token -> !token.isQuoted() && words.contains(token.text()));
     }
 
+    /** Which only the server reads. */
+    private boolean hasEscapedName() {
+        return text.toUpperCase(Locale.ROOT).contains("U&\"");
+    }
+
     private SqlStatement of(Kind kind) {
         return new SqlStatement(kind, text, "");
     }
@@ -358,6 +363,9 @@ final class SqlGrammar {
     }
 
     private SqlStatement named(Kind kind) {
+        if (hasEscapedName()) {
+            return refused("a savepoint whose name is escaped (U&)", "write its letters");
+        }
         return new SqlStatement(kind, text, tokens.get(tokens.size() - 1).name());
     }
 

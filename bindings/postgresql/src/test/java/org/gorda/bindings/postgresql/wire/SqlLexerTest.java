@@ -145,6 +145,8 @@ class SqlLexerTest {
                 "ROLLBACK | abort",
                 "ROLLBACK_TO | rollback work to savepoint s",
                 "SAVEPOINT | savepoint s",
+                "REFUSED | savepoint U&\"d\\0061t\"",
+                "REFUSED | rollback to u&\"d!0061t\" uescape '!'",
                 "RELEASE | release s",
                 "CONSTRAINTS | set constraints all immediate",
                 "PASS | set search_path to x",
