@@ -293,6 +293,43 @@ class RelayTest {
         assertThat(meta.takeWriteSets()).hasSize(2);
     }
 
+    /** As the server passes over it, and answers the Sync behind it. */
+    @Test
+    void aQueryAmidACycleThatHasFailedIsPassedOver() throws Exception {
+        try (Client client = new Client()) {
+            for (String failing : List.of("SELECT 1/0", "SELECT lo_create(0)", "INSERT INTO t SELECT 1/0")) {
+                client.run(failing).query("INSERT INTO t VALUES (1)").sync();
+                client.awaited--;
+                List<String> answers = client.send();
+                assertThat(answers).as(failing).hasSize(2).endsWith("Z I");
+                assertThat(answers.get(0)).as(failing).startsWith("E ");
+            }
+            client.run("BEGIN").query("INSERT INTO t VALUES (2)").sync();
+            client.run("SELECT 1/0").query("COMMIT").sync().query("COMMIT");
+            client.awaited--;
+            assertThat(client.send())
+                    .containsExactly("C BEGIN", "C INSERT 0 1", "Z T", "Z T", "E 22012", "Z E", "C ROLLBACK", "Z I");
+            client.run("INSERT INTO t VALUES (3)")
+                    .query("INSERT INTO t VALUES (4)")
+                    .sync();
+            client.run("SELECT 1").query("BEGIN").sync().query("ROLLBACK");
+            assertThat(client.send())
+                    .containsExactly(
+                            "C INSERT 0 1",
+                            "C INSERT 0 1",
+                            "Z I",
+                            "Z I",
+                            "D",
+                            "C SELECT 1",
+                            "C BEGIN",
+                            "Z T",
+                            "Z T",
+                            "C ROLLBACK",
+                            "Z I");
+        }
+        assertThat(ids()).containsExactly("3", "4");
+    }
+
     @Test
     void refusalsComeInTheirPlaceAndTheClientGoesOn() throws Exception {
         try (Client client = new Client()) {

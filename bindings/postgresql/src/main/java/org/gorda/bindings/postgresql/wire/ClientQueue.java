@@ -103,6 +103,11 @@ final class ClientQueue {
         inCycle = true;
     }
 
+    /** Whether messages were handled that no Sync has followed yet. */
+    synchronized boolean isInCycle() {
+        return inCycle;
+    }
+
     /** What follows waits until {@link #ready}. */
     synchronized void endCycle() {
         awaitsReady = true;

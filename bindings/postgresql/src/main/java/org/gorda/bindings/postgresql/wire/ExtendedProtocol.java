@@ -149,7 +149,7 @@ final class ExtendedProtocol {
     }
 
     /** Goes on with the client's messages, in the thread that takes. */
-    private void resume() throws IOException {
+    void resume() throws IOException {
         if (out.hasFailed()) {
             skipping = true;
             if (block.isOurs()) {

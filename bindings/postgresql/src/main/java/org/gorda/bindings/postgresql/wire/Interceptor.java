@@ -107,17 +107,36 @@ public final class Interceptor implements AutoCloseable {
         } else if (type == 'S') {
             queue.endCycle();
             extended.sync(message, taking);
-        } else if (type == 'Q') {
-            extended.leave();
-            simple.query(message);
         } else if (extended.isSkipping()) {
             return;
+        } else if (type == 'Q') {
+            queryAmid(message);
         } else if (type == 'F') {
             simple.call();
         } else {
             queue.beginCycle();
             extended.accept(message);
         }
+    }
+
+    /** The server passes over a Query behind what has failed in its cycle, up to Sync: so that is to be known before. */
+    private void queryAmid(ClientMessage query) throws IOException {
+        if (!queue.isInCycle()) {
+            extended.leave();
+            simple.query(query);
+            return;
+        }
+        queue.hold();
+        requests.sync(() -> {
+            if (out.hasFailed()) {
+                extended.resume();
+            } else {
+                extended.leave();
+                simple.query(query);
+                requests.flush();
+                queue.release();
+            }
+        });
     }
 
     // ------------------------------------------------------------------------------------------- statements of ours

@@ -195,7 +195,11 @@ final class SqlLexer {
 
     /** Counts what BEGIN ATOMIC and CASE open and END closes in the body of a routine. */
     private void body(String word) {
-        if (word.equals("BEGIN") && parentheses == 0 && SqlGrammar.isRoutine(tokens)) {
+        if (word.equals("ATOMIC")
+                && parentheses == 0
+                && tokens.size() > 1
+                && tokens.get(tokens.size() - 2).is("BEGIN")
+                && SqlGrammar.isRoutine(tokens)) {
             bodies++;
         } else if (word.equals("CASE") && bodies > 0) {
             bodies++;

@@ -84,6 +84,9 @@ class SqlLexerTest {
         assertThat(texts("CREATE RULE r AS ON INSERT TO t DO (DELETE FROM u; DELETE FROM v); SELECT 1"))
                 .hasSize(2);
         assertThat(texts("BEGIN; SELECT 1; END")).hasSize(3);
+        assertThat(texts("CREATE FUNCTION begin() RETURNS int LANGUAGE sql AS 'select 1'; INSERT INTO t VALUES (1)"))
+                .as("of that name")
+                .hasSize(2);
     }
 
     @Test
