@@ -293,6 +293,21 @@ class RelayTest {
         assertThat(meta.takeWriteSets()).hasSize(2);
     }
 
+    @Test
+    void whatTheClientDeallocatesIsForgotten() throws Exception {
+        try (Client client = new Client()) {
+            for (String dropping :
+                    List.of("DEALLOCATE c", "DEALLOCATE PREPARE \"c\"", "DEALLOCATE ALL", "DISCARD ALL")) {
+                client.parse("c", "COMMIT").sync().query(dropping).query("EXECUTE c");
+                assertThat(client.send()).as(dropping).contains("E 26000").doesNotContain("E 0A000");
+                client.parse("c", "COMMIT").run(dropping).sync().query("EXECUTE c");
+                assertThat(client.send()).as(dropping).contains("E 26000").doesNotContain("E 0A000");
+            }
+            client.parse("c", "COMMIT").sync().query("DEALLOCATE d").query("DISCARD PLANS");
+            assertThat(client.query("EXECUTE c").send()).as("kept").endsWith("E 0A000", "Z I");
+        }
+    }
+
     /** As the server passes over it, and answers the Sync behind it. */
     @Test
     void aQueryAmidACycleThatHasFailedIsPassedOver() throws Exception {

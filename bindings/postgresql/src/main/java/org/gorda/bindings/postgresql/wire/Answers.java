@@ -249,6 +249,7 @@ final class Answers {
         }
         if (server.at(0) == 'D' && KeptStatements.drops(server.texts()[0])) {
             requests.forgetPrepared();
+            statements.dropped(server.texts()[0], statement);
         }
         if (head.holdsCompletion()) {
             out.holdCompletion(server);

@@ -80,6 +80,19 @@ final class ClientStatements {
         taken.remove(name);
     }
 
+    /**
+     * The server has dropped what a statement says.
+     *
+     * @param tag what it says of that
+     */
+    synchronized void dropped(String tag, @Nullable SqlStatement by) {
+        if (tag.endsWith(" ALL")) {
+            taken.keySet().retainAll(Set.of("")); // it has no name
+        } else if (by != null && tag.equals("DEALLOCATE")) {
+            taken.remove(by.name());
+        }
+    }
+
     /** All that was sent is answered. */
     synchronized void settle() {
         pending.clear();

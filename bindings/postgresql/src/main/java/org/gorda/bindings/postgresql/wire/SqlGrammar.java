@@ -166,6 +166,8 @@ final class SqlGrammar {
             case "SAVEPOINT" -> named(Kind.SAVEPOINT);
             case "RELEASE" -> named(Kind.RELEASE);
             case "PREPARE" -> is(1, "TRANSACTION") ? refused("a two-phase commit", "use COMMIT") : of(Kind.PASS);
+            case "DEALLOCATE" ->
+                new SqlStatement(Kind.PASS, text, tokens.get(tokens.size() - 1).name());
             case "SET", "RESET" -> set();
             case "CREATE" -> create();
             case "ALTER" -> alter();

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * One SQL statement, as far as an interceptor must know it. Immutable.
  *
  * @param text without comments and blanks before it and without the semicolon behind it
- * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes; the relations that a {@link Kind#SCHEMA} statement
+ * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes or DEALLOCATE drops; the relations that a {@link Kind#SCHEMA} statement
  *     changes, a line for each, if they may be temporary; that of setval, of a {@link Kind#WRITE} statement that calls it and does more; what a statement for the replica says to it;
  *     of a {@link Kind#REFUSED} statement why it is refused; else empty
  * @param plain what it does if it is so plain that nothing else can come of it; null if that is not known
