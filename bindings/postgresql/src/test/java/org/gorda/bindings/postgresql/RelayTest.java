@@ -308,6 +308,18 @@ class RelayTest {
         }
     }
 
+    @Test
+    void aPortalThatIsClosedLeavesTheStatementWithoutAName() throws Exception {
+        try (Client client = new Client()) {
+            client.parse("", "BEGIN").text('C', "P\0").sync().send();
+            client.execute("").sync();
+            assertThat(client.send()).containsExactly("C BEGIN", "Z T");
+            client.query("INSERT INTO t VALUES (1)").query("ROLLBACK");
+            assertThat(client.send()).containsExactly("C INSERT 0 1", "Z T", "C ROLLBACK", "Z I");
+        }
+        assertThat(ids()).isEmpty();
+    }
+
     /** As the server passes over it, and answers the Sync behind it. */
     @Test
     void aQueryAmidACycleThatHasFailedIsPassedOver() throws Exception {

@@ -196,7 +196,7 @@ final class Answers {
     }
 
     private void closed(Expected answered) {
-        if (answered.isClients()) {
+        if (answered.isClients() && answered.part() == Part.CLOSE) {
             statements.closed(answered.name());
         }
         pass(answered);
