@@ -320,6 +320,37 @@ class RelayTest {
         assertThat(ids()).isEmpty();
     }
 
+    @Test
+    void aBlockThatARollbackHealsIsCommittedInTheSameCycle() throws Exception {
+        try (Client client = new Client()) {
+            client.run("BEGIN")
+                    .run("INSERT INTO t VALUES (1)")
+                    .run("SAVEPOINT s")
+                    .sync();
+            client.run("INSERT INTO t VALUES (1)").sync();
+            client.run("ROLLBACK TO s").run("COMMIT").sync();
+            assertThat(client.send())
+                    .containsExactly(
+                            "C BEGIN",
+                            "C INSERT 0 1",
+                            "C SAVEPOINT",
+                            "Z T",
+                            "E 23505",
+                            "Z E",
+                            "C ROLLBACK",
+                            "C COMMIT",
+                            "Z I");
+            client.run("BEGIN").run("INSERT INTO t VALUES (2)").sync();
+            client.run("INSERT INTO t VALUES (2)").sync();
+            client.run("ROLLBACK TO s").run("COMMIT").sync().run("COMMIT").sync();
+            assertThat(client.send())
+                    .containsExactly(
+                            "C BEGIN", "C INSERT 0 1", "Z T", "E 23505", "Z E", "E 3B001", "Z E", "C ROLLBACK", "Z I");
+        }
+        assertThat(ids()).containsExactly("1");
+        assertThat(meta.takeWriteSets()).hasSize(1);
+    }
+
     /** As the server passes over it, and answers the Sync behind it. */
     @Test
     void aQueryAmidACycleThatHasFailedIsPassedOver() throws Exception {

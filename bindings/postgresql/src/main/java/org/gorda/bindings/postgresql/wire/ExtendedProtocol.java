@@ -141,6 +141,9 @@ final class ExtendedProtocol {
                     if (statement.kind() == Kind.PASS && KeptStatements.drops(statement.text())) {
                         requests.forgetPrepared();
                     }
+                    if (statement.kind() == Kind.ROLLBACK_TO) {
+                        block.goBack();
+                    }
                     if (substitute == null) {
                         requests.send(message, answer);
                     } else {
