@@ -25,6 +25,9 @@ public record SqlStatement(
 
     static final String SNAPSHOT = "SNAPSHOT";
 
+    private static final String TOO_DENSE =
+            "the statement has more words and signs than this replica has memory for: have several, or COPY, or a larger heap (-Xmx)";
+
     /** As no relation is called that is written out. */
     static final String QUERY = "(QUERY)";
 
@@ -226,12 +229,16 @@ public record SqlStatement(
 
     /** Why it is refused, if it is {@link Kind#REFUSED}. */
     Refusal refusal() {
-        return Refusal.unsupported(name);
+        return name.equals(TOO_DENSE) ? new Refusal(Refusal.Cause.TOO_LARGE, name) : Refusal.unsupported(name);
     }
 
     /** The statement that a text consists of. */
     public static SqlStatement of(String text) {
         return SqlLexer.statements(text, true).get(0);
+    }
+
+    static SqlStatement tooDense(String text) {
+        return refused(text, TOO_DENSE);
     }
 
     static SqlStatement refused(String text, String why) {

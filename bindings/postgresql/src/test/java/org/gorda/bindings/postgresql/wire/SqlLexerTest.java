@@ -2,8 +2,11 @@ package org.gorda.bindings.postgresql.wire;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.List;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
+import org.gorda.gapi.Refusal;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -217,6 +220,27 @@ class SqlLexerTest {
                         true))
                 .extracting(SqlStatement::name)
                 .containsExactly("a\n\"B\".c", "x", "a\nb", "s.t", "", "", "t");
+    }
+
+    /** A heap takes many times the text otherwise. */
+    @Test
+    void aDenseTextTakesLittleMore() {
+        String sql = "INSERT INTO t VALUES (1,1)" + ",(1,1)".repeat(200_000);
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long before = threads.getCurrentThreadAllocatedBytes();
+        List<SqlStatement> statements = SqlLexer.statements(sql, true);
+        long allocated = threads.getCurrentThreadAllocatedBytes() - before;
+        assertThat(statements).extracting(SqlStatement::kind).containsExactly(Kind.WRITE);
+        assertThat(allocated / sql.length()).as("bytes for each sign").isLessThan(20);
+    }
+
+    @Test
+    void moreTokensThanTheHeapTakesAreRefused() {
+        String sql = "SELECT 1" + "+1".repeat((int) (Runtime.getRuntime().maxMemory() / 60));
+        SqlStatement refused = SqlLexer.statements(sql, true).get(0);
+        assertThat(refused.kind()).isEqualTo(Kind.REFUSED);
+        assertThat(refused.refusal().cause()).isEqualTo(Refusal.Cause.TOO_LARGE);
+        assertThat(refused.refusal().message()).contains("-Xmx");
     }
 
     @Test
