@@ -388,6 +388,23 @@ class RelayTest {
         assertThat(ids()).containsExactly("3", "4");
     }
 
+    /** By which the triggers tell of what it changes. */
+    @Test
+    void whatFetchesFromAChangingPortalChanges() throws Exception {
+        try (Client client = new Client()) {
+            client.run("BEGIN").parse("i", "INSERT INTO t SELECT 1 RETURNING id");
+            client.text('B', "p\0i\0\0\0\0\0\0\0")
+                    .sync()
+                    .query("FETCH ALL FROM p")
+                    .query("COMMIT");
+            assertThat(client.send()).containsExactly("C BEGIN", "Z T", "D", "C FETCH 1", "Z T", "C COMMIT", "Z I");
+            client.query("PREPARE s AS INSERT INTO t VALUES (2)").query("EXPLAIN ANALYZE EXECUTE s");
+            assertThat(client.send()).contains("C PREPARE", "C EXPLAIN", "Z I").doesNotContain("E GW002");
+        }
+        assertThat(ids()).containsExactly("1", "2");
+        assertThat(meta.takeWriteSets()).hasSize(2);
+    }
+
     @Test
     void refusalsComeInTheirPlaceAndTheClientGoesOn() throws Exception {
         try (Client client = new Client()) {

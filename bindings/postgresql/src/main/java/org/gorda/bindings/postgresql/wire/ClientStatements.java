@@ -59,7 +59,9 @@ final class ClientStatements {
                     statement.text(),
                     "client_encoding " + encoding + " is not understood by the replica: set it to UTF8");
         }
-        return statement;
+        boolean mayChange = statement.fetches()
+                && portals.values().stream().anyMatch(bound -> bound.kind().mayChange());
+        return mayChange ? new SqlStatement(Kind.CALL, statement.text(), "") : statement;
     }
 
     /** The client has one prepared. */

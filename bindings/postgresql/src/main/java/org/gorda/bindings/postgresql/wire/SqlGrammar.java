@@ -156,9 +156,7 @@ final class SqlGrammar {
                 CHANGES_ROLE.matcher(text).find()
                         ? refused("a role within DO", "have a statement of its own for it, without DO")
                         : of(Kind.WRITE);
-            case "EXECUTE" ->
-                new SqlStatement(
-                        Kind.CALL, text, tokens.size() > 1 ? tokens.get(1).name() : "");
+            case "EXECUTE" -> execute(1);
             case "COPY" -> copy();
             case "BEGIN" -> of(Kind.BEGIN);
             case "START" -> of(is(1, "TRANSACTION") ? Kind.BEGIN : Kind.PASS);
@@ -394,9 +392,21 @@ final class SqlGrammar {
                 : awaited.matches() ? new SqlStatement(Kind.AWAIT_POSITION, text, awaited.group(1)) : settingRefused();
     }
 
+    private SqlStatement execute(int at) {
+        return new SqlStatement(
+                Kind.CALL, text, at < tokens.size() ? tokens.get(at).name() : "");
+    }
+
     private SqlStatement explain() {
         if (tokens.stream().noneMatch(token -> ANALYZES.contains(token.name()))) {
             return of(Kind.READ);
+        }
+        int what = is(1, "(") ? closing(1) + 1 : 1;
+        while (is(what, "ANALYZE") || is(what, "ANALYSE") || is(what, "VERBOSE")) {
+            what++;
+        }
+        if (is(what, "EXECUTE")) {
+            return execute(what + 1);
         }
         boolean isTemporary = has("CREATE", "TEMP") || has("CREATE", "TEMPORARY");
         return (has("CREATE") && !isTemporary) || has("REFRESH") || selectsInto()

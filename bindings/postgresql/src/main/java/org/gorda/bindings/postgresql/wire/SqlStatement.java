@@ -174,6 +174,11 @@ public record SqlStatement(
         return begins("DECLARE");
     }
 
+    /** Whether it goes on with what a cursor, or a portal that the client has bound, executes. */
+    boolean fetches() {
+        return begins("FETCH") || begins("MOVE");
+    }
+
     private boolean begins(String word) {
         return text.regionMatches(true, 0, word, 0, word.length());
     }

@@ -123,6 +123,7 @@ class SqlLexerTest {
                 "CALL | create temp table x (a int)",
                 "CALL | CREATE LOCAL TEMPORARY TABLE x AS SELECT 1",
                 "CALL | execute p(1)",
+                "CALL | explain analyze execute p(1)",
                 "WRITE | insert into t values (1)",
                 "WRITE | with x as (insert into t values (1) returning *) select * from x",
                 "WRITE | with x as (select 1) insert into t select * from x",
