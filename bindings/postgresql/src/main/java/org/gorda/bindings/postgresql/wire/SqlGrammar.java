@@ -127,6 +127,27 @@ final class SqlGrammar {
         return text.toUpperCase(Locale.ROOT).contains("U&\"");
     }
 
+    /** Whether a setting is named, in whatever case and quotes, by which changes would escape. */
+    private boolean namesOurs() {
+        return tokens.stream()
+                .map(token -> token.text().toUpperCase(Locale.ROOT))
+                .anyMatch(name -> SETTINGS.contains(name) || name.startsWith("GORDA."));
+    }
+
+    private boolean updatesSettings() {
+        for (int i = 0; i < tokens.size(); i++) {
+            if (tokens.get(i).is("UPDATE")) {
+                int at = i + (is(i + 1, "ONLY") ? 2 : 1);
+                at += is(at, "(") ? 1 : 0;
+                at += is(at + 1, ".") ? 2 : 0;
+                if (at < tokens.size() && tokens.get(at).name().equals("pg_settings")) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
     private SqlStatement of(Kind kind) {
         return new SqlStatement(kind, text, "");
     }
@@ -141,6 +162,9 @@ final class SqlGrammar {
         }
         if (tokens.stream().anyMatch(token -> token.is("SET_CONFIG")) && namesSetting()) {
             return settingRefused();
+        }
+        if (updatesSettings()) {
+            return refused("an UPDATE of pg_settings", "use SET");
         }
         Token first = tokens.get(0);
         if (first.isQuoted()) {
@@ -376,7 +400,10 @@ final class SqlGrammar {
         if (is(1, "TRANSACTION", "SNAPSHOT") || is(2, "TRANSACTION", "SNAPSHOT")) {
             return new SqlStatement(Kind.PASS, text, SqlStatement.SNAPSHOT);
         }
-        if (is(0, "SET") && hasAnywhere(SETTINGS)) {
+        if (is(0, "SET") && hasEscapedName()) {
+            return refused("a setting whose name is escaped (U&)", "write its letters");
+        }
+        if (is(0, "SET") && namesOurs()) {
             return setOurs();
         }
         return is(1, "LOCAL") || is(1, "TRANSACTION")
@@ -459,7 +486,7 @@ final class SqlGrammar {
         if (has("UNLOGGED")) {
             return refused("an unlogged table", "leave it logged");
         }
-        if (hasAnywhere(SETTINGS)) {
+        if (namesOurs()) {
             return settingRefused();
         }
         for (int i = 1; i < tokens.size() && has("ADD"); i++) {
