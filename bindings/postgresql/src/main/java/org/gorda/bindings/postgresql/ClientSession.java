@@ -319,7 +319,7 @@ final class ClientSession implements ConnectionContext, SqlSession {
         if (isLeaving && !using.isHeldByCurrentThread() && using.tryLock()) {
             try {
                 sessions.closed(this);
-                interceptor.close();
+                interceptor.end();
                 transactions.ended(false);
             } finally {
                 using.unlock();

@@ -6,6 +6,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -18,6 +19,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
@@ -291,6 +293,44 @@ class RelayTest {
             assertThat(client.query("EXECUTE c").send()).containsExactly("E 0A000", "Z I");
         }
         assertThat(meta.takeWriteSets()).hasSize(2);
+    }
+
+    /** The server reads no more while its answers are not taken. */
+    @Test
+    void whatWaitsForACommitIsSentWhileItsAnswersAreTaken() throws Exception {
+        meta.answer(commit ->
+                CompletableFuture.delayedExecutor(500, TimeUnit.MILLISECONDS).execute(() -> meta.succeed(commit)));
+        int selects = 10_000;
+        try (Client client = new Client()) {
+            client.run("INSERT INTO t VALUES (1)").sync().parse("s", "SELECT repeat('x', 1000)");
+            for (int i = 0; i < selects; i++) {
+                client.execute("s");
+            }
+            byte[] parameter = "x".repeat(4 << 20).getBytes(StandardCharsets.UTF_8);
+            client.parse("l", "SELECT length($1)")
+                    .put(
+                            'B',
+                            ByteBuffer.allocate(parameter.length + 13)
+                                    .put("\0l\0\0\0\0\1".getBytes(StandardCharsets.UTF_8))
+                                    .putInt(parameter.length)
+                                    .put(parameter)
+                                    .array())
+                    .text('E', "\0\0\0\0\0")
+                    .sync();
+            byte[] all = client.gathered.toByteArray();
+            client.gathered.reset();
+            CompletableFuture<Void> written = CompletableFuture.runAsync(() -> {
+                try {
+                    client.out.write(all);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            });
+            assertThat(client.send()).hasSize(2 * selects + 5).endsWith("D", "C SELECT 1", "Z I");
+            written.get(10, TimeUnit.SECONDS);
+            assertThat(client.query("INSERT INTO t VALUES (2)").send()).containsExactly("C INSERT 0 1", "Z I");
+        }
+        assertThat(ids()).containsExactly("1", "2");
     }
 
     @Test
