@@ -214,6 +214,7 @@ final class ClientSession implements ConnectionContext, SqlSession {
             statements.add(sessions.database().storing(position));
         }
         statements.add(OwnStatement.kept(sql));
+        interceptor.socket().setSoTimeout(0); // the client's is for what it reads itself
         interceptor.query(statements.toArray(OwnStatement[]::new));
     }
 
@@ -318,7 +319,7 @@ final class ClientSession implements ConnectionContext, SqlSession {
         if (isLeaving && !using.isHeldByCurrentThread() && using.tryLock()) {
             try {
                 sessions.closed(this);
-                interceptor.close();
+                interceptor.end();
                 transactions.ended(false);
             } finally {
                 using.unlock();

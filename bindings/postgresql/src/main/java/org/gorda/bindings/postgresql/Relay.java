@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Lets clients in over the network, whatever speaks PostgreSQL's protocol, with two threads for each. Thread-safe. */
+/** Lets clients in over the network, whatever speaks PostgreSQL's protocol, with two threads for each, a third one if it sends much without reading. Thread-safe. */
 final class Relay implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Relay.class);

@@ -3,6 +3,8 @@ package org.gorda.bindings.postgresql;
 import java.util.ArrayList;
 import java.util.List;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
+import org.gorda.gapi.Refusal;
+import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.WriteSetWriter;
 
 /** The savepoints of a client's transaction, with what its write set was at each. Confined to the client's thread. */
@@ -21,6 +23,7 @@ final class Savepoints {
      * A statement has ended well, which may be about a savepoint.
      *
      * @return whether changes were taken back
+     * @throws RefusedException if it is not known which
      */
     boolean executed(SqlStatement statement) {
         switch (statement.kind()) {
@@ -29,10 +32,13 @@ final class Savepoints {
                 savepoints.subList(find(statement.name()), savepoints.size()).clear();
             case ROLLBACK_TO -> {
                 int set = find(statement.name());
-                if (set < savepoints.size()) {
-                    out.cutBack(savepoints.get(set).mark());
-                    savepoints.subList(set + 1, savepoints.size()).clear();
+                if (set == savepoints.size()) {
+                    throw new RefusedException(Refusal.unsupported(
+                            "the server has gone back to a savepoint that the replica does not know: "
+                                    + statement.text()));
                 }
+                out.cutBack(savepoints.get(set).mark());
+                savepoints.subList(set + 1, savepoints.size()).clear();
                 return true;
             }
             default -> {}

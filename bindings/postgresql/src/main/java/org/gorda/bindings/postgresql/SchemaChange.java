@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class SchemaChange {
 
-    /** Who executes it, and the session's temporary relations. */
+    /** Who executes it, where what it makes would be, and the session's temporary relations. */
     private static final String CONTEXT =
-            "SELECT session_user, current_user, (SELECT pg_catalog.string_agg(relname, E'\\n')"
+            "SELECT session_user, current_user, pg_catalog.current_schema(), (SELECT pg_catalog.string_agg(relname, E'\\n')"
                     + " FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relkind IN ('r', 'v', 'S', 'p'))";
 
     private final ClientSession session;
@@ -119,6 +119,14 @@ final class SchemaChange {
         }
     }
 
+    private static void requireNotTemporary(String schema) {
+        if (schema.startsWith("pg_temp")) {
+            throw new RefusedException(
+                    Refusal.unsupported(
+                            "what is temporary only because search_path begins with pg_temp cannot be told from what is replicated: say TEMPORARY, or put pg_temp last"));
+        }
+    }
+
     /** Others need not make way any more. */
     void endWatch() {
         LockWatch ending = watch;
@@ -132,7 +140,10 @@ final class SchemaChange {
     void before(SqlStatement statement) throws SQLException {
         if (statement.kind() == Kind.SCHEMA) {
             List<@Nullable String> context = session.query(CONTEXT).get(0);
-            String temporary = context.get(2);
+            String temporary = context.get(3);
+            if (!isTemporary && statement.creates()) {
+                requireNotTemporary(String.valueOf(context.get(2)));
+            }
             boolean isSent = !isTemporary && !statement.makesTableOfQuery();
             if (temporary != null && isSent) {
                 requireWithout(temporary, statement.text());

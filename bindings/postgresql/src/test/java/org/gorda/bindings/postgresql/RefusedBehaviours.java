@@ -39,6 +39,29 @@ final class RefusedBehaviours {
                         "a change of that setting cannot be replicated: leave it, it is for the replica's own sessions",
                         "SET session_replication_role TO replica"),
                 refused(
+                        "session_replication_role in quotes",
+                        "a change of that setting cannot be replicated: leave it, it is for the replica's own sessions",
+                        "SET \"session_replication_role\" = replica"),
+                refused(
+                        "UPDATE of pg_settings",
+                        "an UPDATE of pg_settings cannot be replicated: use SET",
+                        "UPDATE pg_settings SET setting = 'replica' WHERE name LIKE 'session_repl%'"),
+                refused(
+                        "savepoints whose names are escaped",
+                        "a savepoint whose name is escaped (U&) cannot be replicated: write its letters",
+                        "SAVEPOINT U&\"d\\0061t\""),
+                refused(
+                        "a table that EXPLAIN makes",
+                        "EXPLAIN ANALYZE of what makes a table cannot be replicated: explain its query",
+                        "EXPLAIN ANALYZE SELECT id INTO made FROM t"),
+                refused(
+                        "a table that search_path makes temporary",
+                        "what is temporary only because search_path begins with pg_temp cannot be told from what is replicated: say TEMPORARY, or put pg_temp last",
+                        client -> {
+                            client.execute("SET search_path = pg_temp, public");
+                            client.execute("CREATE TABLE own (id int)");
+                        }),
+                refused(
                         "settings of ours",
                         "a change of that setting cannot be replicated: leave it, it is for the replica's own sessions",
                         "SELECT set_config('gorda.token', 'x', false)"),

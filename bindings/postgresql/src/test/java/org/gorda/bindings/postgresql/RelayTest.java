@@ -6,6 +6,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -18,6 +19,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
@@ -290,6 +292,156 @@ class RelayTest {
                     .containsExactly("E 42P05", "Z I", "D", "D", "C SELECT 2", "Z I");
             assertThat(client.query("EXECUTE c").send()).containsExactly("E 0A000", "Z I");
         }
+        assertThat(meta.takeWriteSets()).hasSize(2);
+    }
+
+    /** The server reads no more while its answers are not taken. */
+    @Test
+    void whatWaitsForACommitIsSentWhileItsAnswersAreTaken() throws Exception {
+        meta.answer(commit ->
+                CompletableFuture.delayedExecutor(500, TimeUnit.MILLISECONDS).execute(() -> meta.succeed(commit)));
+        int selects = 10_000;
+        try (Client client = new Client()) {
+            client.run("INSERT INTO t VALUES (1)").sync().parse("s", "SELECT repeat('x', 1000)");
+            for (int i = 0; i < selects; i++) {
+                client.execute("s");
+            }
+            byte[] parameter = "x".repeat(4 << 20).getBytes(StandardCharsets.UTF_8);
+            client.parse("l", "SELECT length($1)")
+                    .put(
+                            'B',
+                            ByteBuffer.allocate(parameter.length + 13)
+                                    .put("\0l\0\0\0\0\1".getBytes(StandardCharsets.UTF_8))
+                                    .putInt(parameter.length)
+                                    .put(parameter)
+                                    .array())
+                    .text('E', "\0\0\0\0\0")
+                    .sync();
+            byte[] all = client.gathered.toByteArray();
+            client.gathered.reset();
+            CompletableFuture<Void> written = CompletableFuture.runAsync(() -> {
+                try {
+                    client.out.write(all);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            });
+            assertThat(client.send()).hasSize(2 * selects + 5).endsWith("D", "C SELECT 1", "Z I");
+            written.get(10, TimeUnit.SECONDS);
+            assertThat(client.query("INSERT INTO t VALUES (2)").send()).containsExactly("C INSERT 0 1", "Z I");
+        }
+        assertThat(ids()).containsExactly("1", "2");
+    }
+
+    @Test
+    void whatTheClientDeallocatesIsForgotten() throws Exception {
+        try (Client client = new Client()) {
+            for (String dropping :
+                    List.of("DEALLOCATE c", "DEALLOCATE PREPARE \"c\"", "DEALLOCATE ALL", "DISCARD ALL")) {
+                client.parse("c", "COMMIT").sync().query(dropping).query("EXECUTE c");
+                assertThat(client.send()).as(dropping).contains("E 26000").doesNotContain("E 0A000");
+                client.parse("c", "COMMIT").run(dropping).sync().query("EXECUTE c");
+                assertThat(client.send()).as(dropping).contains("E 26000").doesNotContain("E 0A000");
+            }
+            client.parse("c", "COMMIT").sync().query("DEALLOCATE d").query("DISCARD PLANS");
+            assertThat(client.query("EXECUTE c").send()).as("kept").endsWith("E 0A000", "Z I");
+        }
+    }
+
+    @Test
+    void aPortalThatIsClosedLeavesTheStatementWithoutAName() throws Exception {
+        try (Client client = new Client()) {
+            client.parse("", "BEGIN").text('C', "P\0").sync().send();
+            client.execute("").sync();
+            assertThat(client.send()).containsExactly("C BEGIN", "Z T");
+            client.query("INSERT INTO t VALUES (1)").query("ROLLBACK");
+            assertThat(client.send()).containsExactly("C INSERT 0 1", "Z T", "C ROLLBACK", "Z I");
+        }
+        assertThat(ids()).isEmpty();
+    }
+
+    @Test
+    void aBlockThatARollbackHealsIsCommittedInTheSameCycle() throws Exception {
+        try (Client client = new Client()) {
+            client.run("BEGIN")
+                    .run("INSERT INTO t VALUES (1)")
+                    .run("SAVEPOINT s")
+                    .sync();
+            client.run("INSERT INTO t VALUES (1)").sync();
+            client.run("ROLLBACK TO s").run("COMMIT").sync();
+            assertThat(client.send())
+                    .containsExactly(
+                            "C BEGIN",
+                            "C INSERT 0 1",
+                            "C SAVEPOINT",
+                            "Z T",
+                            "E 23505",
+                            "Z E",
+                            "C ROLLBACK",
+                            "C COMMIT",
+                            "Z I");
+            client.run("BEGIN").run("INSERT INTO t VALUES (2)").sync();
+            client.run("INSERT INTO t VALUES (2)").sync();
+            client.run("ROLLBACK TO s").run("COMMIT").sync().run("COMMIT").sync();
+            assertThat(client.send())
+                    .containsExactly(
+                            "C BEGIN", "C INSERT 0 1", "Z T", "E 23505", "Z E", "E 3B001", "Z E", "C ROLLBACK", "Z I");
+        }
+        assertThat(ids()).containsExactly("1");
+        assertThat(meta.takeWriteSets()).hasSize(1);
+    }
+
+    /** As the server passes over it, and answers the Sync behind it. */
+    @Test
+    void aQueryAmidACycleThatHasFailedIsPassedOver() throws Exception {
+        try (Client client = new Client()) {
+            for (String failing : List.of("SELECT 1/0", "SELECT lo_create(0)", "INSERT INTO t SELECT 1/0")) {
+                client.run(failing).query("INSERT INTO t VALUES (1)").sync();
+                client.awaited--;
+                List<String> answers = client.send();
+                assertThat(answers).as(failing).hasSize(2).endsWith("Z I");
+                assertThat(answers.get(0)).as(failing).startsWith("E ");
+            }
+            client.run("BEGIN").query("INSERT INTO t VALUES (2)").sync();
+            client.run("SELECT 1/0").query("COMMIT").sync().query("COMMIT");
+            client.awaited--;
+            assertThat(client.send())
+                    .containsExactly("C BEGIN", "C INSERT 0 1", "Z T", "Z T", "E 22012", "Z E", "C ROLLBACK", "Z I");
+            client.run("INSERT INTO t VALUES (3)")
+                    .query("INSERT INTO t VALUES (4)")
+                    .sync();
+            client.run("SELECT 1").query("BEGIN").sync().query("ROLLBACK");
+            assertThat(client.send())
+                    .containsExactly(
+                            "C INSERT 0 1",
+                            "C INSERT 0 1",
+                            "Z I",
+                            "Z I",
+                            "D",
+                            "C SELECT 1",
+                            "C BEGIN",
+                            "Z T",
+                            "Z T",
+                            "C ROLLBACK",
+                            "Z I");
+        }
+        assertThat(ids()).containsExactly("3", "4");
+    }
+
+    /** By which the triggers tell of what it changes. */
+    @Test
+    void whatFetchesFromAChangingPortalChanges() throws Exception {
+        try (Client client = new Client()) {
+            client.run("BEGIN").parse("i", "INSERT INTO t SELECT 1 RETURNING id");
+            client.text('B', "p\0i\0\0\0\0\0\0\0")
+                    .sync()
+                    .query("FETCH ALL FROM p")
+                    .query("COMMIT");
+            assertThat(client.send()).containsExactly("C BEGIN", "Z T", "D", "C FETCH 1", "Z T", "C COMMIT", "Z I");
+            client.query("PREPARE s AS INSERT INTO t VALUES (2)").query("EXPLAIN ANALYZE EXECUTE s");
+            assertThat(client.send()).contains("C PREPARE", "C EXPLAIN", "Z I").doesNotContain("E GW002");
+        }
+        assertThat(ids()).containsExactly("1", "2");
         assertThat(meta.takeWriteSets()).hasSize(2);
     }
 

@@ -24,6 +24,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.gorda.gapi.ReflectedDatabase;
@@ -396,6 +397,19 @@ class SessionsTest {
         assertThat(rows("SELECT id FROM t ORDER BY id")).containsExactly("1", "4");
     }
 
+    /** The server reads its letters otherwise than they are written. */
+    @Test
+    void aSavepointWhoseNameIsEscapedIsRefused() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = begin("preferQueryMode", mode)) {
+                execute(connection, "INSERT INTO t VALUES (1, 1)");
+                assertState("0A000", () -> execute(connection, "SAVEPOINT U&\"d\\0061t\""));
+                connection.rollback();
+            }
+        }
+        assertThat(meta.takeWriteSets()).isEmpty();
+    }
+
     @Test
     void errorsLeaveTheSessionAsPostgresDoes() throws SQLException {
         for (String mode : List.of("simple", "extended")) {
@@ -598,6 +612,35 @@ class SessionsTest {
         assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
     }
 
+    /** By which the delivery would lose the answer to a commit. */
+    @Test
+    void aClientsTimeoutIsNotThatOfItsCommit() throws Exception {
+        AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+        meta.answer(suspended::set);
+        try (Connection connection = connect("socketTimeout", "1");
+                Connection other = TestServer.connect(name)) {
+            Future<?> client = clients.submit(() -> {
+                execute(connection, "INSERT INTO t VALUES (1, 1)");
+                return null;
+            });
+            await("it is suspended", () -> suspended.get() != null);
+            other.setAutoCommit(false);
+            execute(other, "LOCK TABLE gorda.position");
+            Future<Boolean> committed = clients.submit(() -> suspended.get().commit(meta.nextPosition(), false));
+            try {
+                assertThatThrownBy(() -> committed.get(2500, TimeUnit.MILLISECONDS))
+                        .isInstanceOf(TimeoutException.class);
+                other.rollback();
+                assertThat(committed.get(10, TimeUnit.SECONDS)).isTrue();
+            } finally {
+                suspended.get().release();
+            }
+            client.get(10, TimeUnit.SECONDS);
+            assertState("08006", () -> execute(connection, "SELECT pg_sleep(10)"));
+        }
+        assertThat(rows("SELECT id FROM t")).containsExactly("1");
+    }
+
     @Test
     void serverThatEndsASuspendedSessionLosesTheTransactionNotTheAnswer() throws Exception {
         AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
@@ -796,6 +839,30 @@ class SessionsTest {
             assertThat(changes(meta.takeWriteSets())).containsExactly("INSERT");
             execute(connection, "DROP TABLE child, t");
             assertThat(changes(meta.takeWriteSets())).containsExactly("STATEMENT");
+        }
+    }
+
+    /** What is made there is replicated otherwise, and is each session's own. */
+    @Test
+    void temporaryTablesOfASearchPathAreRefused() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = connect("preferQueryMode", mode)) {
+                execute(connection, "SET search_path = pg_temp, public");
+                assertState("0A000", () -> execute(connection, "CREATE TABLE foo (id int PRIMARY KEY)"));
+                assertState("0A000", () -> execute(connection, "CREATE TABLE foo AS SELECT 1 AS id"));
+                assertState("0A000", () -> execute(connection, "SELECT 1 AS id INTO foo"));
+                execute(
+                        connection,
+                        "CREATE TEMPORARY TABLE foo (id int PRIMARY KEY)",
+                        "CREATE INDEX ON foo (id)",
+                        "INSERT INTO foo VALUES (1)",
+                        "ALTER TABLE foo ADD a int",
+                        "DROP TABLE foo",
+                        "SET search_path = public, pg_temp",
+                        "CREATE TABLE foo (id int PRIMARY KEY)",
+                        "DROP TABLE foo");
+            }
+            assertThat(changes(meta.takeWriteSets())).as(mode).containsExactly("STATEMENT", "STATEMENT");
         }
     }
 

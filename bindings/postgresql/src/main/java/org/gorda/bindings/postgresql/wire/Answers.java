@@ -196,7 +196,7 @@ final class Answers {
     }
 
     private void closed(Expected answered) {
-        if (answered.isClients()) {
+        if (answered.isClients() && answered.part() == Part.CLOSE) {
             statements.closed(answered.name());
         }
         pass(answered);
@@ -217,9 +217,9 @@ final class Answers {
         take(() -> rows.row(server.row()));
     }
 
-    private void take(Runnable rows) {
+    private void take(Runnable told) {
         try {
-            rows.run();
+            told.run();
         } catch (RefusedException e) {
             transactions.refuse(e.refusal());
         }
@@ -245,10 +245,11 @@ final class Answers {
             if (statement.kind() == Kind.BEGIN) {
                 block.begun();
             }
-            transactions.executed(statement);
+            take(() -> transactions.executed(statement));
         }
         if (server.at(0) == 'D' && KeptStatements.drops(server.texts()[0])) {
             requests.forgetPrepared();
+            statements.dropped(server.texts()[0], statement);
         }
         if (head.holdsCompletion()) {
             out.holdCompletion(server);

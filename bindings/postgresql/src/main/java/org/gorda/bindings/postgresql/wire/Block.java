@@ -33,6 +33,9 @@ final class Block {
     /** What the server answers to our last BEGIN. */
     private volatile Exchange begin = new Exchange();
 
+    /** What may make a failed block go on is sent, and the server has not told since. */
+    private volatile boolean mayGoOn;
+
     /** A Query of the client that begins a block is not answered. */
     private volatile boolean awaitsQuery;
 
@@ -110,7 +113,13 @@ final class Block {
     }
 
     void told(char newStatus) {
+        mayGoOn = false;
         status = newStatus;
+    }
+
+    /** The client's ROLLBACK TO is about to be sent. */
+    void goBack() {
+        mayGoOn = true;
     }
 
     boolean isIdle() {
@@ -118,7 +127,7 @@ final class Block {
     }
 
     boolean hasFailed() {
-        return status == FAILED;
+        return status == FAILED && !mayGoOn;
     }
 
     /** Whether the server is in the client's block, or ours, which has not failed. */

@@ -36,6 +36,9 @@ final class ClientQueue {
     /** The client has sent messages that no Sync has followed yet. */
     private boolean inCycle;
 
+    /** Who sends what has waited is to look. */
+    private boolean isWoken;
+
     private boolean closed;
 
     /** What is done while nobody else does anything. */
@@ -72,10 +75,33 @@ final class ClientQueue {
         }
     }
 
-    /** The next message that may be handled, which must be followed by {@link #handled}; null if there is none. */
-    synchronized @Nullable ClientMessage poll() {
+    /** The next message, if it may be handled. */
+    private @Nullable ClientMessage due() {
         ClientMessage first = queue.peek();
-        if (first == null || handling || held || (awaitsReady && BEHIND_CYCLE.indexOf(first.type()) < 0)) {
+        boolean waits = first == null || handling || held || (awaitsReady && BEHIND_CYCLE.indexOf(first.type()) < 0);
+        return waits ? null : first;
+    }
+
+    /** Whether a message may be handled: {@link #awaitWaking} returns then. */
+    synchronized boolean wake() {
+        isWoken |= due() != null;
+        notifyAll();
+        return isWoken;
+    }
+
+    /** Waits until messages may be handled; false if none ever will be. */
+    synchronized boolean awaitWaking() throws InterruptedException {
+        while (!isWoken && !closed) {
+            wait();
+        }
+        isWoken = false;
+        return !closed;
+    }
+
+    /** The next message that may be handled, which must be followed by {@link #handled}; null if there is none, or if it is longer. */
+    synchronized @Nullable ClientMessage poll(long most) {
+        ClientMessage first = due();
+        if (first == null || first.bytes().length > most) {
             return null;
         }
         handling = true;
@@ -101,6 +127,11 @@ final class ClientQueue {
     /** A message that a Sync is to follow is handled. */
     synchronized void beginCycle() {
         inCycle = true;
+    }
+
+    /** Whether messages were handled that no Sync has followed yet. */
+    synchronized boolean isInCycle() {
+        return inCycle;
     }
 
     /** What follows waits until {@link #ready}. */

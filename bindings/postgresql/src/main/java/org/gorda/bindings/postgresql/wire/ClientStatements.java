@@ -59,7 +59,9 @@ final class ClientStatements {
                     statement.text(),
                     "client_encoding " + encoding + " is not understood by the replica: set it to UTF8");
         }
-        return statement;
+        boolean mayChange = statement.fetches()
+                && portals.values().stream().anyMatch(bound -> bound.kind().mayChange());
+        return mayChange ? new SqlStatement(Kind.CALL, statement.text(), "") : statement;
     }
 
     /** The client has one prepared. */
@@ -78,6 +80,19 @@ final class ClientStatements {
 
     synchronized void closed(String name) {
         taken.remove(name);
+    }
+
+    /**
+     * The server has dropped what a statement says.
+     *
+     * @param tag what it says of that
+     */
+    synchronized void dropped(String tag, @Nullable SqlStatement by) {
+        if (tag.endsWith(" ALL")) {
+            taken.keySet().retainAll(Set.of("")); // it has no name
+        } else if (by != null && tag.equals("DEALLOCATE")) {
+            taken.remove(by.name());
+        }
     }
 
     /** All that was sent is answered. */

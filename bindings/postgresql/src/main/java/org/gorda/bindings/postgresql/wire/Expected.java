@@ -32,6 +32,8 @@ record Expected(
         DESCRIBE,
         EXECUTE,
         CLOSE,
+        /** As CLOSE, of the client; what a portal was bound to is prepared still. */
+        CLOSE_PORTAL,
         SYNC,
         QUERY;
 

@@ -58,8 +58,7 @@ final class ExtendedProtocol {
             case 'B' -> bind(message);
             case 'E' -> execute(message);
             case 'D' -> requests.send(message, described(message));
-            case 'C' ->
-                requests.send(message, Expected.named(Part.CLOSE, message.at(0) == 'S' ? message.text(1) : "", null));
+            case 'C' -> requests.send(message, closed(message));
             default -> throw new IOException("a client sent a message of type " + message.type());
         }
     }
@@ -95,6 +94,12 @@ final class ExtendedProtocol {
     private Expected described(ClientMessage message) {
         boolean isReplaced = message.at(0) == 'P' && statements.substitute(message.text(1)) != null;
         return isReplaced ? Expected.unseen(Part.DESCRIBE, "") : Expected.of(Part.DESCRIBE);
+    }
+
+    private static Expected closed(ClientMessage message) {
+        return message.at(0) == 'S'
+                ? Expected.named(Part.CLOSE, message.text(1), null)
+                : Expected.of(Part.CLOSE_PORTAL);
     }
 
     private void execute(ClientMessage message) throws IOException {
@@ -136,6 +141,9 @@ final class ExtendedProtocol {
                     if (statement.kind() == Kind.PASS && KeptStatements.drops(statement.text())) {
                         requests.forgetPrepared();
                     }
+                    if (statement.kind() == Kind.ROLLBACK_TO) {
+                        block.goBack();
+                    }
                     if (substitute == null) {
                         requests.send(message, answer);
                     } else {
@@ -149,7 +157,7 @@ final class ExtendedProtocol {
     }
 
     /** Goes on with the client's messages, in the thread that takes. */
-    private void resume() throws IOException {
+    void resume() throws IOException {
         if (out.hasFailed()) {
             skipping = true;
             if (block.isOurs()) {

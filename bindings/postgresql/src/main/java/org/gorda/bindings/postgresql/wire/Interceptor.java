@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Stands between a client and its server and has all that the client does done in transaction blocks, whose ends it leaves to {@link Transactions}. One
  * thread gives what the client sends, one (it may be the same) takes what the client is to read: that one also ends transactions, when the server has
- * answered what precedes. After what ends a cycle of the protocol (Query, Sync) and after what ends a transaction, what the client sends waits until that
+ * answered what precedes. A third one sends what has waited, if that is much. After what ends a cycle of the protocol (Query, Sync) and after what ends a transaction, what the client sends waits until that
  * is done: up to a bound.
  *
  * <p>The server commits changed rows only after statements of ours; so what the lexer does not see to be the end of a transaction fails there, and
@@ -19,6 +19,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Interceptor implements AutoCloseable {
 
+    /** What surely waits on the way to the server without being read. */
+    private static final int UNREAD_BYTES_MAX = 16 << 10;
+
+    private final boolean isRelayed;
     private final ServerStream server;
     private final ClientQueue queue;
     private final Block block = new Block();
@@ -30,27 +34,31 @@ public final class Interceptor implements AutoCloseable {
     private final ExtendedProtocol extended;
     private final SimpleProtocol simple;
 
+    /** Who sends what is more, while its answers are taken; null before there was so much. */
+    private volatile @Nullable Thread sending;
+
     /**
      * Begins between a client and a server, to which nothing was sent yet.
      *
-     * @param waitsForRoom whether {@link #accept} may wait, because another thread calls {@link #take}
+     * @param isRelayed whether {@link #accept} may wait, because another thread calls {@link #take}
      */
     public Interceptor(
             Socket server,
             StartupMessage startup,
             Map<String, String> parameters,
             Transactions transactions,
-            boolean waitsForRoom)
+            boolean isRelayed)
             throws IOException {
+        this.isRelayed = isRelayed;
         ClientStatements statements = new ClientStatements();
         this.server = new ServerStream(server);
-        this.queue = new ClientQueue(waitsForRoom);
+        this.queue = new ClientQueue(isRelayed);
         this.cancellation = new Cancellation(server);
         this.requests = new Requests(this.server);
         this.answers = new Answers(this.server, requests, statements, transactions, cancellation, block, out);
         this.exchanges = new Exchanges(requests, answers, cancellation);
         TransactionEnds ends =
-                new TransactionEnds(transactions, waitsForRoom, queue, statements, block, requests, exchanges, out);
+                new TransactionEnds(transactions, isRelayed, queue, statements, block, requests, exchanges, out);
         this.extended = new ExtendedProtocol(transactions, queue, statements, block, requests, ends, out);
         this.simple = new SimpleProtocol(transactions, queue, statements, block, requests, ends, out);
         this.server.write(startup.with(parameters));
@@ -84,11 +92,17 @@ public final class Interceptor implements AutoCloseable {
         server.flush();
     }
 
-    /** Handles the client's messages as far as they may be sent. */
+    /**
+     * Handles the client's messages as far as they may be sent. Who takes answers sends no more than the server need not read: it may read nothing before its
+     * answers are taken.
+     */
     private void pump(boolean taking) throws IOException {
+        boolean isBound = taking && isRelayed;
+        long most = isBound ? UNREAD_BYTES_MAX : Long.MAX_VALUE;
         boolean any = false;
-        for (ClientMessage next = queue.poll(); next != null; next = queue.poll()) {
+        for (ClientMessage next = queue.poll(most); next != null; next = queue.poll(most)) {
             any = true;
+            most -= next.bytes().length;
             try {
                 handle(next, taking);
             } finally {
@@ -97,6 +111,23 @@ public final class Interceptor implements AutoCloseable {
         }
         if (any && taking) {
             server.flush();
+        }
+        if (isBound && queue.wake() && sending == null) {
+            Thread started = new Thread(this::sendMore, "gorda-pipeline-" + process());
+            started.setDaemon(true);
+            started.start();
+            sending = started;
+        }
+    }
+
+    private void sendMore() {
+        try {
+            while (queue.awaitWaking()) {
+                pump(false);
+                server.flush();
+            }
+        } catch (IOException | RuntimeException | InterruptedException e) {
+            close(); // who takes answers is told, and ends the session
         }
     }
 
@@ -107,17 +138,36 @@ public final class Interceptor implements AutoCloseable {
         } else if (type == 'S') {
             queue.endCycle();
             extended.sync(message, taking);
-        } else if (type == 'Q') {
-            extended.leave();
-            simple.query(message);
         } else if (extended.isSkipping()) {
             return;
+        } else if (type == 'Q') {
+            queryAmid(message);
         } else if (type == 'F') {
             simple.call();
         } else {
             queue.beginCycle();
             extended.accept(message);
         }
+    }
+
+    /** The server passes over a Query behind what has failed in its cycle, up to Sync: so that is to be known before. */
+    private void queryAmid(ClientMessage query) throws IOException {
+        if (!queue.isInCycle()) {
+            extended.leave();
+            simple.query(query);
+            return;
+        }
+        queue.hold();
+        requests.sync(() -> {
+            if (out.hasFailed()) {
+                extended.resume();
+            } else {
+                extended.leave();
+                simple.query(query);
+                requests.flush();
+                queue.release();
+            }
+        });
     }
 
     // ------------------------------------------------------------------------------------------- statements of ours
@@ -233,6 +283,23 @@ public final class Interceptor implements AutoCloseable {
     /** Waits until what is cancelled has ended: a request must not meet what follows. */
     public void awaitCancelled() {
         cancellation.await();
+    }
+
+    /** Closes, and waits until nothing of the session's is done any more but by its own threads. */
+    public void end() {
+        close();
+        Thread ending = sending;
+        boolean interrupted = false;
+        while (ending != null && ending.isAlive()) {
+            try {
+                ending.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /** Closes the connection to the server, whatever it does. */

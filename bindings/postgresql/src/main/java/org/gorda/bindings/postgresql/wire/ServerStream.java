@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -32,6 +33,10 @@ final class ServerStream implements Closeable {
     static final long MESSAGE_BYTES_MAX =
             Math.min((1 << 30) - 1, Runtime.getRuntime().maxMemory() / 8);
 
+    /** It is there twice while the client reads it. */
+    private static final Semaphore ROOM = Room.shared(Runtime.getRuntime().maxMemory() / 8);
+
+    private final Room room = new Room(ROOM, "the server");
     private final Socket socket;
     private final InputStream in;
     private final OutputStream out;
@@ -75,7 +80,11 @@ final class ServerStream implements Closeable {
         return true;
     }
 
+    /** Who goes on has told the client of the message, but for what little is read with the next. */
     private void skip() {
+        if (messageLength > 0) {
+            room.giveBack();
+        }
         message += messageLength;
         messageLength = 0;
         if (message == filled) {
@@ -99,7 +108,11 @@ final class ServerStream implements Closeable {
         if (length < 4 || length > MESSAGE_BYTES_MAX) {
             throw refused("the server", length);
         }
-        return filled - message > length;
+        boolean isWhole = filled - message > length;
+        if (!isWhole) {
+            room.take(length);
+        }
+        return isWhole;
     }
 
     /** A message of a length that cannot be, after which its session ends. */
@@ -213,6 +226,7 @@ final class ServerStream implements Closeable {
 
     @Override
     public void close() throws IOException {
+        room.end();
         socket.close();
     }
 }

@@ -190,7 +190,9 @@ final class SimpleProtocol {
         }
         boolean ending = isLast && block.isOurs();
         boolean endsAtOnce = ending && !copies; // what follows is sent at once
-        send(text.toString(), Expected.query(null, ending, endsAtOnce ? Step.NOTHING : next(query, end)));
+        SqlStatement alone = end - i == 1 ? query.get(i) : null;
+        SqlStatement dropping = alone != null && KeptStatements.drops(alone.text()) ? alone : null;
+        send(text.toString(), Expected.query(dropping, ending, endsAtOnce ? Step.NOTHING : next(query, end)));
         if (endsAtOnce) {
             ends.endOurs();
         }

@@ -75,6 +75,9 @@ final class SqlGrammar {
     private static final Pattern AWAITED =
             Pattern.compile("SET\\s+gorda\\.position\\s*(?:=|\\sTO\\s)\\s*'?(\\d{1,18})'?", Pattern.CASE_INSENSITIVE);
 
+    /** As options are written, too: {@code EXPLAIN ("analyze")}. */
+    private static final Set<String> ANALYZES = Set.of("analyze", "analyse");
+
     private static final String CHECKS = "a constraint that each replica would check by its own time or user";
 
     private static final String CHECK_INSTEAD =
@@ -129,6 +132,32 @@ final class SqlGrammar {
         return tokens.stream().anyMatch(token -> !token.isQuoted() && words.contains(token.text()));
     }
 
+    /** Which only the server reads. */
+    private boolean hasEscapedName() {
+        return text.toUpperCase(Locale.ROOT).contains("U&\"");
+    }
+
+    /** Whether a setting is named, in whatever case and quotes, by which changes would escape. */
+    private boolean namesOurs() {
+        return tokens.stream()
+                .map(token -> token.text().toUpperCase(Locale.ROOT))
+                .anyMatch(name -> SETTINGS.contains(name) || name.startsWith("GORDA."));
+    }
+
+    private boolean updatesSettings() {
+        for (int i = 0; i < tokens.size(); i++) {
+            if (tokens.get(i).is("UPDATE")) {
+                int at = i + (is(i + 1, "ONLY") ? 2 : 1);
+                at += is(at, "(") ? 1 : 0;
+                at += is(at + 1, ".") ? 2 : 0;
+                if (at < tokens.size() && tokens.get(at).name().equals("pg_settings")) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
     private SqlStatement of(Kind kind) {
         return new SqlStatement(kind, text, "");
     }
@@ -144,6 +173,9 @@ final class SqlGrammar {
         if (tokens.stream().anyMatch(token -> token.is("SET_CONFIG")) && namesSetting()) {
             return settingRefused();
         }
+        if (updatesSettings()) {
+            return refused("an UPDATE of pg_settings", "use SET");
+        }
         Token first = tokens.get(0);
         if (first.isQuoted()) {
             return of(Kind.PASS); // a syntax error
@@ -158,9 +190,7 @@ final class SqlGrammar {
                 CHANGES_ROLE.matcher(text).find()
                         ? refused("a role within DO", "have a statement of its own for it, without DO")
                         : namesRole() ? settingRefused() : of(Kind.WRITE);
-            case "EXECUTE" ->
-                new SqlStatement(
-                        Kind.CALL, text, tokens.size() > 1 ? tokens.get(1).name() : "");
+            case "EXECUTE" -> execute(1);
             case "COPY" -> copy();
             case "BEGIN" -> of(Kind.BEGIN);
             case "START" -> of(is(1, "TRANSACTION") ? Kind.BEGIN : Kind.PASS);
@@ -168,6 +198,8 @@ final class SqlGrammar {
             case "SAVEPOINT" -> named(Kind.SAVEPOINT);
             case "RELEASE" -> named(Kind.RELEASE);
             case "PREPARE" -> is(1, "TRANSACTION") ? refused("a two-phase commit", "use COMMIT") : of(Kind.PASS);
+            case "DEALLOCATE" ->
+                new SqlStatement(Kind.PASS, text, tokens.get(tokens.size() - 1).name());
             case "SET", "RESET" -> set();
             case "CREATE" -> create();
             case "ALTER" -> alter();
@@ -371,6 +403,9 @@ final class SqlGrammar {
     }
 
     private SqlStatement named(Kind kind) {
+        if (hasEscapedName()) {
+            return refused("a savepoint whose name is escaped (U&)", "write its letters");
+        }
         return new SqlStatement(kind, text, tokens.get(tokens.size() - 1).name());
     }
 
@@ -381,7 +416,10 @@ final class SqlGrammar {
         if (is(1, "TRANSACTION", "SNAPSHOT") || is(2, "TRANSACTION", "SNAPSHOT")) {
             return new SqlStatement(Kind.PASS, text, SqlStatement.SNAPSHOT);
         }
-        if (is(0, "SET") && hasAnywhere(SETTINGS)) {
+        if (is(0, "SET") && hasEscapedName()) {
+            return refused("a setting whose name is escaped (U&)", "write its letters");
+        }
+        if (is(0, "SET") && namesOurs()) {
             return setOurs();
         }
         return is(1, "LOCAL") || is(1, "TRANSACTION")
@@ -397,14 +435,37 @@ final class SqlGrammar {
                 : awaited.matches() ? new SqlStatement(Kind.AWAIT_POSITION, text, awaited.group(1)) : settingRefused();
     }
 
+    private SqlStatement execute(int at) {
+        return new SqlStatement(
+                Kind.CALL, text, at < tokens.size() ? tokens.get(at).name() : "");
+    }
+
     private SqlStatement explain() {
-        if (!hasAnywhere(Set.of("ANALYZE"))) {
+        if (tokens.stream().noneMatch(token -> ANALYZES.contains(token.name()))) {
             return of(Kind.READ);
         }
+        int what = is(1, "(") ? closing(1) + 1 : 1;
+        while (is(what, "ANALYZE") || is(what, "ANALYSE") || is(what, "VERBOSE")) {
+            what++;
+        }
+        if (is(what, "EXECUTE")) {
+            return execute(what + 1);
+        }
         boolean isTemporary = has("CREATE", "TEMP") || has("CREATE", "TEMPORARY");
-        return (has("CREATE") && !isTemporary) || has("REFRESH")
+        return (has("CREATE") && !isTemporary) || has("REFRESH") || selectsInto()
                 ? refused("EXPLAIN ANALYZE of what makes a table", "explain its query")
                 : query();
+    }
+
+    /** SELECT INTO of what is not TEMPORARY, in whatever parentheses: no event trigger sees it within EXPLAIN. */
+    private boolean selectsInto() {
+        for (int i = 1; i < tokens.size(); i++) {
+            boolean adds = is(i - 1, "INSERT") || is(i - 1, "MERGE");
+            if (is(i, "INTO") && !adds && !is(i + 1, "TEMP") && !is(i + 1, "TEMPORARY")) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private SqlStatement create() {
@@ -444,7 +505,7 @@ final class SqlGrammar {
         if (has("UNLOGGED")) {
             return refused("an unlogged table", "leave it logged");
         }
-        if (hasAnywhere(SETTINGS)) {
+        if (namesOurs()) {
             return settingRefused();
         }
         for (int i = 1; i < tokens.size() && has("ADD"); i++) {

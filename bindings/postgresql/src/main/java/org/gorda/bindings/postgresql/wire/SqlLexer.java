@@ -14,6 +14,28 @@ final class SqlLexer {
     /** Of a longer name the server takes the beginning. */
     private static final int NAME_BYTES_MAX = 63;
 
+    /** What the tokens of a statement take at most, and what one takes: of its own, or shared with all that are the same. */
+    private static final long TOKEN_BYTES_MAX = Runtime.getRuntime().maxMemory() / 4;
+
+    private static final int TOKEN_BYTES = 80;
+    private static final int REFERENCE_BYTES = 8;
+
+    /** In place of a sign. */
+    private static final char LITERAL = 0;
+
+    private static final int SHARED_SIGNS = 128;
+
+    /** Signs and literals by how many parentheses are open: a dense statement has one for each two bytes. */
+    private static final Token[][] SHARED = new Token[16][SHARED_SIGNS];
+
+    static {
+        for (int depth = 0; depth < SHARED.length; depth++) {
+            for (char sign = 0; sign < SHARED_SIGNS; sign++) {
+                SHARED[depth][sign] = new Token(sign == LITERAL ? "" : String.valueOf(sign), false, depth);
+            }
+        }
+    }
+
     private final String sql;
     private final boolean standardStrings;
     private int at;
@@ -24,6 +46,9 @@ final class SqlLexer {
     private int parentheses;
     private int bodies;
     private List<Token> tokens = new ArrayList<>();
+
+    /** What they take, about. */
+    private long tokenBytes;
 
     /**
      * A token that matters: a name, a sign, or the place of a string.
@@ -76,8 +101,11 @@ final class SqlLexer {
 
     private void end(List<SqlStatement> statements, int end) {
         if (start >= 0) {
-            statements.add(SqlGrammar.statement(sql.substring(start, end).strip(), tokens));
+            String text = sql.substring(start, end).strip();
+            statements.add(
+                    tokenBytes > TOKEN_BYTES_MAX ? SqlStatement.tooDense(text) : SqlGrammar.statement(text, tokens));
             tokens = new ArrayList<>();
+            tokenBytes = 0;
         }
         start = -1;
         parentheses = 0;
@@ -123,7 +151,23 @@ final class SqlLexer {
     }
 
     private void add(String text, boolean isQuoted) {
-        tokens.add(new Token(text, isQuoted, parentheses));
+        add(new Token(text, isQuoted, parentheses), TOKEN_BYTES);
+    }
+
+    /** A sign, or that of a literal. */
+    private void add(char sign) {
+        if (sign < SHARED_SIGNS && parentheses < SHARED.length) {
+            add(SHARED[parentheses][sign], REFERENCE_BYTES);
+        } else {
+            add(String.valueOf(sign), false);
+        }
+    }
+
+    private void add(Token token, int bytes) {
+        tokenBytes += bytes;
+        if (tokenBytes <= TOKEN_BYTES_MAX) {
+            tokens.add(token);
+        }
     }
 
     private void lineComment() {
@@ -151,15 +195,9 @@ final class SqlLexer {
 
     private void sign(char c) {
         at++;
-        if (c == '(') {
-            add("(", false);
-            parentheses++;
-        } else if (c == ')') {
-            parentheses = Math.max(0, parentheses - 1);
-            add(")", false);
-        } else {
-            add(String.valueOf(c), false);
-        }
+        parentheses = c == ')' ? Math.max(0, parentheses - 1) : parentheses;
+        add(c);
+        parentheses += c == '(' ? 1 : 0;
     }
 
     /** A name, a key word, or what introduces a string. */
@@ -195,7 +233,11 @@ final class SqlLexer {
 
     /** Counts what BEGIN ATOMIC and CASE open and END closes in the body of a routine. */
     private void body(String word) {
-        if (word.equals("BEGIN") && parentheses == 0 && SqlGrammar.isRoutine(tokens)) {
+        if (word.equals("ATOMIC")
+                && parentheses == 0
+                && tokens.size() > 1
+                && tokens.get(tokens.size() - 2).is("BEGIN")
+                && SqlGrammar.isRoutine(tokens)) {
             bodies++;
         } else if (word.equals("CASE") && bodies > 0) {
             bodies++;
@@ -262,7 +304,7 @@ final class SqlLexer {
                 }
             }
         }
-        add("", false);
+        add(LITERAL);
     }
 
     /** Strings with nothing but blanks, a line's end among them, between them are one; at their next quote then. */
@@ -297,20 +339,20 @@ final class SqlLexer {
         }
         if (tagEnd >= sql.length() || sql.charAt(tagEnd) != '$') {
             at++;
-            add("$", false);
+            add('$');
             return;
         }
         String quote = sql.substring(at, tagEnd + 1);
         int end = sql.indexOf(quote, tagEnd + 1);
         at = end < 0 ? sql.length() : end + quote.length();
-        add("", false);
+        add(LITERAL);
     }
 
     private void number() {
         while (at < sql.length() && (isNamePart(sql.charAt(at)) || sql.charAt(at) == '.')) {
             at++;
         }
-        add("", false);
+        add(LITERAL);
     }
 
     private static boolean isBlank(char c) {

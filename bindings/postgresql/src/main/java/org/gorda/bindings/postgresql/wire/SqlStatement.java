@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * One SQL statement, as far as an interceptor must know it. Immutable.
  *
  * @param text without comments and blanks before it and without the semicolon behind it
- * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes; the relations that a {@link Kind#SCHEMA} statement
+ * @param name of the savepoint, as the server compares names, or of the statement that EXECUTE executes or DEALLOCATE drops; the relations that a {@link Kind#SCHEMA} statement
  *     changes, a line for each, if they may be temporary; that of setval, of a {@link Kind#WRITE} statement that calls it and does more; what a statement for the replica says to it;
  *     of a {@link Kind#REFUSED} statement why it is refused; else empty
  * @param plain what it does if it is so plain that nothing else can come of it; null if that is not known
@@ -24,6 +24,9 @@ public record SqlStatement(
     static final String SETVAL = "SETVAL";
 
     static final String SNAPSHOT = "SNAPSHOT";
+
+    private static final String TOO_DENSE =
+            "the statement has more words and signs than this replica has memory for: have several, or COPY, or a larger heap (-Xmx)";
 
     /** As no relation is called that is written out. */
     static final String QUERY = "(QUERY)";
@@ -129,6 +132,11 @@ public record SqlStatement(
         return kind == Kind.SCHEMA && name.equals(QUERY);
     }
 
+    /** Whether what it makes is in the first schema of the search path unless it names another. */
+    public boolean creates() {
+        return begins("CREATE") || makesTableOfQuery();
+    }
+
     /** Whether it changes only functions or procedures. */
     public boolean changesRoutinesOnly() {
         return OF_ROUTINES.matcher(text).matches();
@@ -164,6 +172,11 @@ public record SqlStatement(
 
     private boolean isCursor() {
         return begins("DECLARE");
+    }
+
+    /** Whether it goes on with what a cursor, or a portal that the client has bound, executes. */
+    boolean fetches() {
+        return begins("FETCH") || begins("MOVE");
     }
 
     private boolean begins(String word) {
@@ -221,12 +234,16 @@ public record SqlStatement(
 
     /** Why it is refused, if it is {@link Kind#REFUSED}. */
     Refusal refusal() {
-        return Refusal.unsupported(name);
+        return name.equals(TOO_DENSE) ? new Refusal(Refusal.Cause.TOO_LARGE, name) : Refusal.unsupported(name);
     }
 
     /** The statement that a text consists of. */
     public static SqlStatement of(String text) {
         return SqlLexer.statements(text, true).get(0);
+    }
+
+    static SqlStatement tooDense(String text) {
+        return refused(text, TOO_DENSE);
     }
 
     static SqlStatement refused(String text, String why) {

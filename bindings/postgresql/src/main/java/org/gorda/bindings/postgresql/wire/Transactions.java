@@ -34,7 +34,11 @@ public interface Transactions {
      */
     List<OwnStatement> executing(SqlStatement statement, boolean isReplaced);
 
-    /** A statement has ended well. */
+    /**
+     * A statement has ended well.
+     *
+     * @throws RefusedException if the transaction is to be rolled back for it
+     */
     void executed(SqlStatement statement);
 
     /**

@@ -3,6 +3,7 @@ package org.gorda.bindings.postgresql.wire;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -81,6 +82,47 @@ class LargeMessagesTest {
         }
         assertThat(taken[0]).isOne();
         clients.forEach(ClientMessages::end);
+    }
+
+    /** Each waits, unread, in the memory of the replica while another one is told. */
+    @Test
+    @Timeout(120)
+    void largeMessagesOfAllServersShareAPartOfTheHeap() throws Exception {
+        int length = Math.toIntExact(Runtime.getRuntime().maxMemory() / 8 - 1);
+        byte[] some = new byte[2 << 20];
+        try (ServerSocket listening = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            List<ServerStream> streams = new ArrayList<>();
+            IOException refused = null;
+            while (refused == null) {
+                assertThat(streams).hasSizeLessThan(4);
+                Socket replica = new Socket(listening.getInetAddress(), listening.getLocalPort());
+                Socket server = listening.accept();
+                Thread writing = new Thread(() -> {
+                    try (server) {
+                        server.getOutputStream().write(header(length));
+                        server.getOutputStream().write(some);
+                    } catch (IOException e) {
+                        // nobody reads it
+                    }
+                });
+                writing.start();
+                ServerStream stream = new ServerStream(replica);
+                streams.add(stream);
+                try {
+                    stream.next();
+                } catch (EOFException e) {
+                    // it holds what it has taken
+                } catch (IOException e) {
+                    refused = e;
+                }
+                writing.join();
+            }
+            assertThat(refused).hasMessageContaining("no room").hasMessageContaining("-Xmx");
+            assertThat(streams).hasSizeGreaterThan(1);
+            for (ServerStream stream : streams) {
+                stream.close();
+            }
+        }
     }
 
     private static byte[] header(int length) {

@@ -2,8 +2,11 @@ package org.gorda.bindings.postgresql.wire;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.List;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
+import org.gorda.gapi.Refusal;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -84,6 +87,9 @@ class SqlLexerTest {
         assertThat(texts("CREATE RULE r AS ON INSERT TO t DO (DELETE FROM u; DELETE FROM v); SELECT 1"))
                 .hasSize(2);
         assertThat(texts("BEGIN; SELECT 1; END")).hasSize(3);
+        assertThat(texts("CREATE FUNCTION begin() RETURNS int LANGUAGE sql AS 'select 1'; INSERT INTO t VALUES (1)"))
+                .as("of that name")
+                .hasSize(2);
     }
 
     @Test
@@ -117,11 +123,22 @@ class SqlLexerTest {
                 "CALL | create temp table x (a int)",
                 "CALL | CREATE LOCAL TEMPORARY TABLE x AS SELECT 1",
                 "CALL | execute p(1)",
+                "CALL | explain analyze execute p(1)",
                 "WRITE | insert into t values (1)",
                 "WRITE | with x as (insert into t values (1) returning *) select * from x",
                 "WRITE | with x as (select 1) insert into t select * from x",
                 "WRITE | explain (analyze, verbose) delete from t",
                 "WRITE | explain analyze update t set a = 1",
+                "WRITE | explain analyse update t set a = 1",
+                "WRITE | explain (\"analyze\") insert into t select 1",
+                "WRITE | explain analyze with x as (insert into t values (1) returning *) select * from x",
+                "CALL | explain analyze select 1 into temp x",
+                "READ | explain analyze create temp table x as select 1",
+                "REFUSED | explain analyze select 1 into x",
+                "REFUSED | explain analyze select * into x from t for update",
+                "REFUSED | explain (analyze) (select 1 into x)",
+                "REFUSED | explain analyze with x as (insert into t values (1) returning *) select * into y from x",
+                "REFUSED | explain analyse create table x as select 1",
                 "WRITE | merge into t using u on true when matched then delete",
                 "WRITE | copy t from '/tmp/x'",
                 "COPY_IN | copy t (a, b) from stdin",
@@ -135,6 +152,8 @@ class SqlLexerTest {
                 "ROLLBACK | abort",
                 "ROLLBACK_TO | rollback work to savepoint s",
                 "SAVEPOINT | savepoint s",
+                "REFUSED | savepoint U&\"d\\0061t\"",
+                "REFUSED | rollback to u&\"d!0061t\" uescape '!'",
                 "RELEASE | release s",
                 "CONSTRAINTS | set constraints all immediate",
                 "PASS | set search_path to x",
@@ -160,6 +179,13 @@ class SqlLexerTest {
                 "REFUSED | commit prepared 'x'",
                 "REFUSED | rollback prepared 'x'",
                 "REFUSED | set session session_replication_role to replica",
+                "REFUSED | set \"session_replication_role\" = replica",
+                "REFUSED | set U&\"\\0073ession_replication_role\" = replica",
+                "REFUSED | alter role x set \"Session_Replication_Role\" to replica",
+                "REFUSED | update pg_settings set setting = 'replica' where name like 'session_repl%'",
+                "REFUSED | with x as (update pg_catalog.\"pg_settings\" set setting = 'x' returning 1) select * from x",
+                "WRITE | update t set a = (select setting from pg_settings limit 1)",
+                "REFUSED | set \"gorda.told\" to 'x'",
                 "REFUSED | set gorda.told to 'x'",
                 "CALLED | set local gorda.transaction = 'x/1'",
                 "CALLED | SET LOCAL gorda.transaction TO 'x/1'",
@@ -202,6 +228,27 @@ class SqlLexerTest {
                         true))
                 .extracting(SqlStatement::name)
                 .containsExactly("a\n\"B\".c", "x", "a\nb", "s.t", "", "", "t");
+    }
+
+    /** A heap takes many times the text otherwise. */
+    @Test
+    void aDenseTextTakesLittleMore() {
+        String sql = "INSERT INTO t VALUES (1,1)" + ",(1,1)".repeat(200_000);
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long before = threads.getCurrentThreadAllocatedBytes();
+        List<SqlStatement> statements = SqlLexer.statements(sql, true);
+        long allocated = threads.getCurrentThreadAllocatedBytes() - before;
+        assertThat(statements).extracting(SqlStatement::kind).containsExactly(Kind.WRITE);
+        assertThat(allocated / sql.length()).as("bytes for each sign").isLessThan(20);
+    }
+
+    @Test
+    void moreTokensThanTheHeapTakesAreRefused() {
+        String sql = "SELECT 1" + "+1".repeat((int) (Runtime.getRuntime().maxMemory() / 60));
+        SqlStatement refused = SqlLexer.statements(sql, true).get(0);
+        assertThat(refused.kind()).isEqualTo(Kind.REFUSED);
+        assertThat(refused.refusal().cause()).isEqualTo(Refusal.Cause.TOO_LARGE);
+        assertThat(refused.refusal().message()).contains("-Xmx");
     }
 
     @Test
