@@ -139,7 +139,7 @@ final class AppliedTable {
         List<ConglomerateDescriptor> conglomerates = Stream.of(descriptor.getConglomerateDescriptors())
                 .filter(ConglomerateDescriptor::isIndex)
                 .sorted(Comparator.comparing(
-                        conglomerate -> !conglomerate.getIndexDescriptor().isUnique()))
+                        conglomerate -> !CapturingRowChanger.isUnique(conglomerate.getIndexDescriptor())))
                 .toList();
         for (ConglomerateDescriptor conglomerate : conglomerates) {
             long id = conglomerate.getConglomerateNumber();

@@ -81,7 +81,9 @@ final class CapturingRowChanger implements RowChanger {
             isChanged[position] = true;
         }
         changesPrimaryKey = changes(table.primaryKey());
-        changesKeys = changedColumns.length > 0 && (changesConstraint() || changesUniqueIndex(indexes));
+        // A column that is being added may be UNIQUE, which is not known of it yet.
+        changesKeys = changedColumns.length > 0
+                && (changesConstraint() || changesUniqueIndex(indexes) || connection.changesSchema());
         boolean inRow = true;
         for (int position : table.primaryKey()) {
             inRow &= indexInRow[position] >= 0;

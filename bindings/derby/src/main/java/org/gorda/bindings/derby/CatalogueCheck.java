@@ -24,6 +24,9 @@ final class CatalogueCheck {
     private static final int DERBY_MAJOR = 10;
     private static final int DERBY_MINOR = 16;
 
+    /** Of the catalogue. */
+    private static final int DERBY_MINOR_LEAST = 11;
+
     private static final String USERS_TABLES =
             " FROM SYS.SYSTABLES T JOIN SYS.SYSSCHEMAS S ON T.SCHEMAID = S.SCHEMAID ";
     private static final String OF_USERS = "T.TABLETYPE = 'T' AND S.SCHEMANAME <> 'GORDA' ";
@@ -62,6 +65,17 @@ final class CatalogueCheck {
     }
 
     List<Finding> findings() throws SQLException {
+        String schema = connection.getSchema();
+        connection.setSchema("SYS"); // what is written in queries has the collation of the current schema
+        try {
+            look();
+            return findings;
+        } finally {
+            connection.setSchema(schema);
+        }
+    }
+
+    private void look() throws SQLException {
         boolean replicated = !select(
                         "SELECT 1" + USERS_TABLES + "WHERE S.SCHEMANAME = 'GORDA' AND T.TABLENAME = 'POSITION'")
                 .isEmpty();
@@ -83,7 +97,6 @@ final class CatalogueCheck {
                             "it was not replicated yet",
                             "begin the group with this replica alone and add the others, which receive it; or shut it down and copy it to every replica before any of them is started"));
         }
-        return findings;
     }
 
     private void obstacle(String object, String problem, String fix) {
@@ -102,6 +115,15 @@ final class CatalogueCheck {
                     "it is served by Derby " + meta.getDatabaseProductVersion() + ", replicas run " + DERBY_MAJOR + "."
                             + DERBY_MINOR,
                     "copy its content into a database made by " + DERBY_MAJOR + "." + DERBY_MINOR);
+        }
+        String made = select("VALUES SYSCS_UTIL.SYSCS_GET_DATABASE_PROPERTY('DataDictionaryVersion')")
+                .get(0)
+                .get(0);
+        if (made != null && Integer.parseInt(made.substring(made.indexOf('.') + 1)) < DERBY_MINOR_LEAST) {
+            obstacle(
+                    "the database",
+                    "it was made by Derby " + made + ", whose identity columns take values that cannot be seen",
+                    "open it once with jdbc:derby:PATH;upgrade=true, before it is copied to other replicas");
         }
         if (meta.isReadOnly()) {
             obstacle("the database", "it is read-only", "give the replica's user write access to its files");

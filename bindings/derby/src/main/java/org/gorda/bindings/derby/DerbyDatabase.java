@@ -119,6 +119,16 @@ final class DerbyDatabase implements ReflectedDatabase {
             if (factory.reflected() != null) {
                 throw new ReflectionException(configuration.location() + " is open already in this process");
             }
+            if (!connection
+                    .getDatabase()
+                    .getDataDictionary()
+                    .checkVersion(DataDictionary.DD_VERSION_DERBY_10_11, null)) {
+                // Its identity columns take their values where nobody sees it.
+                internal.close();
+                throw new ReflectionException(
+                        configuration.location()
+                                + " was made by a Derby before 10.11: open it once with jdbc:derby:PATH;upgrade=true, before it is copied to other replicas");
+            }
             locks = connection.locks();
             connection.applies();
             internal.setAutoCommit(false);
@@ -443,10 +453,14 @@ final class DerbyDatabase implements ReflectedDatabase {
         return within((ReflectedConnection) reader.getLanguageConnection(), () -> {
             List<TableShape> found = new ArrayList<>();
             try (Statement statement = reader.createStatement();
-                    ResultSet rows = statement.executeQuery("SELECT TABLEID FROM SYS.SYSTABLES T JOIN SYS.SYSSCHEMAS S "
-                            + "ON T.SCHEMAID = S.SCHEMAID WHERE TABLETYPE = 'T' "
-                            + "AND SCHEMANAME <> 'GORDA' ORDER BY SCHEMANAME, TABLENAME")) {
+                    ResultSet rows = statement.executeQuery(
+                            "SELECT TABLEID, TABLETYPE, SCHEMANAME FROM SYS.SYSTABLES T JOIN SYS.SYSSCHEMAS S "
+                                    + "ON T.SCHEMAID = S.SCHEMAID ORDER BY SCHEMANAME, TABLENAME")) {
                 while (rows.next()) {
+                    // Not by SQL: what is written there is of the database's collation, and the catalogue is not.
+                    if (!rows.getString(2).equals("T") || rows.getString(3).equals(PositionTable.SCHEMA)) {
+                        continue;
+                    }
                     TableDescriptor table = dictionary.getTableDescriptor(
                             dictionary.getUUIDFactory().recreateUUID(rows.getString(1)));
                     CapturedTable captured = CapturedTable.of(dictionary, table);
@@ -489,7 +503,7 @@ final class DerbyDatabase implements ReflectedDatabase {
         StoredPosition before = committed;
         synchronized (internal) {
             try {
-                PositionTable.flush(internal);
+                ((ReflectedConnection) internal.getLanguageConnection()).storing(() -> PositionTable.flush(internal));
             } catch (SQLException e) {
                 throw new ReflectionException(
                         "the Derby database " + configuration.location() + " could not be forced to disk: "

@@ -1,13 +1,16 @@
 package org.gorda.bindings.derby;
 
 import java.lang.reflect.Field;
+import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Properties;
 import org.apache.derby.catalog.UUID;
 import org.apache.derby.iapi.services.loader.GeneratedMethod;
+import org.apache.derby.iapi.sql.ResultSet;
 import org.apache.derby.iapi.sql.Statement;
 import org.apache.derby.iapi.sql.compile.CompilerContext;
+import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.sql.execute.ExecRow;
@@ -32,6 +35,9 @@ final class DerbyFields {
 
     private static final Accessor START_KEY = new Accessor("startKeyGetter");
     private static final Accessor CANDIDATE = new Accessor("candidate");
+
+    private static final Accessor TRIGGERS = new Accessor("triggerInfo");
+    private static final Accessor TEMPORARY_TABLES = new Accessor("allDeclaredGlobalTempTables");
 
     private static final Accessor UNFORCED_COMMIT = new Accessor("needSync");
     private static final Accessor FAILURE = new Accessor("corrupt");
@@ -92,6 +98,16 @@ final class DerbyFields {
         CANDIDATE.set(scan, row);
     }
 
+    /** Has a statement that is about to change rows fire no triggers. */
+    static void withoutTriggers(ResultSet statement) {
+        TRIGGERS.set(statement, null);
+    }
+
+    /** Whether a session has temporary tables. */
+    static boolean hasTemporaryTables(LanguageConnectionContext session) {
+        return TEMPORARY_TABLES.of(session) instanceof List<?> tables && !tables.isEmpty();
+    }
+
     /** The store's transaction forgets that an earlier one has committed unforced, for which it would force the log when it ends otherwise than so. */
     static void forgetUnforcedCommit(Transaction store) {
         UNFORCED_COMMIT.set(store, false);
@@ -143,7 +159,7 @@ final class DerbyFields {
             }
         }
 
-        void set(Object owner, Object value) {
+        void set(Object owner, @Nullable Object value) {
             try {
                 in(owner).set(owner, value);
             } catch (IllegalAccessException e) {

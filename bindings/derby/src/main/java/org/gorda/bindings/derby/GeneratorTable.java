@@ -163,11 +163,14 @@ final class GeneratorTable {
         Map<Generator, OptionalLong> next = new LinkedHashMap<>();
         try (Statement columns = connection.createStatement();
                 Statement rows = connection.createStatement();
-                ResultSet found =
-                        columns.executeQuery("SELECT S.SCHEMANAME, T.TABLENAME, C.COLUMNNAME FROM SYS.SYSCOLUMNS C"
+                ResultSet found = columns.executeQuery(
+                        "SELECT S.SCHEMANAME, T.TABLENAME, C.COLUMNNAME, T.TABLETYPE FROM SYS.SYSCOLUMNS C"
                                 + " JOIN SYS.SYSTABLES T ON C.REFERENCEID = T.TABLEID JOIN SYS.SYSSCHEMAS S ON T.SCHEMAID = S.SCHEMAID"
-                                + " WHERE C.AUTOINCREMENTINC IS NOT NULL AND T.TABLETYPE = 'T'")) {
+                                + " WHERE C.AUTOINCREMENTINC IS NOT NULL")) {
             while (found.next()) {
+                if (!found.getString(4).equals("T")) { // by SQL it would be of the database's collation
+                    continue;
+                }
                 Generator generator = new Generator(true, found.getString(1), found.getString(2));
                 SequenceDescriptor sequence = find(context, generator);
                 if (sequence == null) {

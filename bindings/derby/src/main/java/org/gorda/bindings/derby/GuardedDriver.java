@@ -7,11 +7,13 @@ import java.util.Properties;
 import org.apache.derby.iapi.jdbc.Driver42;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.Attribute;
+import org.gorda.gapi.Refusal;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Derby's module that all connections come from. It does not let a program, a tool or a client shut down a database under its replica:
- * Derby would open it again for the next one who comes, without the replica, and what is changed then nobody would see. Thread-safe.
+ * Derby would open it again for the next one who comes, without the replica, and what is changed then nobody would see. Nor does it let clients of the network
+ * server into any other database. Thread-safe.
  */
 public final class GuardedDriver extends Driver42 {
 
@@ -25,21 +27,34 @@ public final class GuardedDriver extends Driver42 {
             if (Boolean.parseBoolean(attributes.getProperty(Attribute.SHUTDOWN_ATTR))) {
                 checkNotReplicated(getDatabaseName(url, attributes));
             }
+            if (attributes.getProperty(Attribute.DRDAID_ATTR) != null) {
+                checkReplicated(getDatabaseName(url, attributes));
+            }
         }
         return super.connect(url, info, loginTimeoutSeconds);
     }
 
-    /** Without a name, all of Derby is to be shut down. */
-    private static void checkNotReplicated(String name) throws SQLException {
-        boolean replicated;
+    /** Of a client of the network server, before Derby opens, creates or restores any database that the process can reach. */
+    private static void checkReplicated(String name) throws SQLException {
+        if (!isReplicated(name)) {
+            throw new SQLNonTransientConnectionException(
+                    "this server lets clients into its replicated database only, not into " + name,
+                    Refusal.Cause.STOPPED.sqlState());
+        }
+    }
+
+    private static boolean isReplicated(String name) throws SQLException {
         try {
-            replicated = name.isEmpty()
-                    ? ReflectedConnectionFactory.isAnyReflected()
-                    : ReflectedConnectionFactory.isReflected(name);
+            return ReflectedConnectionFactory.isReflected(name);
         } catch (StandardException e) {
             throw new SQLException("whether " + name + " belongs to a replica cannot be found out", e);
         }
-        if (replicated) {
+    }
+
+    /** Without a name, all of Derby is to be shut down. */
+    private static void checkNotReplicated(String name) throws SQLException {
+        boolean isNeeded = name.isEmpty() ? ReflectedConnectionFactory.isAnyReflected() : isReplicated(name);
+        if (isNeeded) {
             throw new SQLNonTransientConnectionException(
                     (name.isEmpty() ? "Derby" : name) + " stays open for the replica that needs it: close that, by"
                             + " jdbc:gorda:derby:PATH;shutdown=true or by the end of its process",

@@ -59,6 +59,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class ReflectedConnection extends GenericLanguageConnectionContext implements ConnectionContext {
 
+    private static final Refusal LOST_ROWS = new Refusal(
+            Refusal.Cause.STOPPED,
+            "the commit before gave way to others and was made again, upon which rows of this session's temporary tables may be lost: connect again");
+
     private static final int NO_XA = 0;
 
     /** The class of SQLSTATE. */
@@ -100,6 +104,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
      * after that thread's rollback, and succeed.
      */
     private boolean aborted;
+
+    /** Whether rows of its temporary tables may have been lost with a commit that gave way and was made again. Its client cannot go on as if they were there. */
+    private boolean hasLostRows;
+
+    private boolean hadTemporaryTables;
 
     /** What SERIALIZABLE statements that change something are at, by their contexts. */
     private final IdentityHashMap<StatementContext, ConstantAction> changing = new IdentityHashMap<>();
@@ -143,7 +152,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     private boolean committing;
 
-    /** Whether the position of what is ordered is being stored. */
+    /** Whether the position of what is ordered is being stored, or the database is forced to disk. */
     private volatile boolean storesPosition;
 
     /** Whether the dictionary is told of the transaction's end only after it; and whether it is to be told at all. */
@@ -585,6 +594,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         Refusal closing = database.closing();
         if (closing != null) {
             locks.refuseNext(this, closing);
+        } else if (hasLostRows) {
+            locks.refuseNext(this, LOST_ROWS);
         }
         if (holders.size() > HOLDERS_KEPT) {
             forgetClosedCursors(); // now, because none is being opened
@@ -696,6 +707,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             LocalCommit commit = new LocalCommit(open, this, writeSet, byUser);
             suspend(open, commit);
             commit.awaitAnswer(database);
+            hasLostRows |= commit.isUndone() && hadTemporaryTables;
         }
         ended(open, true);
         committed();
@@ -816,6 +828,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     /** Rolls back while the commit waits for its answer, in the client's thread. */
     void undo() throws StandardException {
+        hadTemporaryTables = DerbyFields.hasTemporaryTables(this);
         unforced(super::internalRollback);
         startSaved = false;
         schemaChanged = false;
@@ -827,19 +840,29 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         BorrowedContext borrowed = new BorrowedContext(getContextManager());
         try {
             if (position != null) {
-                storesPosition = true;
-                try {
-                    database().positions().store(getTransactionExecute(), position);
-                } finally {
-                    storesPosition = false;
-                }
+                storing(() -> database().positions().store(getTransactionExecute(), position));
             }
             // Derby lets others see a schema change only after a commit that is on disk.
             boolean sync = durable || dataDictionaryInWriteMode();
-            commitThenTellDictionary(true, sync, sync ? NO_XA : TransactionController.RELEASE_LOCKS, byUser);
+            commitThenTellDictionary(
+                    true, sync, NO_XA, byUser); // by any other flag Derby drops the session's temporary tables
         } finally {
             borrowed.close();
         }
+    }
+
+    /** Writes what is GORDA's own, and wins against those who read it. */
+    <E extends Exception> void storing(Storing<E> action) throws E {
+        storesPosition = true;
+        try {
+            action.store();
+        } finally {
+            storesPosition = false;
+        }
+    }
+
+    interface Storing<E extends Exception> {
+        void store() throws E;
     }
 
     /**

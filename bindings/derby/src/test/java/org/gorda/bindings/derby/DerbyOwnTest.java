@@ -5,9 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -27,14 +31,18 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.derby.impl.jdbc.EmbedConnection;
+import org.gorda.gapi.Applier;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.Finding;
 import org.gorda.gapi.KeyMode;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.SessionId;
+import org.gorda.gapi.SuspendedCommit;
 import org.gorda.gapi.TransactionContext;
 import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.tck.BindingTck;
@@ -46,6 +54,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What only Derby has, by the means of the suites. */
 class DerbyOwnTest extends BindingTck {
+
+    private Applier own;
 
     @Override
     protected TckBinding tested() {
@@ -830,6 +840,27 @@ class DerbyOwnTest extends BindingTck {
 
     /** As a tool that copies all tables does. */
     @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "SELECT * FROM GORDA.POSITION WITH RR",
+                "SELECT * FROM GORDA.POSITION WHERE SLOT = 1 WITH RR",
+                "LOCK TABLE GORDA.POSITION IN SHARE MODE"
+            })
+    void whoReadsThePositionHoldsUpNoForceToTheDisk(String sql) throws SQLException {
+        try (Connection reader = connect();
+                Statement statement = reader.createStatement()) {
+            if (statement.execute(sql)) {
+                while (statement.getResultSet().next()) {
+                    // keeps a lock on each row
+                }
+            }
+            origin.flush();
+            assertRefused("40001", () -> statement.execute("SELECT * FROM GORDA.POSITION"));
+            reader.rollback();
+        }
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"SELECT * FROM GORDA.POSITION WITH RR", "LOCK TABLE GORDA.POSITION IN SHARE MODE"})
     void whoReadsThePositionHoldsUpNoCommit(String sql) throws SQLException {
         execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
@@ -846,6 +877,148 @@ class DerbyOwnTest extends BindingTck {
         }
         replicate();
         assertEqual();
+    }
+
+    /** Derby fills a new column by an UPDATE of its own. */
+    @Test
+    void whatTriggersDoAsAColumnIsFilledIsNotDoneTwice() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE AUDIT (N INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, TID INTEGER)",
+                "CREATE TABLE KEYLESS (TID INTEGER)",
+                "INSERT INTO T VALUES (1, 1), (2, 2)",
+                "CREATE TRIGGER EACH_ROW AFTER UPDATE ON T REFERENCING NEW AS N FOR EACH ROW INSERT INTO AUDIT (TID) VALUES (N.ID)",
+                "CREATE TRIGGER ALL_ROWS AFTER UPDATE ON T INSERT INTO KEYLESS SELECT ID FROM T");
+        replicate();
+        execute("ALTER TABLE T ADD COLUMN B INTEGER DEFAULT 5");
+        execute("ALTER TABLE T ADD COLUMN C INTEGER GENERATED ALWAYS AS (A + 1)");
+        assertEqual();
+        assertThat(count(replica, "AUDIT")).isEqualTo(4);
+        execute("UPDATE T SET A = 3 WHERE ID = 1");
+        assertEqual();
+        assertThat(count(replica, "AUDIT")).isEqualTo(5);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "ALTER TABLE T ADD COLUMN U VARCHAR(10) GENERATED ALWAYS AS (UPPER(NAME)) CONSTRAINT UU UNIQUE",
+                "ALTER TABLE T ADD COLUMN U INTEGER GENERATED ALWAYS AS IDENTITY UNIQUE"
+            })
+    void rowsAreChangedBehindAColumnThatIsUnique(String added) throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, NAME VARCHAR(10))",
+                "INSERT INTO T VALUES (1, 'a'), (2, 'b'), (3, 'd')");
+        replicate();
+        execute(added, "UPDATE T SET NAME = 'c' WHERE ID = 1", "DELETE FROM T WHERE ID = 2");
+        assertEqual();
+    }
+
+    /** Those are taken back with the commit, and in no write set. */
+    @Test
+    void whoMayHaveLostTemporaryRowsByGivingWayIsSentAway() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        try (Connection own = connect();
+                Statement statement = own.createStatement()) {
+            commitThatGivesWay(own, "INSERT INTO T VALUES (1)");
+            assertThat(count(origin, "T")).isEqualTo(1);
+            statement.execute("INSERT INTO T VALUES (2)");
+            statement.execute("DECLARE GLOBAL TEMPORARY TABLE TEMP (A INTEGER) ON COMMIT PRESERVE ROWS NOT LOGGED");
+            statement.execute("INSERT INTO SESSION.TEMP VALUES (1)");
+            own.commit();
+            commitThatGivesWay(own, "INSERT INTO T VALUES (3)");
+            assertThat(count(origin, "T")).isEqualTo(3);
+            assertRefused("57P01", () -> {
+                statement.executeQuery("SELECT * FROM SESSION.TEMP").close();
+                own.commit();
+            });
+        }
+    }
+
+    @Test
+    void temporaryTablesStayUntilTheirSessionEnds() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+        try (Connection own = connect();
+                Statement statement = own.createStatement()) {
+            statement.execute("DECLARE GLOBAL TEMPORARY TABLE TEMP (A INTEGER) ON COMMIT PRESERVE ROWS NOT LOGGED");
+            statement.execute("INSERT INTO SESSION.TEMP VALUES (1)");
+            statement.execute("INSERT INTO T VALUES (1)");
+            own.commit();
+            statement.execute("INSERT INTO T SELECT A + 1 FROM SESSION.TEMP");
+            own.commit();
+            statement.execute("INSERT INTO T VALUES (3)");
+            own.rollback();
+            statement.execute("INSERT INTO T SELECT A + 2 FROM SESSION.TEMP");
+            own.commit();
+        }
+        assertThat(count(origin, "T")).isEqualTo(3);
+        assertEqual();
+    }
+
+    private void commitThatGivesWay(Connection connection, String sql) throws Exception {
+        AtomicReference<SuspendedCommit> suspended = new AtomicReference<>();
+        meta.takeWriteSets();
+        meta.answer(suspended::set);
+        try (Statement statement = connection.createStatement()) {
+            statement.execute(sql);
+        }
+        Future<?> client = clients.submit(() -> {
+            connection.commit();
+            return null;
+        });
+        await("it is suspended", () -> suspended.get() != null);
+        suspended.get().awaitUndone();
+        if (own == null) {
+            own = origin.applier();
+        }
+        own.apply(meta.takeWriteSets().get(0));
+        own.commit(meta.nextPosition(), false);
+        suspended.get().release();
+        client.get(10, TimeUnit.SECONDS);
+        meta.answer(meta::succeed);
+    }
+
+    /** Derby would make, restore or recover any that its process can reach, and ask for no password where there are no users. */
+    @Test
+    void clientsOfTheNetworkMakeAndOpenNoOtherDatabase() throws Exception {
+        int port;
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = socket.getLocalPort();
+        }
+        origin.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), null);
+        Path other = directory.resolve("other");
+        for (String attributes : List.of(";create=true", "")) {
+            assertRefused(
+                    "57P01",
+                    () -> DriverManager.getConnection("jdbc:derby://127.0.0.1:" + port + "/" + other + attributes)
+                            .close());
+            assertThat(other).doesNotExist();
+        }
+    }
+
+    @Test
+    void aDatabaseOfAnotherCollationIsReplicated() throws SQLException {
+        Path collated = directory.resolve("collated");
+        String url = "jdbc:derby:" + collated;
+        DriverManager.getConnection(url + ";create=true;territory=de_DE;collation=TERRITORY_BASED:SECONDARY")
+                .close();
+        assertRefused("08006", () -> DriverManager.getConnection(url + ";shutdown=true"));
+        DatabaseConfiguration own = configuration("collated");
+        MetaLevel listener = new MetaLevel();
+        ReflectedDatabase opened = tested().binding().open(own, listener);
+        try (Connection connection = connect(opened, new Properties());
+                Statement statement = connection.createStatement()) {
+            statement.execute(
+                    "CREATE TABLE T (ID INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, NAME VARCHAR(10) UNIQUE)");
+            statement.execute("INSERT INTO T (NAME) VALUES ('a'), ('\u00e4')");
+            connection.commit();
+            assertThat(opened.tables()).hasSize(1);
+            assertThat(new CatalogueCheck(connection).findings()).noneMatch(Finding::obstacle);
+            connection.rollback();
+            opened.forget();
+        } finally {
+            opened.close();
+        }
     }
 
     private static void refused(Statement statement, String sql) {
