@@ -10,6 +10,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.gorda.gapi.ReflectedDatabase;
@@ -29,6 +31,7 @@ class ClosingTest {
     private Path directory;
 
     private final DerbyUnderTest derby = new DerbyUnderTest();
+    private final Queue<SQLException> ended = new ConcurrentLinkedQueue<>();
 
     private void write(ReflectedDatabase database, int client, CountDownLatch begun) {
         try (Connection connection = database.connect(new Properties());
@@ -47,7 +50,7 @@ class ClosingTest {
                 }
             }
         } catch (SQLException e) {
-            // As was to be: it is closed.
+            ended.add(e); // as was to be, once it is closed
         }
     }
 
@@ -68,7 +71,9 @@ class ClosingTest {
             clients.add(thread);
             thread.start();
         }
-        assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(begun.await(60, TimeUnit.SECONDS))
+                .as(() -> "clients ended by " + ended)
+                .isTrue();
         long start = System.nanoTime();
         database.close();
         assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
