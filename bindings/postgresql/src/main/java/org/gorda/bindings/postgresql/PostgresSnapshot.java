@@ -1,9 +1,12 @@
 package org.gorda.bindings.postgresql;
 
+import java.io.BufferedOutputStream;
+import java.io.FilterOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -33,8 +36,7 @@ final class PostgresSnapshot {
 
     private static final Logger LOG = LoggerFactory.getLogger(PostgresSnapshot.class);
 
-    /** So much of the disk stays free. */
-    private static final long ROOM_LEFT = 64L << 20;
+    private static final int COPY_BUFFER = 1 << 18;
 
     /** Written last. */
     private static final String POSITION = "position";
@@ -89,7 +91,6 @@ final class PostgresSnapshot {
                 connection.setAutoCommit(false);
                 connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
                 connection.setReadOnly(true);
-                requireRoom(connection, unfinished);
                 copy(connection, unfinished);
                 Files.move(unfinished, target, StandardCopyOption.ATOMIC_MOVE);
             } finally {
@@ -97,20 +98,6 @@ final class PostgresSnapshot {
             }
         } catch (IOException | SQLException e) {
             throw new ReflectionException("a snapshot of " + server + " cannot be written to " + target + ": " + e, e);
-        }
-    }
-
-    /** What the replica and others keep on that disk goes on. */
-    private static void requireRoom(Connection connection, Path directory) throws SQLException, IOException {
-        String bytes = Objects.requireNonNull(SqlSession.of(connection)
-                .query("SELECT pg_database_size(current_database())")
-                .get(0)
-                .get(0));
-        long needed = Long.parseLong(bytes) + ROOM_LEFT;
-        long usable = Files.getFileStore(directory).getUsableSpace();
-        if (usable < needed) {
-            throw new ReflectionException("a snapshot cannot be written to " + directory + ": it may take "
-                    + (needed >> 20) + " MB, and that disk has room for " + (usable >> 20) + " MB: make room there");
         }
     }
 
@@ -129,7 +116,8 @@ final class PostgresSnapshot {
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         for (TableShape table : PostgresDatabase.tables(session)) {
             String named = PostgresDatabase.withColumns(table);
-            try (OutputStream out = Files.newOutputStream(directory.resolve(String.valueOf(tables.size())))) {
+            try (OutputStream out = new BufferedOutputStream(
+                    new FrugalOutput(directory.resolve(String.valueOf(tables.size()))), COPY_BUFFER)) {
                 copy.copyOut("COPY " + named + " TO STDOUT", out);
             }
             requireNotMadeAnew(session, table);
@@ -312,6 +300,27 @@ final class PostgresSnapshot {
                 throw failure;
             }
             left = failed;
+        }
+    }
+
+    /** A new file, written as long as its disk has room for what the replica and others keep there. */
+    private static final class FrugalOutput extends FilterOutputStream {
+
+        private static final long ROOM_LEFT = 64L << 20;
+
+        private final FileStore disk;
+
+        FrugalOutput(Path path) throws IOException {
+            super(Files.newOutputStream(path));
+            disk = Files.getFileStore(path);
+        }
+
+        @Override
+        public void write(byte[] bytes, int offset, int length) throws IOException {
+            if (disk.getUsableSpace() < ROOM_LEFT + length) {
+                throw new IOException("there is no room for a snapshot on disk " + disk + ": make room there");
+            }
+            out.write(bytes, offset, length);
         }
     }
 
