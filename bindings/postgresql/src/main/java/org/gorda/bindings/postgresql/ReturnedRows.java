@@ -93,7 +93,7 @@ final class ReturnedRows {
     Substitute substitute(SqlStatement statement) {
         Footing now = footing;
         PlainStatement plain = statement.plain();
-        return plain == null || now == null || !isComplete || !now.holds()
+        return plain == null || now == null || !isComplete || !now.holds() || SqlStatement.isLong(statement.text())
                 ? null
                 : now.substitute(statement, plain, changes);
     }

@@ -95,10 +95,10 @@ begin
     return concat(before::text, after::text);
 end $$;
 
--- Statements that begin with the session's mark return their rows.
+-- Statements that begin with the session's mark return their rows. Of a long text, which the server copies to tell of it, it is said before.
 create or replace function gorda.is_not_returned() returns boolean language plpgsql stable as $$
 begin
-    return pg_catalog.left(pg_catalog.current_query(), 40) is distinct from pg_catalog.current_setting('gorda.session', true);
+    return coalesce(pg_catalog.current_setting('gorda.long', true), '') operator(pg_catalog.<>) '' or pg_catalog.left(pg_catalog.current_query(), 40) is distinct from pg_catalog.current_setting('gorda.session', true);
 end $$;
 
 create or replace function gorda.put_aside() returns void language plpgsql security definer as $$

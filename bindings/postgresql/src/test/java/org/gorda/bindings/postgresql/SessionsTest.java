@@ -15,6 +15,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
@@ -27,6 +28,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.SessionId;
@@ -766,6 +769,27 @@ class SessionsTest {
             connection.commit();
         }
         assertThat(rows("SELECT a FROM t")).containsExactly("60");
+    }
+
+    /** Each row looks at the statement that changes it. */
+    @Test
+    void manyRowsInOneTextTakeNoMoreTimeEach() throws SQLException {
+        String rows =
+                IntStream.range(100, 40_100).mapToObj(i -> "(" + i + ", 1)").collect(Collectors.joining(", "));
+        try (Connection connection = connect()) {
+            execute(connection, "CREATE TABLE many (id int PRIMARY KEY, a int)");
+        }
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection = begin("preferQueryMode", mode)) {
+                execute(connection, "DELETE FROM many");
+                connection.commit();
+                long began = System.nanoTime();
+                execute(connection, "INSERT INTO many VALUES " + rows, "UPDATE many SET a = 2 WHERE id = 100");
+                connection.commit();
+                assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(8));
+            }
+            assertThat(rows("SELECT sum(a) FROM many")).containsExactly("40001");
+        }
     }
 
     /** They are lost with the locks, and are in no write set. */

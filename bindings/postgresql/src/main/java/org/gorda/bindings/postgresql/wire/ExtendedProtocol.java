@@ -138,6 +138,9 @@ final class ExtendedProtocol {
                 try {
                     Substitute substitute = statements.substitute(message.text(0));
                     requests.amid(transactions.executing(statement, substitute != null));
+                    if (substitute == null && statement.kind().mayChange()) {
+                        requests.amid(Requests.beforeTriggers(statement.text()));
+                    }
                     if (statement.kind() == Kind.PASS && KeptStatements.drops(statement.text())) {
                         requests.forgetPrepared();
                     }

@@ -14,6 +14,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class Requests {
 
+    private static final OwnStatement IS_LONG =
+            OwnStatement.kept("SELECT pg_catalog.set_config('gorda.long', 't', true)");
+
     /** The server's limit for names; what a failing message is called appears in its log. */
     private static final int FAILING_MAX = 60;
 
@@ -115,6 +118,11 @@ final class Requests {
     void executeAll(String portal, Expected answer) throws IOException {
         expected.add(answer);
         server.write(new MessageBuffer().execute(portal));
+    }
+
+    /** What comes before statements whose changes triggers tell of, and nothing that returns its rows behind them, in their transaction. */
+    static List<OwnStatement> beforeTriggers(CharSequence text) {
+        return SqlStatement.isLong(text) ? List.of(IS_LONG) : List.of();
     }
 
     /** Has statements of ours executed in the midst of the client's, who is told if one fails. */

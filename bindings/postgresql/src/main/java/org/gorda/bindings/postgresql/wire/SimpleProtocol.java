@@ -188,6 +188,10 @@ final class SimpleProtocol {
         if (!executing(query.subList(i, end))) {
             return;
         }
+        if (query.subList(i, end).stream()
+                .anyMatch(statement -> statement.kind().mayChange())) {
+            amid(Requests.beforeTriggers(whole.isEmpty() ? text : whole));
+        }
         boolean ending = isLast && block.isOurs();
         boolean endsAtOnce = ending && !copies; // what follows is sent at once
         SqlStatement alone = end - i == 1 ? query.get(i) : null;

@@ -28,6 +28,8 @@ public record SqlStatement(
     private static final String TOO_DENSE =
             "the statement has more words and signs than this replica has memory for: have several, or COPY, or a larger heap (-Xmx)";
 
+    private static final int LONG_TEXT = 8192;
+
     /** As no relation is called that is written out. */
     static final String QUERY = "(QUERY)";
 
@@ -120,6 +122,11 @@ public record SqlStatement(
 
     SqlStatement with(List<Integer> types) {
         return types.isEmpty() ? this : new SqlStatement(kind, text, name, plain, types);
+    }
+
+    /** Whether a statement's text is so long that nothing is to look at it for each row that it changes: the server copies it for that. */
+    public static boolean isLong(CharSequence text) {
+        return text.length() >= LONG_TEXT;
     }
 
     /** Whether it changes only tables, and what else the server keeps locked with them until the commit: other tables' rows it does not concern. */
