@@ -513,7 +513,8 @@ final class GordaTest {
             assertThat(run.lastLine().getAsJsonArray("runs")).hasSize(2).allSatisfy(each -> {
                 JsonObject one = each.getAsJsonObject();
                 assertThat(one.get("rate_per_s").getAsDouble()).isEqualTo(50);
-                assertThat(one.get("throughput_per_s").getAsDouble()).isBetween(10.0, 75.0);
+                assertThat(one.get("throughput_per_s").getAsDouble())
+                        .isBetween(10.0, 200.0); // what was due while the machine stood still comes, too
                 assertThat(one.getAsJsonArray("timeline")).isNotEmpty();
                 assertThat(one.getAsJsonObject("latency").getAsJsonArray("curve"))
                         .hasSizeGreaterThan(10);
