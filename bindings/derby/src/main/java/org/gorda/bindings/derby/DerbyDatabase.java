@@ -742,10 +742,9 @@ final class DerbyDatabase implements ReflectedDatabase {
         thread.setDaemon(true);
         thread.start();
         if (!awaitEnd(thread)) {
-            LOG.warn(
-                    "the Derby database {} is not shut down after {} s: this process cannot open it again; another one recovers it as after a crash",
-                    configuration.location(),
-                    SHUTDOWN.toSeconds());
+            throw new ReflectionException("the Derby database " + configuration.location() + " is not shut down after "
+                    + SHUTDOWN.toSeconds()
+                    + " s: this process cannot open it again; another one recovers it as after a crash");
         }
     }
 

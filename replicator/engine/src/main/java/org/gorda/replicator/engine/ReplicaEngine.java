@@ -215,7 +215,11 @@ final class ReplicaEngine implements GroupListener {
         end(ReplicaState.STOPPED, "stopped in order");
     }
 
-    /** Leaves in order, and makes room for an engine that begins anew. */
+    /**
+     * Leaves in order, and makes room for an engine that begins anew.
+     *
+     * @throws ReflectionException if the database does not close: nothing may be put in its place then
+     */
     void retire(String why) {
         end(ReplicaState.STARTING, why);
     }
@@ -232,7 +236,11 @@ final class ReplicaEngine implements GroupListener {
             handOver(joined.membership().orElseThrow());
             joined.control().leave();
         }
-        closeDatabase();
+        if (next == ReplicaState.STOPPED) {
+            closeDatabase();
+        } else {
+            database().close();
+        }
         hasEnded = true;
         LockSupport.unpark(stopper);
         ended.countDown();

@@ -24,6 +24,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.awaitility.Awaitility;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.Test;
@@ -97,6 +98,37 @@ class StateTransferTest {
     private void deleteAllOf(int replica) throws IOException {
         FileTree.delete(directory.resolve("replica" + replica));
         FileTree.delete(directory.resolve("replica" + replica + ".gorda"));
+    }
+
+    /** It would write among the files of what was received. */
+    @Test
+    void aDatabaseThatDoesNotCloseIsNotReplacedUntilTheNextStart() throws Exception {
+        try (Cluster cluster =
+                new Cluster(directory, 3, FailingDerby.NAME, builder -> builder.logRetainBytes(1 << 20))) {
+            create(cluster);
+            int away = cluster.backup();
+            cluster.replica(away).close();
+            goOnWithout(cluster, away);
+            AtomicBoolean fails = new AtomicBoolean(true);
+            FailingDerby.ON_CALL.set((location, call) -> {
+                if (call.equals("close") && location.endsWith("replica" + away) && fails.getAndSet(false)) {
+                    throw new ReflectionException("planted");
+                }
+            });
+            cluster.start(away);
+            Awaitility.await("it stops")
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> cluster.replica(away).status().state() == ReplicaState.STOPPED);
+            assertThat(cluster.replica(away).status().explanation()).contains("planted");
+            assertThat(directory.resolve("replica" + away + ".gorda/received/complete"))
+                    .exists();
+            cluster.replica(away).close();
+            cluster.start(away);
+            cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            cluster.assertIdentical();
+        } finally {
+            FailingDerby.ON_CALL.set(FailingDerby.NOTHING);
+        }
     }
 
     @ParameterizedTest
