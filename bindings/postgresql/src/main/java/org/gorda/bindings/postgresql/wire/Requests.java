@@ -127,6 +127,9 @@ final class Requests {
 
     /** Has statements of ours executed in the midst of the client's, who is told if one fails. */
     void amid(List<OwnStatement> statements) throws IOException {
+        if (statements.isEmpty()) {
+            return;
+        }
         MessageBuffer messages = new MessageBuffer();
         for (OwnStatement statement : statements) {
             messages.close('P', KeptStatements.NAME)

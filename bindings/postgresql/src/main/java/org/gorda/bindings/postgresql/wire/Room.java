@@ -66,7 +66,7 @@ final class Room {
 
     /** The message needs no memory any more. */
     void giveBack() {
-        int kilobytes = taken.getAndSet(0);
+        int kilobytes = taken.get() == 0 ? 0 : taken.getAndSet(0);
         if (kilobytes > 0) {
             shared.release(kilobytes);
         }

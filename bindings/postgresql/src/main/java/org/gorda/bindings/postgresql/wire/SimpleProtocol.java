@@ -188,9 +188,11 @@ final class SimpleProtocol {
         if (!executing(query.subList(i, end))) {
             return;
         }
-        if (query.subList(i, end).stream()
-                .anyMatch(statement -> statement.kind().mayChange())) {
-            amid(Requests.beforeTriggers(whole.isEmpty() ? text : whole));
+        List<OwnStatement> first = Requests.beforeTriggers(whole.isEmpty() ? text : whole);
+        if (!first.isEmpty()
+                && query.subList(i, end).stream()
+                        .anyMatch(statement -> statement.kind().mayChange())) {
+            amid(first);
         }
         boolean ending = isLast && block.isOurs();
         boolean endsAtOnce = ending && !copies; // what follows is sent at once
