@@ -8,13 +8,14 @@ import org.apache.derby.iapi.services.cache.CacheableFactory;
 import org.apache.derby.iapi.services.daemon.DaemonService;
 import org.apache.derby.iapi.util.Matchable;
 import org.apache.derby.impl.services.cache.ConcurrentCacheFactory;
+import org.apache.derby.impl.store.raw.data.StoredPage;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.Restraint;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Makes Derby's caches, of which that of pages lets a thread rest that copies the whole database: Derby looks each page up in it, holding none, and offers
- * no other place to do so. Thread-safe.
+ * no other place to do so. Also it lets tables grow where Derby would refuse to ({@link Pages#create}). Thread-safe.
  */
 public final class PageCacheFactory implements CacheFactory {
 
@@ -67,8 +68,19 @@ public final class PageCacheFactory implements CacheFactory {
             return cache.findCached(key);
         }
 
+        /**
+         * Makes the page anew, too, that is here from an allocation that was undone before its container knew of the page: when a database
+         * is opened whose log ends there, as a crash or the end of a copy may leave it. Derby would refuse to have its table grow. What was
+         * done and undone is not repeated: a checkpoint follows whatever is undone at the start.
+         */
         @Override
         public Cacheable create(Object key, Object parameter) throws StandardException {
+            Cacheable left = cache.findCached(key);
+            if (left instanceof StoredPage page && page.getPageStatus() == StoredPage.INVALID_PAGE) {
+                cache.remove(left);
+            } else if (left != null) {
+                cache.release(left);
+            }
             return cache.create(key, parameter);
         }
 
