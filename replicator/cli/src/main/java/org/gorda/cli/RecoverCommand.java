@@ -193,7 +193,8 @@ final class RecoverCommand implements Callable<Integer> {
     private void tell(Report report) {
         output.line("replica     " + report.member() + " of group " + report.group());
         output.line("voters      " + String.join(", ", report.voters()) + ": "
-                + (report.voters().size() / 2 + 1) + " must be there");
+                + (report.voters().size() / 2 + 1) + " must be there"
+                + (report.certain() ? "" : " with whole logs, or all " + report.voters().size()));
         if (!report.learners().isEmpty()) {
             output.line("learners    " + String.join(", ", report.learners()));
         }

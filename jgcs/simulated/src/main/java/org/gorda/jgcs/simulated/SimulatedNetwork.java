@@ -28,6 +28,7 @@ public final class SimulatedNetwork {
     private static final class Link {
         boolean cut;
         boolean held;
+        long slowerNanos;
         long busyUntilNanos;
         final Deque<byte[]> waiting = new ArrayDeque<>();
     }
@@ -102,6 +103,11 @@ public final class SimulatedNetwork {
         link(from, to).held = true;
     }
 
+    /** What is sent in one direction takes so much longer from now on. */
+    public void slow(MemberId from, MemberId to, long nanos) {
+        link(from, to).slowerNanos = nanos;
+    }
+
     /** Delivers what was held back. */
     public void release(MemberId from, MemberId to) {
         Link link = link(from, to);
@@ -150,7 +156,7 @@ public final class SimulatedNetwork {
             deliver(to, frame, 1 + random.nextLong(lateNanosMax));
             return;
         }
-        long arrival = Math.max(simulation.now() + delay(), link.busyUntilNanos);
+        long arrival = Math.max(simulation.now() + delay() + link.slowerNanos, link.busyUntilNanos);
         link.busyUntilNanos = arrival;
         deliver(to, frame, arrival - simulation.now());
         if (repeat > 0 && random.nextDouble() < repeat) {

@@ -65,6 +65,27 @@ class StuckMembershipTest {
                 .anyMatch(group -> group.core().view(simulation.now()).working());
     }
 
+    /** It never has all that is decided at that moment, since the others decide the next before it answers. */
+    @Test
+    void whoIsFartherAwayThanTheOthersCountsUnderLoadToo() {
+        form(3);
+        for (int i = 0; i < 3; i++) {
+            protocol.network().slow(id(i), id(3), 10_000_000);
+            protocol.network().slow(id(3), id(i), 10_000_000);
+        }
+        writeOn();
+        groups.get(0).add(id(3));
+        start(3);
+        simulation.run(Duration.ofSeconds(5));
+        assertThat(groups.get(0).core().configuration().isVoter(id(3))).isTrue();
+    }
+
+    /** A thousand messages a second. */
+    private void writeOn() {
+        groups.get(0).multicast(ByteBuffer.allocate(100), Duration.ofSeconds(1));
+        simulation.schedule(1_000_000, "write", this::writeOn);
+    }
+
     /** Without waiting until the others miss it, which takes a second. */
     @Test
     void aLeaderThatRemovesItselfIsFollowedAtOnce() {

@@ -9,7 +9,9 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.LongUnaryOperator;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
@@ -91,6 +93,11 @@ public final class RaftCore {
     private long termStartIndex;
     private long round;
     private long heartbeatDueNanos;
+
+    /** What was decided when the last heartbeats were sent, and when those before were. */
+    private long decidedAtHeartbeat;
+
+    private long decidedBefore;
     private long quorumDueNanos;
     private @Nullable MemberId transferTo;
     private long transferDeadlineNanos;
@@ -328,12 +335,32 @@ public final class RaftCore {
         if (role == Role.LEADER) {
             return "leads term " + term;
         }
-        String uncertain = standing == Standing.UNCERTAIN ? "; the end of this member's log may be lost" : "";
-        return leader == null
-                ? "no leader in term " + term + ": " + configuration().majority() + " of "
-                        + configuration().voters()
-                        + " members must be reachable, with the directories that they have taken part with" + uncertain
-                : "follows " + leader + " in term " + term + uncertain;
+        if (leader != null) {
+            return "follows " + leader + " in term " + term
+                    + (standing == Standing.UNCERTAIN ? "; the end of this member's log may be lost" : "");
+        }
+        String text = "no leader in term " + term + ": " + configuration().majority() + " of "
+                + configuration().voters()
+                + " members must be reachable, with the directories that they have taken part with";
+        String uncertain = uncertain();
+        return uncertain.isEmpty()
+                ? text
+                : text + " and whole logs, or all " + configuration().voters() + " of them: the end of the log of "
+                        + uncertain + " may be lost. If one does not come back, see 'gorda recover'";
+    }
+
+    /** Those, as far as is known, whose votes count only if nobody's is missing. */
+    private String uncertain() {
+        Set<String> uncertain = new TreeSet<>();
+        if (standing == Standing.UNCERTAIN) {
+            uncertain.add(self.name());
+        }
+        votes.forEach((voter, lost) -> {
+            if (lost) {
+                uncertain.add(voter.name());
+            }
+        });
+        return String.join(", ", uncertain);
     }
 
     // ------------------------------------------------------------------------------------------------------ events
@@ -735,6 +762,8 @@ public final class RaftCore {
         peers.clear();
         reads.clear();
         transferTo = null;
+        decidedAtHeartbeat = Long.MAX_VALUE;
+        decidedBefore = Long.MAX_VALUE;
         termStartIndex = terms.lastIndex() + 1;
         quorumDueNanos = nowNanos + electionNanos;
         syncPeers(nowNanos);
@@ -1146,6 +1175,8 @@ public final class RaftCore {
             }
         }
         if (nowNanos >= heartbeatDueNanos) {
+            decidedBefore = decidedAtHeartbeat;
+            decidedAtHeartbeat = commitIndex;
             for (Peer peer : peers.values()) {
                 if (peer.probing && nowNanos - peer.probeSentNanos > heartbeatNanos) {
                     peer.probeSentNanos = 0;
@@ -1177,7 +1208,10 @@ public final class RaftCore {
         return heard >= some.majority();
     }
 
-    /** Takes back members that have forgotten everything, as learners, and promotes learners that have caught up. */
+    /**
+     * Takes back members that have forgotten everything, as learners, and promotes learners that have caught up: that have what was decided a heartbeat
+     * ago or two (rounds, section 4.2.1). While there is always something to decide, one that answers later than others never has all of it.
+     */
     private void repairMembership(long nowNanos) {
         if (commitIndex < termStartIndex || configurations.lastKey() > commitIndex) {
             return;
@@ -1192,7 +1226,8 @@ public final class RaftCore {
                 change(nowNanos, configuration().with(new Configuration.Member(member.id(), peer.admission, false)));
                 return;
             }
-            if (!member.voter() && peer.match >= commitIndex && nowNanos - peer.answeredNanos < electionNanos) {
+            boolean hasCaughtUp = peer.match >= Math.min(commitIndex, decidedBefore);
+            if (!member.voter() && hasCaughtUp && nowNanos - peer.answeredNanos < electionNanos) {
                 change(nowNanos, configuration().with(new Configuration.Member(member.id(), member.admission(), true)));
                 return;
             }

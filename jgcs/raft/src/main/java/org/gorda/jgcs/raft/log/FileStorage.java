@@ -208,7 +208,7 @@ public final class FileStorage implements Storage {
             Standing standing = !identity.admitted() ? Standing.FRESH : certain ? Standing.CERTAIN : Standing.UNCERTAIN;
             if (standing == Standing.UNCERTAIN) {
                 LOG.warn(
-                        "{}: the end of the log may be lost (it ends at {}, acknowledged was {}): this member does not vote "
+                        "{}: the end of the log may be lost (it ends at {}, acknowledged was {}): its vote counts only if nobody's is missing, "
                                 + "until it has caught up",
                         identity.member(),
                         lastIndex(),

@@ -45,6 +45,10 @@ public final class LogRecovery implements Recovery {
         lastTerm = storage.checkpoint().term();
         lastIndex = storage.checkpoint().index();
         boot = storage.open(this::found);
+        Entry lost = boot.lostConfiguration();
+        if (lost != null) { // as for the member itself
+            configuration = Configuration.decode(lost.payload());
+        }
         certain = boot.standing() == Standing.CERTAIN;
     }
 

@@ -85,6 +85,19 @@ class FollowerTest {
         assertThat(sent.get(sent.size() - 1)).isEqualTo(new RaftMessage.AppendReply(3, true, 5, 0, 0, 2));
     }
 
+    /** It must be told what is missing: two of three that lost the ends of their logs elect nobody. */
+    @Test
+    void tellsThatAllAreNeededWhereEndsOfLogsMayBeLost() {
+        RaftCore core = started(members(3), Standing.CERTAIN, 3);
+        assertThat(core.explain()).contains("2 of 3 members").doesNotContain("all 3");
+        core.tick(9_000_000_000L);
+        core.receive(9_000_000_001L, LEADER, 2, 1, new RaftMessage.VoteReply(4, true, true, true));
+        assertThat(core.role()).isEqualTo(Role.PRE_CANDIDATE);
+        assertThat(core.explain()).contains("whole logs, or all 3 of them: the end of the log of db2:7800 may be lost");
+        assertThat(started(members(3), Standing.UNCERTAIN, 3).explain())
+                .contains("all 3 of them: the end of the log of db1:7800 may be lost");
+    }
+
     @Test
     void replacesALogThatContradictsTheCheckpoint() {
         RaftCore core = follower();

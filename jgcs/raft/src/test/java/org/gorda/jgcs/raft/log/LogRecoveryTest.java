@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Recovery;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.Entry;
@@ -17,6 +19,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** What a person is shown of a directory whose member does not run, and what the one step does to it. */
 class LogRecoveryTest {
+
+    private static final MemberId ADDED = new MemberId("added:7800");
 
     @TempDir
     Path temporary;
@@ -95,6 +99,23 @@ class LogRecoveryTest {
             assertThat(recovery.remains().certain()).isTrue();
         }
         assertThat(directory.start().standing()).isEqualTo(Standing.CERTAIN);
+    }
+
+    /** Otherwise a person would be told that nobody else is needed, and nobody else would be asked. */
+    @Test
+    void whoWasAddedWhereTheLogIsLostIsAVoter() throws Exception {
+        List<Entry> entries = new ArrayList<>(Directory.entries(1, 5, 3, 30));
+        List<Configuration.Member> members = new ArrayList<>(Directory.FORMED.members());
+        members.add(new Configuration.Member(ADDED, 3, true));
+        Configuration grown = new Configuration(Directory.FORMED.group(), 0, members);
+        entries.add(Entry.of(3, 6, Entry.Kind.CONFIGURATION, grown.encode()));
+        directory.fill(entries);
+        Directory.flip(directory.segment(1), 200, 1);
+        try (Recovery recovery = open()) {
+            assertThat(recovery.remains().certain()).isFalse();
+            assertThat(recovery.remains().lastIndex()).isLessThan(6);
+            assertThat(recovery.remains().voters()).containsExactlyInAnyOrder(Directory.SELF, Directory.VOTED, ADDED);
+        }
     }
 
     @Test
