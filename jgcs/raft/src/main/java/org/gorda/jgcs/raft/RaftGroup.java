@@ -68,6 +68,8 @@ final class RaftGroup
     private static final int READ_BYTES = 1 << 20;
     private static final int ASKED_MAX = 10_000;
     private static final long IGNORED_TELL_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final int STOP_TRIES_MAX = 100;
+    private static final long STOP_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** A frame that could not be used: the newest, and when the log was last told of one. */
     private record Ignored(String frame, long seenNanos, long toldNanos) {}
@@ -85,7 +87,7 @@ final class RaftGroup
     private final Thread ticker;
     private final Thread deliverer;
 
-    /** Waits for a failure: when that comes there may be no more threads. */
+    /** Waits for a failure: when that comes there may be no more threads, and where it comes no more memory or stack. */
     private final Thread stopper;
 
     private final long origin = System.nanoTime() - 1;
@@ -107,7 +109,8 @@ final class RaftGroup
     private volatile boolean delivererWaits;
     private volatile String explanation = "starting";
     private volatile @Nullable Ignored ignored;
-    private volatile @Nullable GroupException failed;
+    private volatile @Nullable Throwable failure;
+    private volatile @Nullable Throwable deliveryFailure;
     private volatile @Nullable GroupException stopped;
     private boolean started;
 
@@ -313,43 +316,80 @@ final class RaftGroup
         stop(new GroupException(GroupException.Disposition.RECONNECT, self() + " was closed"), false);
     }
 
+    /** Makes nothing and says nothing: where memory or stack are at an end, that would fail, too. */
     private void fail(Throwable cause) {
-        if (cause instanceof UncheckedIOException disk) {
-            fail(
-                    "the disk of " + configuration.directory() + " failed ("
-                            + disk.getCause().getMessage() + "): make room or mend it, then start this member again",
-                    cause);
-        } else {
-            LOG.error("{}: an invariant is broken", self(), cause);
-            fail("an invariant is broken: " + cause, cause);
+        if (failure == null) {
+            failure = cause;
         }
-    }
-
-    private void fail(String why, Throwable cause) {
-        GroupException reason =
-                new GroupException(GroupException.Disposition.STOP, self() + " has stopped because " + why, cause);
-        LOG.error(reason.getMessage());
-        failed = reason;
         LockSupport.unpark(stopper);
     }
 
-    /** Not by who fails, and may hold the reactor or be the delivery. */
+    /** Not by who fails, and may hold the reactor or be the delivery. What fails for want of memory is tried again. */
     private void stopOnceFailed() {
-        while (failed == null && stopped == null) {
+        while (failure == null && stopped == null) {
             LockSupport.park(this);
         }
-        GroupException reason = failed;
-        if (reason != null) {
-            stop(reason, false);
+        Throwable cause = failure;
+        if (cause == null) {
+            return;
+        }
+        GroupException reason = null;
+        boolean ended = false;
+        for (int tries = 1; !ended; tries++) {
+            try {
+                if (reason == null) {
+                    reason = reasonOf(cause);
+                    log(reason, cause);
+                }
+                stop(reason, false);
+                ended = true;
+            } catch (Throwable e) { // whoever relies on this member must learn that it is of no use
+                ended = reason != null && tries >= STOP_TRIES_MAX;
+                LockSupport.parkNanos(STOP_PAUSE_NANOS);
+            }
+        }
+        if (reason != null && stopped == reason) {
+            listener.onStop(reason);
         }
     }
 
+    private static void log(GroupException reason, Throwable cause) {
+        if (cause instanceof UncheckedIOException) {
+            LOG.error(reason.getMessage());
+        } else {
+            LOG.error(reason.getMessage(), cause);
+        }
+    }
+
+    private GroupException reasonOf(Throwable cause) {
+        String why;
+        try {
+            why = why(cause);
+        } catch (Throwable e) { // not even that can be told
+            why = "of " + cause.getClass().getName();
+        }
+        return new GroupException(GroupException.Disposition.STOP, self() + " has stopped because " + why, cause);
+    }
+
+    private String why(Throwable cause) {
+        if (cause == deliveryFailure) {
+            return "what was delivered could not be processed: " + cause;
+        }
+        return cause instanceof UncheckedIOException disk
+                ? "the disk of " + configuration.directory() + " failed ("
+                        + disk.getCause().getMessage() + "): make room or mend it, then start this member again"
+                : "an invariant is broken: " + cause;
+    }
+
+    /** For the reason that it stops for already it may be called again: each step can be taken twice. */
     private void stop(GroupException reason, boolean clean) {
         synchronized (this) {
-            if (stopped != null) {
+            if (stopped == null) {
+                stopped = reason;
+            }
+            if (stopped != reason) {
                 return;
             }
-            stopped = reason;
         }
         outbox.close(reason);
         transport.close();
@@ -366,9 +406,6 @@ final class RaftGroup
                 .anyMatch(Boolean::booleanValue);
         view = view.withoutLeader();
         storage.close(clean);
-        if (reason.disposition() == GroupException.Disposition.STOP) {
-            listener.onStop(reason);
-        }
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
@@ -440,7 +477,8 @@ final class RaftGroup
                 }
             }
         } catch (Throwable e) { // a message that could not be processed must not be skipped
-            fail("what was delivered could not be processed: " + e, e);
+            deliveryFailure = e;
+            fail(e);
         }
     }
 

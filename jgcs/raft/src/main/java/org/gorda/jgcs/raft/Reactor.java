@@ -5,6 +5,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Runs tasks one at a time, in the order of their arrival, on the threads that bring them: who finds nobody at work works off
@@ -21,11 +22,13 @@ final class Reactor {
     private final Runnable flush;
     private final Consumer<Throwable> failure;
     private volatile boolean stopped;
+    private volatile @Nullable Throwable failed;
     private volatile Thread helper;
 
     /**
      * @param flush runs after tasks, once for several
-     * @param failure is told what a task threw; no task runs after it
+     * @param failure is told what a task threw, by whoever comes until this is stopped: the first may not have had the stack to tell it; no task runs
+     *     after it
      */
     Reactor(Runnable flush, Consumer<Throwable> failure) {
         this.flush = flush;
@@ -44,8 +47,15 @@ final class Reactor {
     }
 
     void work() {
+        Throwable before = failed;
+        if (before != null) {
+            if (!stopped) {
+                failure.accept(before);
+            }
+            return;
+        }
         int flushes = 0;
-        while (!tasks.isEmpty() && !stopped && working.tryLock()) {
+        while (!tasks.isEmpty() && !stopped && failed == null && working.tryLock()) {
             try {
                 int done = 0;
                 Runnable task = tasks.poll();
@@ -56,7 +66,7 @@ final class Reactor {
                 }
                 flush.run();
             } catch (Throwable e) { // whatever it is, the state behind it can no longer be trusted
-                stopped = true;
+                failed = e;
                 failure.accept(e);
             } finally {
                 working.unlock();
@@ -71,6 +81,10 @@ final class Reactor {
 
     /** Ends the work: no task runs after this returns. */
     void stop() {
+        if (failed != null) {
+            stopped = true; // none runs any more, and who failed may not have had the stack to let go of the lock
+            return;
+        }
         working.lock();
         try {
             stopped = true;

@@ -1,5 +1,9 @@
 package org.gorda.jgcs.raft;
 
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jetbrains.lincheck.Lincheck;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -91,5 +95,25 @@ class ReactorTest {
             other.end();
             check(tasks.failure == null, "failed: " + tasks.failure);
         });
+    }
+
+    /** As where there was no stack for it. */
+    @Test
+    void whoComesLaterTellsOfAFailureThatWasNotTold() {
+        AtomicInteger told = new AtomicInteger();
+        Reactor reactor = new Reactor(() -> {}, e -> {
+            if (told.incrementAndGet() == 1) {
+                throw new StackOverflowError();
+            }
+        });
+        assertThatThrownBy(() -> reactor.execute(() -> {
+                    throw new StackOverflowError();
+                }))
+                .isInstanceOf(StackOverflowError.class);
+        reactor.execute(() -> check(false, "runs after a failure"));
+        assertThat(told).hasValue(2);
+        reactor.stop();
+        reactor.work();
+        assertThat(told).hasValue(2);
     }
 }

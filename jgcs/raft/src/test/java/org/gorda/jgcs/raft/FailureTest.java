@@ -1,0 +1,105 @@
+package org.gorda.jgcs.raft;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.awaitility.Awaitility;
+import org.gorda.jgcs.Group;
+import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.Position;
+import org.gorda.jgcs.raft.member.Storage;
+import org.gorda.jgcs.raft.transport.TcpTransport;
+import org.gorda.jgcs.tck.Recorder;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A member that cannot go on stops and says so, whatever it was that happened, and wherever. */
+@Timeout(120)
+class FailureTest {
+
+    private static final Duration WAIT = Duration.ofSeconds(30);
+
+    @TempDir
+    Path directory;
+
+    /** As where there is no memory for a word about it. */
+    private static final class Untold extends Error {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public String getMessage() {
+            throw new AssertionError("no word can be said");
+        }
+
+        @Override
+        public String toString() {
+            throw new AssertionError("no word can be said");
+        }
+    }
+
+    private static List<MemberId> members(int count) {
+        return LoopbackPorts.free(count).stream()
+                .map(port -> new MemberId("127.0.0.1:" + port))
+                .sorted()
+                .toList();
+    }
+
+    private GroupConfiguration.Builder configuration(MemberId self, List<MemberId> all) {
+        return GroupConfiguration.builder("test", self, directory.resolve("member" + self.port()))
+                .members(all)
+                .electionTimeout(Duration.ofMillis(400));
+    }
+
+    private static void stops(Recorder recorder) {
+        Awaitility.await("is told that it has stopped").atMost(WAIT).until(() -> recorder.stopped() != null);
+    }
+
+    /** A storage that throws at one call while it is told to. */
+    private static Storage failing(Storage storage, String call, AtomicBoolean fails) {
+        return (Storage) Proxy.newProxyInstance(
+                Storage.class.getClassLoader(), new Class<?>[] {Storage.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals(call) && fails.get()) {
+                        throw new Untold();
+                    }
+                    try {
+                        return method.invoke(storage, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+    }
+
+    @Test
+    void whatCannotBeToldStopsTheMemberAllTheSame() {
+        List<MemberId> self = members(1);
+        AtomicBoolean fails = new AtomicBoolean();
+        RaftProtocol protocol = new RaftProtocol(
+                opened -> failing(RaftProtocol.openStorage(opened), "append", fails), TcpTransport::new);
+        GroupConfiguration configuration = configuration(self.get(0), self).build();
+        Recorder recorder = new Recorder();
+        try (Group group = protocol.open(configuration, protocol.offers(configuration), recorder)) {
+            group.control().join(Position.START);
+            group.data().multicast(ByteBuffer.wrap(new byte[10]), WAIT);
+            Awaitility.await().atMost(WAIT).until(() -> recorder.count() == 1);
+            fails.set(true);
+            try {
+                group.data().multicast(ByteBuffer.wrap(new byte[10]), WAIT);
+            } catch (AssertionError e) {
+                // who sends may be told, too
+            }
+            stops(recorder);
+            assertThat(recorder.stopped())
+                    .hasMessageContaining(self.get(0) + " has stopped because of " + Untold.class.getName());
+            assertThat(group.membership().orElseThrow().view().working()).isFalse();
+        }
+    }
+}
