@@ -437,20 +437,24 @@ final class RaftGroup
     // ------------------------------------------------------------------------------------------------------- threads
 
     private void tick() {
-        while (stopped == null) {
-            LockSupport.parkNanos(tickDueNanos - now());
-            if (now() >= tickDueNanos) {
-                tickDueNanos = now() + tickNanos;
-                reactor.execute(() -> {
-                    member.tick(now());
-                    viewChanged();
-                    if (view.working()) {
-                        tickDueNanos = Math.max(tickDueNanos, member.core().nextTickNanos(now()));
-                    }
-                });
-            } else {
-                reactor.work();
+        try {
+            while (stopped == null) {
+                LockSupport.parkNanos(tickDueNanos - now());
+                if (now() >= tickDueNanos) {
+                    tickDueNanos = now() + tickNanos;
+                    reactor.execute(() -> {
+                        member.tick(now());
+                        viewChanged();
+                        if (view.working()) {
+                            tickDueNanos = Math.max(tickDueNanos, member.core().nextTickNanos(now()));
+                        }
+                    });
+                } else {
+                    reactor.work();
+                }
             }
+        } catch (Throwable e) { // without it, no time passes for this member
+            fail(e);
         }
     }
 
@@ -541,6 +545,11 @@ final class RaftGroup
             member.disconnected(now(), lost);
             tickSoon();
         });
+    }
+
+    @Override
+    public void onFailure(Throwable cause) {
+        fail(cause);
     }
 
     // ----------------------------------------------------------------------------------------------- member's wishes

@@ -4,12 +4,28 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import javax.net.ssl.KeyManager;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLContextSpi;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLServerSocketFactory;
+import javax.net.ssl.SSLSessionContext;
+import javax.net.ssl.SSLSocketFactory;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.TrustManagerFactory;
+import javax.net.ssl.X509ExtendedTrustManager;
 import org.awaitility.Awaitility;
+import org.gorda.jgcs.Encryption;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.LoopbackPorts;
@@ -100,6 +116,66 @@ class FailureTest {
             assertThat(recorder.stopped())
                     .hasMessageContaining(self.get(0) + " has stopped because of " + Untold.class.getName());
             assertThat(group.membership().orElseThrow().view().working()).isFalse();
+        }
+    }
+
+    /** As where there is no more memory for the next connection. */
+    private static Encryption unusable() throws GeneralSecurityException {
+        SSLContextSpi throwing = new SSLContextSpi() {
+            @Override
+            protected void engineInit(KeyManager[] keys, TrustManager[] trust, SecureRandom random) {}
+
+            @Override
+            protected SSLSocketFactory engineGetSocketFactory() {
+                throw new InternalError("no connection can be made");
+            }
+
+            @Override
+            protected SSLServerSocketFactory engineGetServerSocketFactory() {
+                throw new InternalError("no connection can be made");
+            }
+
+            @Override
+            protected SSLEngine engineCreateSSLEngine() {
+                throw new InternalError("no connection can be made");
+            }
+
+            @Override
+            protected SSLEngine engineCreateSSLEngine(String host, int port) {
+                throw new InternalError("no connection can be made");
+            }
+
+            @Override
+            protected SSLSessionContext engineGetServerSessionContext() {
+                throw new InternalError("no connection can be made");
+            }
+
+            @Override
+            protected SSLSessionContext engineGetClientSessionContext() {
+                throw new InternalError("no connection can be made");
+            }
+        };
+        SSLContext real = SSLContext.getDefault();
+        TrustManagerFactory trusts = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trusts.init((KeyStore) null);
+        return new Encryption(
+                new SSLContext(throwing, real.getProvider(), real.getProtocol()) {},
+                (X509ExtendedTrustManager) trusts.getTrustManagers()[0]);
+    }
+
+    @Test
+    void whoCannotConnectAnyMoreStops() throws Exception {
+        List<MemberId> all = members(2);
+        GroupConfiguration configuration =
+                configuration(all.get(0), all).tls(unusable()).build();
+        RaftProtocol protocol = new RaftProtocol();
+        Recorder recorder = new Recorder();
+        try (ServerSocket other = new ServerSocket(
+                        all.get(1).port(), 10, InetAddress.getByName(all.get(1).host()));
+                Group group = protocol.open(configuration, protocol.offers(configuration), recorder)) {
+            assertThat(other.isBound()).isTrue();
+            group.control().join(Position.START);
+            stops(recorder);
         }
     }
 }

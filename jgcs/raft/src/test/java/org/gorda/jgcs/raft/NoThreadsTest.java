@@ -148,6 +148,11 @@ class NoThreadsTest {
 
                 @Override
                 public void onDisconnected(MemberId member) {}
+
+                @Override
+                public void onFailure(Throwable cause) {
+                    throw new AssertionError("a thread has ended", cause);
+                }
             });
             Greed greed = new Greed();
             System.in.read();
@@ -174,6 +179,11 @@ class NoThreadsTest {
                 @Override
                 public void onDisconnected(MemberId member) {
                     turnedAway.countDown();
+                }
+
+                @Override
+                public void onFailure(Throwable cause) {
+                    throw new AssertionError("a thread has ended", cause);
                 }
             })) {
                 assertThat(turnedAway.await(WAIT.toSeconds(), TimeUnit.SECONDS))

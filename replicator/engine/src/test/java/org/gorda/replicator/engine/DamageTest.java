@@ -278,5 +278,10 @@ class DamageTest {
 
         @Override
         public void onDisconnected(MemberId member) {}
+
+        @Override
+        public void onFailure(Throwable cause) {
+            throw new AssertionError("a thread has ended", cause);
+        }
     }
 }

@@ -77,7 +77,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
             Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "watch"));
 
     /** Asks for hosts' addresses, which may take long and must hold up no frame. */
-    private final Thread names = daemon(this::resolveAll, "names");
+    private final Thread names = daemon(vital(this::resolveAll), "names");
 
     private @Nullable Future<?> watching;
     private volatile @Nullable Listener listener;
@@ -158,7 +158,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         }
         long period = TimeUnit.NANOSECONDS.toMillis(blockedNanosMax) / 2;
         watching = watch.scheduleWithFixedDelay(
-                () -> links.values().forEach(Link::check), period, period, TimeUnit.MILLISECONDS);
+                vital(() -> links.values().forEach(Link::check)), period, period, TimeUnit.MILLISECONDS);
         names.start();
     }
 
@@ -281,6 +281,20 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         return thread;
     }
 
+    /** What this member cannot do without: it is told when that ends, by an error, too. */
+    private Runnable vital(Runnable task) {
+        return () -> {
+            try {
+                task.run();
+            } catch (Throwable e) {
+                Listener told = listener;
+                if (told != null && !closed) {
+                    told.onFailure(e);
+                }
+            }
+        };
+    }
+
     private void closeNow(IpAddress to) {
         server.forAllConnections((peer, connection) -> {
             if (to.equals(peer)) {
@@ -336,7 +350,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         Link(MemberId member) {
             this.member = member;
             this.connects = self.compareTo(member) < 0;
-            daemon(this, member.name()).start();
+            daemon(vital(this), member.name()).start();
         }
 
         /** A host name may not resolve yet, or another process may have its address later. */

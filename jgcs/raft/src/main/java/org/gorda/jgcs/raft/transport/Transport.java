@@ -13,6 +13,9 @@ public interface Transport extends AutoCloseable {
 
         /** The connection to a member was closed, which may mean that its process is dead. */
         void onDisconnected(MemberId member);
+
+        /** A thread has ended by this: from now on frames may stay away for good. */
+        void onFailure(Throwable cause);
     }
 
     /** Starts to accept and to open connections. */

@@ -66,6 +66,11 @@ class TcpTransportTest {
             lost.add(member);
         }
 
+        @Override
+        public void onFailure(Throwable cause) {
+            throw new AssertionError("a thread has ended", cause);
+        }
+
         void send(Side to, byte[] frame) {
             transport.send(to.self, frame);
         }
