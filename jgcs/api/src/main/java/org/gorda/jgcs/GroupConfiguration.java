@@ -35,13 +35,20 @@ public record GroupConfiguration(
         int segmentBytes,
         @Nullable Encryption tls) {
 
+    /** Members of a group, those that learn, too. */
+    public static final int MEMBERS_MAX = 31;
+
     /** Stack of the thread that delivers, of which only what is used takes memory: what members could do in threads of their own, a nested statement say, goes as deep in it. */
     public static final long DELIVERY_STACK_BYTES = 256L << 20;
 
     public GroupConfiguration {
         members = List.copyOf(members);
         check(!group.isBlank(), "group", group, "a name");
-        check(!members.isEmpty() && members.size() <= 31, "members", members, "1 to 31 members");
+        check(
+                !members.isEmpty() && members.size() <= MEMBERS_MAX,
+                "members",
+                members,
+                "1 to " + MEMBERS_MAX + " members");
         check(members.stream().distinct().count() == members.size(), "members", members, "each member once");
         check(durability != Service.Durability.NONE, "durability", durability, "WRITTEN or SYNCED");
         range("election-timeout", electionTimeout.toMillis(), 100, 60_000, "ms");

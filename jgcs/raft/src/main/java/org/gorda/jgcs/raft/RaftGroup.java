@@ -681,6 +681,13 @@ final class RaftGroup
 
     @Override
     public CompletableFuture<View> add(MemberId added) {
+        int members = view.members().size() + view.learners().size();
+        if (members >= GroupConfiguration.MEMBERS_MAX) {
+            return CompletableFuture.failedFuture(new GroupException(
+                    GroupException.Disposition.CORRECT,
+                    "adding " + added + " to " + members + " members, of which a group has at most "
+                            + GroupConfiguration.MEMBERS_MAX + ": remove one first"));
+        }
         return ask(Question.ADD, added, "adding " + added).thenApply(index -> view);
     }
 

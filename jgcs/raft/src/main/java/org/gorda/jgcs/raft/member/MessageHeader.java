@@ -19,11 +19,7 @@ final class MessageHeader {
     private MessageHeader() {}
 
     static byte[] nameOf(MemberId member) {
-        byte[] name = member.name().getBytes(StandardCharsets.UTF_8);
-        if (name.length > 255) {
-            throw new IllegalArgumentException("the name of member " + member + " is longer than 255 bytes");
-        }
-        return name;
+        return member.name().getBytes(StandardCharsets.UTF_8);
     }
 
     static int length(byte[] name) {
