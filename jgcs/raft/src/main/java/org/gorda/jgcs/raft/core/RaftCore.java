@@ -859,6 +859,7 @@ public final class RaftCore {
         }
         leaderRound = append.round();
         long prevIndex = append.prevIndex();
+        requireCommitted(prevIndex, append.prevTerm());
         // What a checkpoint covers was committed, so it equals the leader's log there.
         if (prevIndex > terms.lastIndex()
                 || (prevIndex >= terms.baseIndex() && terms.at(prevIndex) != append.prevTerm())) {
@@ -874,6 +875,7 @@ public final class RaftCore {
             if (entry.index() != prevIndex + known + 1) {
                 throw new CorruptEntryException("entry " + entry + " does not follow " + (prevIndex + known));
             }
+            requireCommitted(entry.index(), entry.term());
             if (entry.index() > terms.baseIndex() && terms.at(entry.index()) != entry.term()) {
                 break;
             }
@@ -938,15 +940,26 @@ public final class RaftCore {
         return current.majority() == 2 && current.isVoter(leading) && current.isVoter(follower);
     }
 
+    /**
+     * What is committed here must be in the leader's log. Of what a checkpoint covers only the last entry's term is known, which no entry before it can
+     * exceed: so who has committed more than its leader ever had learns it by the first entry of that one's term.
+     */
+    private void requireCommitted(long index, long ofTerm) {
+        if (index > commitIndex) {
+            return;
+        }
+        long held = Math.max(index, terms.baseIndex());
+        if (held == index ? terms.at(held) != ofTerm : ofTerm > terms.at(held)) {
+            throw new IllegalStateException("entry " + ofTerm + "." + index + " of the leader conflicts with "
+                    + terms.at(held) + "." + held + ", which is committed here (commit index " + commitIndex
+                    + "): members that have lost what they had stored, or were restored from an older copy, lead the group"
+                    + " now. Keep this member's directory and database, they may be all that is left of it");
+        }
+    }
+
     private boolean appendAsFollower(List<Entry> entries) {
         long from = entries.get(0).index();
         if (from <= terms.lastIndex()) {
-            if (from <= commitIndex) {
-                throw new IllegalStateException("entry " + entries.get(0) + " of the leader conflicts with "
-                        + terms.at(from) + "." + from + ", which is committed here (commit index " + commitIndex
-                        + "): members that have lost what they had stored, or were restored from an older copy, lead the group"
-                        + " now. Keep this member's directory and database, they may be all that is left of it");
-            }
             generation++;
             terms.truncate(from);
             storedIndex = Math.min(storedIndex, from - 1);
@@ -987,6 +1000,7 @@ public final class RaftCore {
         }
         leaderRound = install.round();
         Checkpoint checkpoint = install.checkpoint();
+        requireCommitted(checkpoint.index(), checkpoint.term());
         if (checkpoint.index() > commitIndex && terms.at(checkpoint.index()) == checkpoint.term()) {
             // Section 5.1: what follows an entry that is held is kept; the leader may count it when a late answer
             // arrives.
@@ -1247,18 +1261,18 @@ public final class RaftCore {
         peer.answers = true;
         peer.answeredNanos = nowNanos;
         peer.ackedRound = Math.max(peer.ackedRound, reply.round());
-        if (reply.success()) {
-            if (reply.index() > terms.lastIndex()) {
-                throw new IllegalStateException(from + " acknowledges " + reply.index() + " beyond the leader's last "
-                        + terms.lastIndex() + " in term " + term);
-            }
+        // Who has committed more than this log has learns by the first entry of this term that it is another one's: it
+        // counts for nothing here.
+        if (reply.success() && reply.index() <= terms.lastIndex()) {
             if (reply.index() > commitIndex) {
                 peer.counted = reply.index();
             }
             peer.matched(reply.index());
             advanceCommit(nowNanos);
             continueTransfer();
-        } else if (reply.prevIndex() > peer.match && (!peer.probing || reply.prevIndex() == peer.next - 1)) {
+        } else if (!reply.success()
+                && reply.prevIndex() > peer.match
+                && (!peer.probing || reply.prevIndex() == peer.next - 1)) {
             peer.probe(Math.min(nextToTry(reply), reply.prevIndex()));
         }
         confirmReads(nowNanos);

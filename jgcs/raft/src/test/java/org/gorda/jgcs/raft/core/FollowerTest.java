@@ -1,15 +1,19 @@
 package org.gorda.jgcs.raft.core;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a follower makes of a checkpoint (section 5.1), of messages of earlier terms, and of what its leader has stored. */
@@ -34,8 +38,12 @@ class FollowerTest {
     }
 
     private static List<Entry> entries(long term, int last) {
+        return entries(term, 1, last);
+    }
+
+    private static List<Entry> entries(long term, long first, long last) {
         List<Entry> entries = new ArrayList<>();
-        for (long index = 1; index <= last; index++) {
+        for (long index = first; index <= last; index++) {
             entries.add(Entry.of(term, index, Entry.Kind.NO_OP, new byte[0]));
         }
         return entries;
@@ -51,6 +59,19 @@ class FollowerTest {
     }
 
     private RaftCore started(Configuration members, Standing standing, long term) {
+        RaftCore core = recovered(Checkpoint.NONE, members);
+        core.start(0, 1, standing, term, null);
+        return core;
+    }
+
+    /** Its log ends at 1000 in term 5, and holds nothing but a checkpoint of that. */
+    private RaftCore compacted() {
+        RaftCore core = recovered(checkpoint(1000, 5), MEMBERS);
+        core.start(0, 1, Standing.CERTAIN, 5, null);
+        return core;
+    }
+
+    private RaftCore recovered(Checkpoint checkpoint, Configuration members) {
         Effects effects = (Effects) Proxy.newProxyInstance(
                 Effects.class.getClassLoader(), new Class<?>[] {Effects.class}, (proxy, method, arguments) -> {
                     calls.add(method.getName());
@@ -64,8 +85,7 @@ class FollowerTest {
                 new Class<?>[] {Effects.Log.class},
                 (proxy, method, arguments) -> method.getName().equals("checkpoint") ? Checkpoint.NONE : List.of());
         RaftCore core = new RaftCore(SELF, 1, List.of(SELF, LEADER), 1_000_000_000, bound -> 0, effects, log);
-        core.recover(Checkpoint.NONE, members);
-        core.start(0, 1, standing, term, null);
+        core.recover(checkpoint, members);
         return core;
     }
 
@@ -336,5 +356,67 @@ class FollowerTest {
         long before = answers();
         core.tick(4);
         assertThat(answers()).isEqualTo(before);
+    }
+
+    private static RaftMessage append(long prevIndex, long prevTerm, List<Entry> entries) {
+        return new RaftMessage.Append(9, prevIndex, prevTerm, 1100, 1200, 1, 1, true, entries);
+    }
+
+    private static List<Entry> both(List<Entry> first, List<Entry> second) {
+        List<Entry> both = new ArrayList<>(first);
+        both.addAll(second);
+        return both;
+    }
+
+    @Test
+    void passesOverWhatItsCheckpointCovers() {
+        RaftCore core = compacted();
+
+        core.receive(1, LEADER, 2, 1, append(900, 4, both(entries(5, 901, 1000), entries(9, 1001, 1002))));
+
+        assertThat(core.lastIndex()).isEqualTo(1002);
+        assertThat(core.commitIndex()).isEqualTo(1002);
+    }
+
+    /** Its leader was restored from an older copy, and has decided other things since. */
+    static Stream<Arguments> whatContradictsTheCheckpoint() {
+        return Stream.of(
+                Arguments.of("9.1000", append(1000, 9, List.of())),
+                Arguments.of("4.1000", append(1000, 4, List.of())),
+                Arguments.of("9.900", append(900, 9, entries(9, 901, 1200))),
+                Arguments.of("9.1000", append(900, 5, both(entries(5, 901, 999), entries(9, 1000, 1200)))),
+                Arguments.of("9.811", append(810, 5, entries(9, 811, 811))),
+                Arguments.of("9.1000", new RaftMessage.Install(9, checkpoint(1000, 9), 1)),
+                Arguments.of("9.900", new RaftMessage.Install(9, checkpoint(900, 9), 1)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("whatContradictsTheCheckpoint")
+    void stopsWhereItsLeaderContradictsItsCheckpoint(String entry, RaftMessage message) {
+        RaftCore core = compacted();
+
+        assertThatThrownBy(() -> core.receive(1, LEADER, 2, 1, message))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining(
+                        "entry " + entry + " of the leader conflicts with 5.1000, which is committed here");
+        assertThat(sent).as("nothing is acknowledged").isEmpty();
+    }
+
+    /** The follower finds out itself. */
+    @Test
+    void leadsOnWhereAFollowerHasMore() {
+        RaftCore core = recovered(Checkpoint.NONE, MEMBERS);
+        entries(5, 810).forEach(core::recover);
+        core.start(0, 1, Standing.CERTAIN, 5, null);
+        core.tick(3_000_000_000L);
+        core.receive(3_000_000_001L, LEADER, 2, 1, new RaftMessage.VoteReply(6, true, true, false));
+        core.receive(3_000_000_002L, LEADER, 2, 1, new RaftMessage.VoteReply(core.term(), true, false, false));
+        assertThat(core.role()).isEqualTo(Role.LEADER);
+
+        core.receive(3_000_000_003L, LEADER, 2, 1, new RaftMessage.AppendReply(core.term(), true, 1000, 0, 0, 1));
+        core.stored(3_000_000_004L, core.generation(), 811);
+
+        assertThat(core.role()).isEqualTo(Role.LEADER);
+        assertThat(core.commitIndex()).isZero();
     }
 }
