@@ -83,4 +83,41 @@ class FormationTest {
         simulation.run(Duration.ofSeconds(5));
         assertThat(recorders.get(2).texts()).contains("x");
     }
+
+    private void link(boolean cut, int first, int second) {
+        if (cut) {
+            protocol.network().cut(id(first), id(second));
+            protocol.network().cut(id(second), id(first));
+        } else {
+            protocol.network().mend(id(first), id(second));
+            protocol.network().mend(id(second), id(first));
+        }
+    }
+
+    /** It may have formed the group since with the one that is new now, and another group of the same members would decide other things. */
+    @Test
+    void whoGreetedLongAgoIsNotNewAnyMore() {
+        start(0, 3, true);
+        start(2, 3, true);
+        simulation.run(Duration.ofSeconds(1));
+        link(true, 0, 2);
+        link(true, 1, 2);
+        protocol.network().mend(id(2), id(1)); // so that the first two can form it
+        start(1, 3, true);
+        simulation.run(Duration.ofSeconds(5));
+        assertThat(isLed()).isTrue();
+        groups.get(1).kill();
+        protocol.disk(id(1)).wipe();
+        simulation.run(Duration.ofMinutes(1));
+        assertThat(groups.get(2).explanation()).contains("waiting for " + id(0) + ", " + id(1));
+        link(true, 0, 1);
+        link(false, 1, 2);
+        start(1, 3, true);
+        simulation.run(Duration.ofMinutes(1));
+        assertThat(isLed()).as("a second group").isFalse();
+
+        protocol.network().heal();
+        simulation.run(Duration.ofMinutes(1));
+        assertThat(groups.get(0).view().members()).hasSize(3);
+    }
 }

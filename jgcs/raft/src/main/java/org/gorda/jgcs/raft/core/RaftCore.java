@@ -39,6 +39,8 @@ public final class RaftCore {
 
     private record Read(long request, long round, long index) {}
 
+    private record Greeting(long admission, long nanos) {}
+
     private final MemberId self;
     private final long admission;
     private final long electionNanos;
@@ -104,7 +106,10 @@ public final class RaftCore {
 
     // Fresh
     private boolean forms = true;
-    private final Map<MemberId, Long> freshMembers = new LinkedHashMap<>();
+
+    /** The last ones of those that were new then. Who greets no more may belong to a group since. */
+    private final Map<MemberId, Greeting> freshMembers = new LinkedHashMap<>();
+
     private long helloDueNanos;
 
     /**
@@ -576,6 +581,7 @@ public final class RaftCore {
 
     private void hello(long nowNanos) {
         helloDueNanos = nowNanos + electionNanos / 4;
+        forgetGreetings(nowNanos);
         if (standing == Standing.FRESH && forms && formation.members().size() == 1 && formation.isVoter(self)) {
             form(nowNanos);
             return;
@@ -610,19 +616,28 @@ public final class RaftCore {
         } else if (forms
                 && formation.member(from) != null
                 && hello.configuration().ids(true).equals(formation.ids(true))) {
-            freshMembers.put(from, fromAdmission);
+            freshMembers.put(from, new Greeting(fromAdmission, nowNanos));
             form(nowNanos);
+        } else {
+            freshMembers.remove(from);
         }
     }
 
+    /** Members that are new greet eight times in that time. */
+    private void forgetGreetings(long nowNanos) {
+        freshMembers.values().removeIf(greeting -> nowNanos - greeting.nanos() > 2 * electionNanos);
+    }
+
     private void form(long nowNanos) {
+        forgetGreetings(nowNanos);
         List<Configuration.Member> members = new ArrayList<>();
         for (Configuration.Member member : formation.members()) {
-            Long found = member.id().equals(self) ? Long.valueOf(admission) : freshMembers.get(member.id());
-            if (found == null) {
+            Greeting greeting =
+                    member.id().equals(self) ? new Greeting(admission, nowNanos) : freshMembers.get(member.id());
+            if (greeting == null) {
                 return;
             }
-            members.add(new Configuration.Member(member.id(), found, true));
+            members.add(new Configuration.Member(member.id(), greeting.admission(), true));
         }
         join(nowNanos, new Configuration(GroupId.UNKNOWN, 0, members));
         if (members.size() == 1) {
