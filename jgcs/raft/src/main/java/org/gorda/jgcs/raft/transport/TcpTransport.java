@@ -5,11 +5,12 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
-import java.util.Arrays;
 import java.util.Collection;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -236,7 +237,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
     public void connectionEstablished(Connection connection) {
         Link link = byAddress.get(connection.peerAddress());
         if (link != null) {
-            link.heard();
+            link.found(connection);
         }
     }
 
@@ -340,7 +341,13 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         final MemberId member;
         private final Queue<byte[]> queue = new ArrayDeque<>();
         private final boolean connects;
+
+        /** All that the host's name leads to. */
+        private volatile Set<IpAddress> addresses = Set.of();
+
+        /** That of them at which the member is, or is sought. */
         private volatile @Nullable IpAddress address;
+
         private long queuedBytes;
         private boolean writing;
         private final AtomicLong unansweredBytes = new AtomicLong();
@@ -353,24 +360,49 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
             daemon(vital(this), member.name()).start();
         }
 
-        /** A host name may not resolve yet, or another process may have its address later. */
+        /** A host name may not resolve yet, or another process may have its addresses later. */
         void resolve() {
             try {
-                InetAddress[] found = InetAddress.getAllByName(member.host());
-                IpAddress before = address;
-                if (before != null && Arrays.asList(found).contains(before.getIpAddress())) {
+                Set<IpAddress> found = new LinkedHashSet<>();
+                for (InetAddress host : InetAddress.getAllByName(member.host())) {
+                    found.add(new IpAddress(host, member.port()));
+                }
+                Set<IpAddress> before = addresses;
+                if (found.equals(before)) {
                     return;
                 }
-                IpAddress next = new IpAddress(found[0], member.port());
-                byAddress.put(next, this);
-                address = next;
-                if (before != null && byAddress.remove(before, this)) {
-                    closeNow(before);
+                found.forEach(next -> byAddress.put(next, this));
+                addresses = found;
+                IpAddress known = address;
+                if (known == null || !found.contains(known)) {
+                    seek(known);
+                }
+                for (IpAddress lost : before) {
+                    if (!found.contains(lost) && byAddress.remove(lost, this)) {
+                        closeNow(lost);
+                    }
                 }
                 wake();
             } catch (IOException e) {
                 LOG.debug("{}: {} does not resolve", self, member, e);
             }
+        }
+
+        /** At the address that follows one at which it was not found, in turn. */
+        private void seek(@Nullable IpAddress failed) {
+            List<IpAddress> all = List.copyOf(addresses);
+            if (!all.isEmpty()) {
+                int next = failed == null ? 0 : all.indexOf(failed) + 1;
+                address = all.get(next % all.size());
+            }
+        }
+
+        /** It has opened a connection from the address that it has bound, which need not be the first that its name leads to here. */
+        void found(Connection connection) {
+            if (connection.peerAddress() instanceof IpAddress peer) {
+                address = peer;
+            }
+            heard();
         }
 
         private boolean isConnected() {
@@ -483,7 +515,8 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
                     heard();
                 }
             } catch (Exception e) { // what JGroups declares
-                LOG.trace("{}: connecting to {}", self, member, e);
+                LOG.trace("{}: connecting to {} at {}", self, member, known, e);
+                seek(known);
             }
         }
 

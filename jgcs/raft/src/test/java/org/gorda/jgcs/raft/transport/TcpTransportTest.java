@@ -206,6 +206,7 @@ class TcpTransportTest {
             moving.hosts("127.0.0.6 aaa", "127.0.0.8 bbb", "127.0.0.7 ccc");
             moving.meet(third, "third");
             third.close();
+            moving.meetWithSeveralAddresses();
             System.exit(0);
         }
 
@@ -216,6 +217,21 @@ class TcpTransportTest {
 
         private Side open(int member) {
             return new Side(all.get(member), all, Duration.ofSeconds(5));
+        }
+
+        /** Each is at the first address of its name, which for the other one is the second. */
+        private void meetWithSeveralAddresses() throws IOException {
+            hosts("127.0.0.5 aaa", "127.0.0.9 aaa", "127.0.0.10 bbb", "127.0.0.6 bbb");
+            Side first = open(0);
+            hosts("127.0.0.9 aaa", "127.0.0.5 aaa", "127.0.0.6 bbb", "127.0.0.10 bbb");
+            Side second = open(1);
+            try {
+                first.sendSurely(second, "to the second of two addresses");
+                second.sendSurely(first, "to the second of two addresses");
+            } finally {
+                first.close();
+                second.close();
+            }
         }
 
         /** The others are started anew, talk with the third, and get nothing that is for another one. */
