@@ -405,7 +405,7 @@ final class RaftGroup
         boolean interrupted = Stream.of(await(forcer), await(disk), await(ticker), await(deliverer))
                 .anyMatch(Boolean::booleanValue);
         view = view.withoutLeader();
-        storage.close(clean);
+        storage.close(clean && failure == null);
         if (interrupted) {
             Thread.currentThread().interrupt();
         }

@@ -195,10 +195,14 @@ public final class FileStorage implements Storage {
     public Boot open(Consumer<Entry> visitor) {
         try {
             boolean whole = openSegments(visitor);
-            if (synced) {
-                // A run before this one may have been killed before it forced what it wrote, and all that is here
-                // counts as stored.
-                for (Segment segment : segments.values()) {
+            boolean failed = mark.hasFailed();
+            for (Segment segment : segments.values()) {
+                if (failed) {
+                    segment.rewrite();
+                }
+                if (failed || synced) {
+                    // A run before this one may have been killed before it forced what it wrote, and all that is here
+                    // counts as stored.
                     segment.force();
                 }
             }
@@ -390,7 +394,7 @@ public final class FileStorage implements Storage {
 
     @Override
     public void append(List<Entry> entries) {
-        guard(() -> {
+        write(() -> {
             Segment last = segments.lastEntry().getValue();
             if (last.sizeBytes() >= segmentBytes) {
                 if (synced) {
@@ -438,7 +442,7 @@ public final class FileStorage implements Storage {
 
     @Override
     public void force() {
-        guard(() -> {
+        write(() -> {
             for (Segment segment : segments.values()) {
                 segment.force();
             }
@@ -452,7 +456,7 @@ public final class FileStorage implements Storage {
 
     @Override
     public void truncate(long fromIndex) {
-        guard(() -> {
+        write(() -> {
             forgetConfigurations(fromIndex);
             mark.acknowledge(Math.min(mark.acknowledged(), fromIndex - 1));
             cache.truncate(fromIndex);
@@ -480,7 +484,7 @@ public final class FileStorage implements Storage {
 
     @Override
     public void install(Checkpoint next) {
-        guard(() -> {
+        write(() -> {
             // What contradicts the checkpoint goes first, then the checkpoint comes: a crash in between leaves segments
             // that
             // end before it, which the start removes.
@@ -591,6 +595,7 @@ public final class FileStorage implements Storage {
                 mark.clean();
             }
         } catch (IOException e) {
+            mark.failed();
             LOG.warn("{}: not closed cleanly: {}", identity.member(), e.toString());
         }
         segments.values().forEach(FileStorage::closeQuietly);
@@ -609,6 +614,21 @@ public final class FileStorage implements Storage {
 
     private interface DiskWork {
         void run() throws IOException;
+    }
+
+    /** Of the log, after which the next start must not trust what it reads to be on disk. */
+    private void write(DiskWork work) {
+        try {
+            work.run();
+        } catch (IOException e) {
+            UncheckedIOException failure = new UncheckedIOException(e);
+            try {
+                mark.failed();
+            } catch (RuntimeException unmarked) {
+                failure.addSuppressed(unmarked);
+            }
+            throw failure;
+        }
     }
 
     private static void guard(DiskWork work) {

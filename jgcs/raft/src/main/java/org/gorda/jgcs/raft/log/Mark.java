@@ -12,7 +12,7 @@ import java.util.UUID;
 /**
  * How far this member has acknowledged its log, in mapped memory: a store costs nothing and outlives the process, so that a log
  * whose end was deleted is noticed. It does not outlive the machine, hence the boot identity. No single bit that
- * flips makes it vouch for more than it did. Confined to one thread.
+ * flips makes it vouch for more than it did. Confined to one thread, but for {@link #failed}.
  */
 final class Mark implements Closeable {
 
@@ -23,6 +23,7 @@ final class Mark implements Closeable {
     private static final int AT_CLEAN = 4;
     private static final int AT_CERTAIN = 5;
     private static final int AT_SYNCED = 6;
+    private static final int AT_FAILED = 7;
     private static final int AT_BOOT = 8;
     private static final int AT_INDEX = 24;
     private static final int AT_INCARNATION = 32;
@@ -32,6 +33,7 @@ final class Mark implements Closeable {
     private static final byte CLEAN = 0x5c;
     private static final byte CERTAIN = 0x36;
     private static final byte SYNCED = 0x69;
+    private static final byte FAILED = 0x2d;
     private static final byte NO = 0;
 
     private final RandomAccessFile file;
@@ -73,6 +75,17 @@ final class Mark implements Closeable {
         return survived && lastIndex >= acknowledged();
     }
 
+    /** Whether a run before this one could not write or force something. */
+    boolean hasFailed() {
+        return map.get(AT_FAILED) != NO;
+    }
+
+    /** The system may take for written what it could not write. Thread-safe. */
+    void failed() {
+        map.put(AT_FAILED, FAILED);
+        map.force();
+    }
+
     /** Starts a run. */
     void begin(UUID boot, boolean synced, boolean uncertain, long lastIndex) {
         // The doubt first: what is killed in between must not look certain to its successor.
@@ -84,6 +97,7 @@ final class Mark implements Closeable {
         map.put(AT_SYNCED, synced ? SYNCED : NO);
         acknowledge(lastIndex);
         map.put(AT_CLEAN, NO);
+        map.put(AT_FAILED, NO);
         map.force();
     }
 

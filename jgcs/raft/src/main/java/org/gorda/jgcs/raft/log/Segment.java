@@ -199,6 +199,16 @@ final class Segment implements Closeable {
         lastMark = marks.isEmpty() ? 0 : marks.lastEntry().getValue();
     }
 
+    /** Writes again what it holds, in its place: what the system could not force it may take for forced, and would not write. */
+    synchronized void rewrite() throws IOException {
+        for (long offset = 0; offset < end; offset += READ_BYTES) {
+            byte[] bytes = readAt(offset, (int) Math.min(READ_BYTES, end - offset));
+            file.seek(offset);
+            file.write(bytes);
+        }
+        unforced = true;
+    }
+
     /** Cuts off what {@link #scan} did not accept. */
     synchronized void cutTail() throws IOException {
         cut(end);
@@ -301,8 +311,13 @@ final class Segment implements Closeable {
         synchronized (forcing) {
             if (!closed && unforced) {
                 unforced = false; // before it: what is appended meanwhile may be left out
-                // Not by the channel, which an interrupt of this thread would close.
-                file.getFD().sync();
+                try {
+                    // Not by the channel, which an interrupt of this thread would close.
+                    file.getFD().sync();
+                } catch (IOException e) {
+                    unforced = true;
+                    throw e;
+                }
             }
         }
     }

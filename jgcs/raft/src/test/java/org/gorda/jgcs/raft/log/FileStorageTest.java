@@ -14,6 +14,8 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BrokenBarrierException;
@@ -416,6 +418,35 @@ class FileStorageTest {
                 }
             }
         }
+    }
+
+    /** The system may take for written what it could not write, and would not try it again. */
+    @Test
+    void writesAgainWhatMayNotBeOnDisk() throws IOException {
+        directory.fill(Directory.entries(1, 4, 3, 23));
+        Path segment = directory.segment(1);
+        FileTime longAgo = FileTime.from(Instant.EPOCH);
+        Files.setLastModifiedTime(segment, longAgo);
+        directory.start();
+        assertThat(Files.getLastModifiedTime(segment)).isEqualTo(longAgo);
+
+        Entry configuration = Entry.of(Directory.TERM, 5, Entry.Kind.CONFIGURATION, Directory.FORMED.encode());
+        Path inTheWay = directory.file("identity.new");
+        try (FileStorage storage = directory.storage()) {
+            storage.open(entry -> {});
+            Files.createDirectory(inTheWay);
+            assertThatThrownBy(() -> storage.append(List.of(configuration))).isInstanceOf(UncheckedIOException.class);
+        }
+        Files.delete(inTheWay);
+        Files.setLastModifiedTime(segment, longAgo);
+        Directory.Found found = directory.start();
+        assertThat(found.standing()).isEqualTo(Standing.CERTAIN);
+        assertThat(found.lastIndex()).isEqualTo(5);
+        assertThat(Files.getLastModifiedTime(segment)).isGreaterThan(longAgo);
+
+        Files.setLastModifiedTime(segment, longAgo);
+        directory.start();
+        assertThat(Files.getLastModifiedTime(segment)).as("once").isEqualTo(longAgo);
     }
 
     // ------------------------------------------------------------------------------------------------ lost files
