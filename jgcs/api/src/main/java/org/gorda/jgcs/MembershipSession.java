@@ -12,7 +12,7 @@ public interface MembershipSession {
     /** Adds a member that learns but does not count; it is promoted by itself once it has caught up. */
     CompletableFuture<View> add(MemberId member);
 
-    /** Removes a member, which stops once it learns of it. */
+    /** Removes a member. Nothing is delivered to it any more; it goes on to run, without the group, until it is closed or added again. */
     CompletableFuture<View> remove(MemberId member);
 
     /** Hands leadership to {@code member}; completes once it leads. */

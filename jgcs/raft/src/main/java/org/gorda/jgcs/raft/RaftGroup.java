@@ -67,6 +67,7 @@ final class RaftGroup
     private static final Logger LOG = LoggerFactory.getLogger(RaftGroup.class);
     private static final int READ_BYTES = 1 << 20;
     private static final int ASKED_MAX = 10_000;
+    private static final long UNANSWERED = Long.MIN_VALUE;
     private static final long IGNORED_TELL_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final int STOP_TRIES_MAX = 100;
     private static final long STOP_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
@@ -668,12 +669,15 @@ final class RaftGroup
         CompletableFuture<Long> answer = new CompletableFuture<>();
         asked.put(number, answer);
         reactor.execute(() -> member.ask(now(), number, question, about));
-        return answer.orTimeout(3 * configuration.electionTimeout().toNanos(), TimeUnit.NANOSECONDS)
+        long waitNanos = 3 * configuration.electionTimeout().toNanos();
+        return answer.completeOnTimeout(UNANSWERED, waitNanos, TimeUnit.NANOSECONDS)
                 .whenComplete((index, failure) -> asked.remove(number))
                 .thenApply(index -> {
                     if (index < 0) {
-                        throw new GroupException(
-                                GroupException.Disposition.RETRY, what + " could not be done now: " + explanation);
+                        String why = index == UNANSWERED
+                                ? " was not answered within " + TimeUnit.NANOSECONDS.toMillis(waitNanos) + " ms: "
+                                : " could not be done now: ";
+                        throw new GroupException(GroupException.Disposition.RETRY, what + why + explanation);
                     }
                     return index;
                 });
