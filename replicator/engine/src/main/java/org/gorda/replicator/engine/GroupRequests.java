@@ -1,6 +1,7 @@
 package org.gorda.replicator.engine;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -14,10 +15,13 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
+import org.gorda.jgcs.View;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaMessage;
 import org.gorda.replicator.core.ReplicationProtocol;
@@ -27,6 +31,11 @@ final class GroupRequests {
 
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration PROTOCOL_WAIT = Duration.ofSeconds(20);
+
+    /** Each ONLINE replica tells the others several times in it. */
+    private static final Duration CAPABILITIES_WAIT = Duration.ofSeconds(10);
+
+    private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final ReplicaConfiguration configuration;
     private final Standing standing;
@@ -38,6 +47,9 @@ final class GroupRequests {
     private final AtomicLong last = new AtomicLong(firstNumber());
     private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
     private final Verifications verifications = new Verifications();
+
+    /** What other replicas have told of their databases since the protocol was last to be changed here. */
+    private final Map<MemberId, Set<Capability>> told = new ConcurrentHashMap<>();
 
     /**
      * Connects it with the other parts of the replica.
@@ -145,24 +157,23 @@ final class GroupRequests {
     /**
      * Has the group run another protocol, and waits until this replica does.
      *
-     * @throws ReplicaException if it cannot, or if that is not ordered in time: then it may be yet
+     * @throws ReplicaException if it cannot, or another member could not follow, or if that is not ordered in time: then it may be yet
      */
     void changeProtocol(ReplicationProtocol wanted) {
-        Set<Capability> missing = wanted.missing(engine.database().capabilities());
-        if (!missing.isEmpty()) {
-            throw new ReplicaException(
-                    "protocol " + wanted + " needs " + missing + ", which this replica's database does not have");
-        }
+        checkFollows(wanted, configuration.self(), engine.database().capabilities());
         BooleanSupplier runs = () -> standing.followed() == wanted
                 && (wanted.isEverywhere() ? standing.executesHere() : standing.primary() != null);
         long deadline = System.nanoTime() + PROTOCOL_WAIT.toNanos();
         while (!runs.getAsBoolean()) {
-            long current = standing.epoch();
             if (!standing.view().working()) {
                 throw new ReplicaException("the protocol was not changed, because replica " + configuration.self()
                         + " cannot reach a majority of its group: "
                         + engine.group().explanation());
             }
+            if (wanted.isEverywhere() && standing.followed() != wanted) {
+                checkAllFollow(wanted);
+            }
+            long current = standing.epoch();
             // Where a change is just being made, the epoch is there before what the group runs in it.
             boolean asks = standing.followed() != wanted;
             try {
@@ -187,8 +198,49 @@ final class GroupRequests {
             if (System.nanoTime() - deadline > 0) {
                 throw notOrderedYet();
             }
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+            LockSupport.parkNanos(POLL_NANOS);
         }
+    }
+
+    /**
+     * Who takes part in a group can do what its other protocols need. But who could not follow this one would stop where it is ordered, and there again at each start: so
+     * each is to say that it can, now.
+     */
+    private void checkAllFollow(ReplicationProtocol wanted) {
+        told.clear();
+        long deadline = System.nanoTime() + CAPABILITIES_WAIT.toNanos();
+        for (MemberId member : others(standing.view())) {
+            Set<Capability> capabilities = told.get(member);
+            while (capabilities == null && System.nanoTime() - deadline < 0) {
+                LockSupport.parkNanos(POLL_NANOS);
+                capabilities = told.get(member);
+            }
+            if (capabilities == null) {
+                throw new ReplicaException("the protocol was not changed, because replica " + member
+                        + " has not told within " + CAPABILITIES_WAIT.toSeconds() + " s whether its database can do what "
+                        + wanted + " needs: wait until it is ONLINE, or remove it from the group");
+            }
+            checkFollows(wanted, member, capabilities);
+        }
+    }
+
+    private List<MemberId> others(View now) {
+        return Stream.concat(now.members().stream(), now.learners().stream())
+                .filter(member -> !member.equals(configuration.self()))
+                .toList();
+    }
+
+    private static void checkFollows(ReplicationProtocol wanted, MemberId member, Set<Capability> capabilities) {
+        Set<Capability> missing = wanted.missing(capabilities);
+        if (!missing.isEmpty()) {
+            throw new ReplicaException("the protocol was not changed: " + wanted + " needs " + missing
+                    + ", which the database of replica " + member + " does not have");
+        }
+    }
+
+    /** Another replica tells what its database can do. */
+    void heard(MemberId from, Set<Capability> capabilities) {
+        told.put(from, capabilities);
     }
 
     private ReplicaException notOrderedYet() {
