@@ -478,6 +478,10 @@ final class Delivery implements Effects {
 
     @Override
     public void verify(long request, Position position) {
+        if (history.holds(position.index()) || standing.isBeforeThisRun(position.index())) {
+            engine.requests().passOver(request); // the database may be further already
+            return;
+        }
         commitSegment();
         releaseDurably();
         standing.visible(position.index());

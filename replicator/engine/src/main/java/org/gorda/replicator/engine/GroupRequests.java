@@ -149,7 +149,11 @@ final class GroupRequests {
         }
     }
 
-    /** What this replica found for a verification, empty if it has not got there. */
+    /**
+     * What this replica found for a verification, empty if it has not got there.
+     *
+     * @throws ReplicaException if it does not tell, because it was started again since that was asked for
+     */
     Optional<Verification> verification(long request) {
         return verifications.find(request);
     }
@@ -280,6 +284,11 @@ final class GroupRequests {
                         configuration.self(),
                         position.toString(),
                         engine.delivery().checksums()));
+    }
+
+    /** This run of the replica does not make a verification. */
+    void passOver(long request) {
+        verifications.passOver(request);
     }
 
     /** An epoch has begun: nobody will make the verifications that are waited for. */

@@ -27,8 +27,8 @@ final class Verifications {
     /** Held while one is made. */
     private final ReentrantLock making = new ReentrantLock();
 
-    /** Guarded by itself: who asks does not wait while a large one is being made. */
-    private final Map<Long, Verification> made = new LinkedHashMap<>();
+    /** Without one where it was passed over. Guarded by itself: who asks does not wait while a large one is being made. */
+    private final Map<Long, Optional<Verification>> made = new LinkedHashMap<>();
 
     /** Has a future for one that is about to be asked for; to be {@linkplain #forget forgotten} in the end. */
     CompletableFuture<Verification> await(long request) {
@@ -76,13 +76,22 @@ final class Verifications {
         awaited.values().forEach(future -> future.completeExceptionally(why));
     }
 
-    private void made(Verification verification) {
+    /** It is not made here: it was asked for before this run of the replica. */
+    void passOver(long request) {
+        keep(request, Optional.empty());
+    }
+
+    private void keep(long request, Optional<Verification> verification) {
         synchronized (made) {
-            made.put(verification.request(), verification);
+            made.put(request, verification);
             if (made.size() > KEPT) {
                 made.remove(made.keySet().iterator().next());
             }
         }
+    }
+
+    private void made(Verification verification) {
+        keep(verification.request(), Optional.of(verification));
         CompletableFuture<Verification> future = awaited.remove(verification.request());
         if (future != null) {
             future.complete(verification);
@@ -96,10 +105,19 @@ final class Verifications {
         }
     }
 
-    /** Empty if this replica has not got there, or long ago. */
+    /**
+     * Empty if this replica has not got there, or long ago.
+     *
+     * @throws ReplicaException if it was passed over
+     */
     Optional<Verification> find(long request) {
         synchronized (made) {
-            return Optional.ofNullable(made.get(request));
+            Optional<Verification> found = made.getOrDefault(request, Optional.empty());
+            if (found.isEmpty() && made.containsKey(request)) {
+                throw new ReplicaException(
+                        "the replica was started again since that verification was asked for: ask for another one");
+            }
+            return found;
         }
     }
 

@@ -22,6 +22,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.gapi.SessionId;
@@ -35,6 +36,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(120)
 class ReplicaTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     @TempDir
     Path directory;
@@ -78,6 +81,28 @@ class ReplicaTest {
             cluster.start(0, builder -> builder.commitTimeout(Duration.ofMillis(100)));
             cluster.awaitOnline();
             assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(1 << 17);
+        }
+    }
+
+    /** What it holds then is of another place in the order, and others would be told that it differs. */
+    @Test
+    void aVerificationIsNotMadeAgainWhenAReplicaIsStartedAgain() throws Exception {
+        Consumer<Replica.Builder> settings = builder -> builder.protocol(ReplicationProtocol.CERTIFICATION);
+        try (Cluster cluster = new Cluster(directory, 1, settings)) {
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            Verification overtaken = cluster.replica(0).verify(PATIENCE);
+            cluster.execute("INSERT INTO T VALUES (1)");
+            Verification last = cluster.replica(0).verify(PATIENCE);
+            cluster.replica(0).close();
+            cluster.start(0);
+            cluster.awaitOnline();
+            for (Verification before : List.of(overtaken, last)) {
+                assertThatThrownBy(() -> cluster.replica(0).verification(before.request()))
+                        .isInstanceOf(ReplicaException.class)
+                        .hasMessageContaining("started again");
+            }
+            assertThat(cluster.assertIdentical()).singleElement().satisfies(table -> assertThat(table.rows())
+                    .isEqualTo(1));
         }
     }
 
