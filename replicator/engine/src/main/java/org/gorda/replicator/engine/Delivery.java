@@ -485,7 +485,7 @@ final class Delivery implements Effects {
         commitSegment();
         releaseDurably();
         standing.visible(position.index());
-        engine.requests().verify(request, position);
+        engine.requests().verify(request, position, isFromHere());
     }
 
     @Override
@@ -586,7 +586,7 @@ final class Delivery implements Effects {
         }
         Segment.Change change = segment().applying();
         return change == null
-                ? "a reading of all tables, at " + index
+                ? "a verification, which reads all tables, at " + index
                 : ConflictText.winner(change.winner(), index, times.age(index));
     }
 

@@ -11,6 +11,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -47,6 +48,9 @@ final class GroupRequests {
     private final AtomicLong last = new AtomicLong(firstNumber());
     private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
     private final Verifications verifications = new Verifications();
+
+    /** Whether one is asked for here. */
+    private final AtomicBoolean verifying = new AtomicBoolean();
 
     /** What other replicas have told of their databases since the protocol was last to be changed here. */
     private final Map<MemberId, Set<Capability>> told = new ConcurrentHashMap<>();
@@ -96,12 +100,23 @@ final class GroupRequests {
      * the way are rolled back.
      *
      * @param wait how long at most; this replica's own reading of its tables, once begun, is waited for all the same
-     * @throws ReplicaException if this replica is not the primary, or transactions do not end in time
+     * @throws ReplicaException if this replica is not the primary, or transactions do not end in time, or one is under way
      */
     Verification verify(Duration wait) {
         if (!standing.executesHere()) {
             throw new ReplicaException("a verification is led by the primary, which is " + standing.primary());
         }
+        if (isReading() || !verifying.compareAndSet(false, true)) { // all commits would wait for that one, too
+            throw new ReplicaException("another verification is under way: wait until it has ended");
+        }
+        try {
+            return verifyAlone(wait);
+        } finally {
+            verifying.set(false);
+        }
+    }
+
+    private Verification verifyAlone(Duration wait) {
         long asked;
         boolean alone;
         order.lock();
@@ -133,6 +148,16 @@ final class GroupRequests {
             Thread.currentThread().interrupt();
             throw new ReplicaException("interrupted during the verification", e);
         }
+    }
+
+    /** Whether the delivery reads all tables. */
+    boolean isReading() {
+        return verifications.isReading();
+    }
+
+    /** When it last did so, by {@link System#nanoTime}: now, if it does. */
+    long lastReadNanos() {
+        return verifications.lastReadNanos();
     }
 
     private Verification verify(long asked, Duration wait)
@@ -221,7 +246,8 @@ final class GroupRequests {
             }
             if (capabilities == null) {
                 throw new ReplicaException("the protocol was not changed, because replica " + member
-                        + " has not told within " + CAPABILITIES_WAIT.toSeconds() + " s whether its database can do what "
+                        + " has not told within " + CAPABILITIES_WAIT.toSeconds()
+                        + " s whether its database can do what "
                         + wanted + " needs: wait until it is ONLINE, or remove it from the group");
             }
             checkFollows(wanted, member, capabilities);
@@ -271,11 +297,16 @@ final class GroupRequests {
         }
     }
 
-    /** All replicas compare what they hold at this position. */
-    void verify(long request, Position position) {
+    /**
+     * All replicas compare what they hold at this position.
+     *
+     * @param own whether this run has asked for it
+     */
+    void verify(long request, Position position, boolean own) {
         // To read takes the locks of those who write here, which only certification makes good. So who leads it keeps
         // them out, until he gives up.
-        boolean onlyIfAwaited = !standing.isEverywhere() && configuration.self().equals(standing.primary());
+        boolean onlyIfAwaited =
+                own || (!standing.isEverywhere() && configuration.self().equals(standing.primary()));
         verifications.make(
                 request,
                 onlyIfAwaited,

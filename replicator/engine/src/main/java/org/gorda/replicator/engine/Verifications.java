@@ -27,6 +27,9 @@ final class Verifications {
     /** Held while one is made. */
     private final ReentrantLock making = new ReentrantLock();
 
+    private volatile boolean reading;
+    private volatile long readNanos = System.nanoTime();
+
     /** Without one where it was passed over. Guarded by itself: who asks does not wait while a large one is being made. */
     private final Map<Long, Optional<Verification>> made = new LinkedHashMap<>();
 
@@ -61,7 +64,7 @@ final class Verifications {
         making.lock();
         try {
             if (!onlyIfAwaited || awaited.containsKey(request)) {
-                made(maker.make());
+                made(read(maker));
             }
         } catch (SQLException | IOException e) {
             LOG.warn("the tables could not be read for a verification", e);
@@ -69,6 +72,26 @@ final class Verifications {
         } finally {
             making.unlock();
         }
+    }
+
+    private Verification read(Maker maker) throws SQLException, IOException {
+        reading = true;
+        try {
+            return maker.make();
+        } finally {
+            readNanos = System.nanoTime(); // first: who sees that none is read sees this one's end
+            reading = false;
+        }
+    }
+
+    /** Whether the tables are being read. */
+    boolean isReading() {
+        return reading;
+    }
+
+    /** When they were last read, by {@link System#nanoTime}: now, if they are being read. */
+    long lastReadNanos() {
+        return reading ? System.nanoTime() : readNanos;
     }
 
     /** Nobody will make those that are waited for. */
