@@ -152,7 +152,7 @@ public final class ReplicaCore {
         } else if (content instanceof ReplicaMessage.Chunk chunk) {
             boolean current = chunk.epoch() == epoch && executes(message.id().member());
             // Those behind the first are only taken up if the first one was, and as long as it counts.
-            boolean mayBegin = Outcomes.covers(chunk.base(), index) && !outcomes.isDecided(chunk.id());
+            boolean mayBegin = Outcomes.covers(chunk.base(), index) && outcomes.decided(chunk.id()) == null;
             if (current && (chunk.number() > 0 || mayBegin)) {
                 chunks.add(message.id(), chunk.id(), chunk.number(), index);
             }
@@ -189,8 +189,10 @@ public final class ReplicaCore {
         } else if (content instanceof ReplicaMessage.Close close) {
             // If there are chunks of it, it is not decided, however long ago it asked to be committed.
             boolean open = chunks.take(close.id()).length > 0;
-            Outcome outcome = outcomes.close(close.id(), open ? index : close.since(), index);
-            effects.outcome(close.request(), message.id().member(), close.id(), outcome);
+            if (close.isAsked()) {
+                Outcome outcome = outcomes.close(close.id(), open ? index : close.since(), index);
+                effects.outcome(close.request(), message.id().member(), close.id(), outcome);
+            }
         } else if (content instanceof ReplicaMessage.Verify verify) {
             if (verify.epoch() == epoch) {
                 effects.verify(verify.request(), message.position());
@@ -234,6 +236,7 @@ public final class ReplicaCore {
         long index = message.position().index();
         MemberId sender = message.id().member();
         Refusal refusal = null;
+        String decided = outcomes.decided(commit.id());
         boolean current = commit.epoch() == epoch && executes(sender);
         long[] preceding = current ? chunks.take(message.id(), commit.id()) : Chunks.NONE;
         if (!current) {
@@ -254,11 +257,11 @@ public final class ReplicaCore {
                     Refusal.Cause.OVERDUE,
                     "transaction " + commit.id() + " was ordered at " + index + ", too long after " + commit.executed()
                             + ", where it asked to be committed; it did not happen: run it again");
-        } else if (outcomes.isDecided(commit.id())) {
+        } else if (decided != null) {
             refusal = new Refusal(
                     Refusal.Cause.OVERDUE,
-                    "transaction " + commit.id()
-                            + " was given up by its client before it was ordered; it did not happen");
+                    "transaction " + commit.id() + " was ordered at " + index + ", but " + decided
+                            + "; this one did not happen");
         } else if (preceding.length != commit.chunks()) {
             refusal = new Refusal(
                     Refusal.Cause.OVERDUE,
