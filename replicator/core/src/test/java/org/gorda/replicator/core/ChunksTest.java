@@ -65,7 +65,7 @@ class ChunksTest implements Effects {
 
     private void restart() {
         ByteBuffer state = core.checkpoint();
-        core = new ReplicaCore(OTHER, 2, ReplicationProtocol.PRIMARY_BACKUP, this);
+        core = new ReplicaCore(OTHER, 2, core.protocol(), this);
         core.restore(state);
     }
 
@@ -148,6 +148,27 @@ class ChunksTest implements Effects {
         commit(PRIMARY, FIRST, 1, 2);
         commit(PRIMARY, SECOND, 1, 1);
         assertThat(done).containsExactly("discard " + FIRST, "discard " + SECOND);
+    }
+
+    /** All logs are kept from its first chunk on. */
+    @Test
+    void whatAMemberThatDoesNotComeBackHasBegunIsForgottenBehindAGigabyteOfOthers() {
+        core = new ReplicaCore(OTHER, 1, ReplicationProtocol.CERTIFICATION, this);
+        deliver(
+                PRIMARY,
+                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE)));
+        chunk(PRIMARY, FIRST, 1, 0);
+        ByteBuffer large = ByteBuffer.allocate(16 << 20);
+        ReplicaMessage.putChunkHeader(large, SECOND, 1, 0, 1, 0); // of nothing that has begun
+        for (int megabytes = 16; megabytes < 1024; megabytes += 16) {
+            deliver(OTHER, large.rewind());
+        }
+        restart();
+        assertThat(core.firstNeeded()).isEqualTo(2);
+        deliver(OTHER, large.rewind());
+        deliver(OTHER, large.rewind());
+        assertThat(core.openTransactions()).isZero();
+        assertThat(core.firstNeeded()).isEqualTo(Long.MAX_VALUE);
     }
 
     /** Its client is told to run it again, and names it as before. */
