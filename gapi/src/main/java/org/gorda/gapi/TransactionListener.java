@@ -146,6 +146,14 @@ public interface TransactionListener {
      */
     default void executed(StoredPosition position) {}
 
+    /**
+     * A suspended commit has waited as long as it may: how much longer it may, because something that takes its time, and is no failure, holds up what is
+     * ordered. Asked again then; 0 if there is nothing like that.
+     */
+    default long overtimeNanos(SuspendedCommit commit) {
+        return 0;
+    }
+
     /** A suspended commit has waited as long as it may. It must be answered by now or by this call. */
     void overdue(SuspendedCommit commit);
 

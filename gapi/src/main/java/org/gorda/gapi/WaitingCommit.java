@@ -124,8 +124,13 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
                 } else if (left <= 0 && now == State.COMMITTING && mayTakeLong()) {
                     deadline = System.nanoTime() + patience;
                 } else if (left <= 0 && !overdue) {
-                    overdue = true;
-                    listener.overdue(this);
+                    long more = listener.overtimeNanos(this);
+                    if (more > 0) {
+                        deadline = System.nanoTime() + more;
+                    } else {
+                        overdue = true;
+                        listener.overdue(this);
+                    }
                 } else {
                     // Once overdue was told there is an answer, or a commit under way that ends soon.
                     LockSupport.parkNanos(overdue ? 1_000_000_000 : left);

@@ -30,6 +30,8 @@ import org.gorda.bench.workload.Workload;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.engine.Replica;
+import org.gorda.replicator.engine.ReplicaException;
+import org.gorda.replicator.engine.ReplicaState;
 import org.gorda.replicator.engine.Verification;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -356,6 +358,24 @@ final class MixedEnginesTest {
                 connection.rollback();
             }
         }
+    }
+
+    /** It would stop those that cannot at its place in the order, and there again at each start. */
+    @Test
+    void aProtocolThatOneDatabaseCannotFollowIsRefused() {
+        start(0, "derby", location(0));
+        start(1, "h2", location(1));
+        start(2, "h2", location(2));
+        running().forEach(replica -> replica.awaitPrimary(PATIENCE));
+        assertThatThrownBy(() -> Objects.requireNonNull(replicas[0]).changeProtocol(ReplicationProtocol.CERTIFICATION))
+                .isInstanceOf(ReplicaException.class)
+                .hasMessageContaining("CERTIFICATION_KEYS")
+                .hasMessageMatching(".*the database of replica (" + members[1] + "|" + members[2] + ") .*");
+        for (Replica replica : running()) {
+            assertThat(replica.status().state()).isEqualTo(ReplicaState.ONLINE);
+            assertThat(replica.status().everywhere()).isFalse();
+        }
+        primary();
     }
 
     @Test

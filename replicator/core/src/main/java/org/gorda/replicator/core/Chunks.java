@@ -30,6 +30,9 @@ final class Chunks {
         long[] indexes = new long[4];
         int count;
 
+        /** How many bytes were ordered up to the last of them. */
+        long bytes;
+
         Places(MemberId member, long incarnation) {
             this.member = member;
             this.incarnation = incarnation;
@@ -39,16 +42,21 @@ final class Chunks {
             return incarnation == message.incarnation() && member.equals(message.member());
         }
 
-        void add(long index) {
+        void add(long index, long ordered) {
             if (count == indexes.length) {
                 indexes = Arrays.copyOf(indexes, count * 2);
             }
             indexes[count++] = index;
+            bytes = ordered;
         }
     }
 
-    /** The next chunk of a transaction, by a message; any other than the next one is passed over. */
-    void add(MessageId message, TransactionId id, int number, long index) {
+    /**
+     * The next chunk of a transaction, by a message; any other than the next one is passed over.
+     *
+     * @param bytes how many were ordered up to here
+     */
+    void add(MessageId message, TransactionId id, int number, long index, long bytes) {
         Places places = open.get(id);
         if (number == 0 && (places == null || places.isOf(message))) {
             // Its sender has given up what it had sent before under that name, if anything, and has not said so yet.
@@ -57,7 +65,7 @@ final class Chunks {
             open.put(id, places);
         }
         if (places != null && places.count == number && places.isOf(message)) {
-            places.add(index);
+            places.add(index, bytes);
         }
     }
 
@@ -93,9 +101,9 @@ final class Chunks {
                 .toList();
     }
 
-    /** Those whose last chunk lies before this place cannot be committed any more. */
-    void forgetBefore(long index) {
-        open.values().removeIf(places -> places.indexes[places.count - 1] < index);
+    /** Those whose last chunk lies before this place, or so many bytes, cannot be committed any more. */
+    void forgetBefore(long index, long bytes) {
+        open.values().removeIf(places -> places.indexes[places.count - 1] < index || places.bytes < bytes);
     }
 
     int transactions() {
@@ -110,7 +118,7 @@ final class Chunks {
     int encodedBytes() {
         int bytes = 4;
         for (Places places : open.values()) {
-            bytes += 38 + places.member.name().getBytes(StandardCharsets.UTF_8).length + Long.BYTES * places.count;
+            bytes += 46 + places.member.name().getBytes(StandardCharsets.UTF_8).length + Long.BYTES * places.count;
         }
         return bytes;
     }
@@ -123,7 +131,7 @@ final class Chunks {
             target.putLong(session.high()).putLong(session.low());
             byte[] member = places.member.name().getBytes(StandardCharsets.UTF_8);
             target.putLong(places.incarnation).putShort((short) member.length).put(member);
-            target.putLong(each.getKey().number()).putInt(places.count);
+            target.putLong(each.getKey().number()).putLong(places.bytes).putInt(places.count);
             for (int i = 0; i < places.count; i++) {
                 target.putLong(places.indexes[i]);
             }
@@ -138,12 +146,13 @@ final class Chunks {
             long incarnation = source.getLong();
             Places places = new Places(new MemberId(ReplicaCore.text(source)), incarnation);
             TransactionId id = new TransactionId(session, source.getLong());
+            long bytes = source.getLong();
             int count = source.getInt();
             if (count < 1 || count > source.remaining() / Long.BYTES) {
                 throw new BufferUnderflowException();
             }
             for (int n = 0; n < count; n++) {
-                places.add(source.getLong());
+                places.add(source.getLong(), bytes);
             }
             open.put(id, places);
         }

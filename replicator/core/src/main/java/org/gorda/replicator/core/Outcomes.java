@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The last decided transaction of each session, kept for a fixed number of places in the order. A session's transactions follow
@@ -21,10 +22,20 @@ final class Outcomes {
     /** In the order of their index. */
     private final LinkedHashMap<SessionId, Last> bySession = new LinkedHashMap<>();
 
-    /** Whether the transaction is decided already, or its session has gone on. */
-    boolean isDecided(TransactionId id) {
+    /** How the transaction is decided already, or that its session has gone on, for people; null if neither. */
+    @Nullable
+    String decided(TransactionId id) {
         Last last = bySession.get(id.session());
-        return last != null && last.number() >= id.number();
+        if (last == null || last.number() < id.number()) {
+            return null;
+        }
+        if (last.number() > id.number()) {
+            return "number " + last.number() + " of its session is decided already, at " + last.index()
+                    + ": give each transaction a number of its own, higher than those before";
+        }
+        return last.committed()
+                ? "a transaction of this name is committed already, at " + last.index()
+                : "its client had given it up, at " + last.index();
     }
 
     void put(TransactionId id, boolean committed, long index) {

@@ -34,10 +34,13 @@ public final class ReplicaCore {
     public static final long OUTCOMES_KEPT = Outcomes.KEPT;
 
     /** Of what {@link #checkpoint} gives, which other replicas receive, too. */
-    public static final byte STATE_VERSION = 7;
+    public static final byte STATE_VERSION = 8;
 
     /** A transaction may take so many places in the order from one of its chunks to the next, where every member executes. */
     private static final long CHUNKS_KEPT = 1_000_000;
+
+    /** And so many bytes of the log, which is kept from its first chunk on. */
+    private static final long CHUNKS_KEPT_BYTES = 1L << 30;
 
     private final MemberId self;
     private final long run;
@@ -56,6 +59,9 @@ public final class ReplicaCore {
     private boolean everywhere;
     private long epoch;
     private long lastIndex;
+
+    /** Of all messages taken. */
+    private long bytes;
 
     private List<MemberId> members = List.of();
     private List<MemberId> learners = List.of();
@@ -142,9 +148,11 @@ public final class ReplicaCore {
             throw new IllegalStateException("message at " + index + " delivered after " + lastIndex);
         }
         lastIndex = index;
+        bytes += message.payload().remaining();
         if (everywhere && chunks.transactions() > 0) {
             chunks.forgetEarlierRuns(message.id());
-            chunks.forgetBefore(index - CHUNKS_KEPT); // no new epoch will end those of a member that does not come back
+            // No new epoch will end those of a member that does not come back.
+            chunks.forgetBefore(index - CHUNKS_KEPT, bytes - CHUNKS_KEPT_BYTES);
         }
         ReplicaMessage content = ReplicaMessage.decode(message.payload());
         if (content instanceof ReplicaMessage.Commit commit) {
@@ -152,9 +160,9 @@ public final class ReplicaCore {
         } else if (content instanceof ReplicaMessage.Chunk chunk) {
             boolean current = chunk.epoch() == epoch && executes(message.id().member());
             // Those behind the first are only taken up if the first one was, and as long as it counts.
-            boolean mayBegin = Outcomes.covers(chunk.base(), index) && !outcomes.isDecided(chunk.id());
+            boolean mayBegin = Outcomes.covers(chunk.base(), index) && outcomes.decided(chunk.id()) == null;
             if (current && (chunk.number() > 0 || mayBegin)) {
-                chunks.add(message.id(), chunk.id(), chunk.number(), index);
+                chunks.add(message.id(), chunk.id(), chunk.number(), index, bytes);
             }
             if (everywhere) {
                 closeAbandoned();
@@ -189,8 +197,10 @@ public final class ReplicaCore {
         } else if (content instanceof ReplicaMessage.Close close) {
             // If there are chunks of it, it is not decided, however long ago it asked to be committed.
             boolean open = chunks.take(close.id()).length > 0;
-            Outcome outcome = outcomes.close(close.id(), open ? index : close.since(), index);
-            effects.outcome(close.request(), message.id().member(), close.id(), outcome);
+            if (close.isAsked()) {
+                Outcome outcome = outcomes.close(close.id(), open ? index : close.since(), index);
+                effects.outcome(close.request(), message.id().member(), close.id(), outcome);
+            }
         } else if (content instanceof ReplicaMessage.Verify verify) {
             if (verify.epoch() == epoch) {
                 effects.verify(verify.request(), message.position());
@@ -234,6 +244,7 @@ public final class ReplicaCore {
         long index = message.position().index();
         MemberId sender = message.id().member();
         Refusal refusal = null;
+        String decided = outcomes.decided(commit.id());
         boolean current = commit.epoch() == epoch && executes(sender);
         long[] preceding = current ? chunks.take(message.id(), commit.id()) : Chunks.NONE;
         if (!current) {
@@ -254,11 +265,11 @@ public final class ReplicaCore {
                     Refusal.Cause.OVERDUE,
                     "transaction " + commit.id() + " was ordered at " + index + ", too long after " + commit.executed()
                             + ", where it asked to be committed; it did not happen: run it again");
-        } else if (outcomes.isDecided(commit.id())) {
+        } else if (decided != null) {
             refusal = new Refusal(
                     Refusal.Cause.OVERDUE,
-                    "transaction " + commit.id()
-                            + " was given up by its client before it was ordered; it did not happen");
+                    "transaction " + commit.id() + " was ordered at " + index + ", but " + decided
+                            + "; this one did not happen");
         } else if (preceding.length != commit.chunks()) {
             refusal = new Refusal(
                     Refusal.Cause.OVERDUE,
@@ -359,7 +370,7 @@ public final class ReplicaCore {
     /** Everything that was decided up to {@link #lastIndex} and must be known to go on. */
     public ByteBuffer checkpoint() {
         byte[] name = primary == null ? new byte[0] : primary.name().getBytes(StandardCharsets.UTF_8);
-        int size = 1 + 8 * 3 + 1 + 2 + name.length + 4 + outcomes.encodedBytes() + chunks.encodedBytes();
+        int size = 1 + 8 * 4 + 1 + 2 + name.length + 4 + outcomes.encodedBytes() + chunks.encodedBytes();
         size += everywhere ? certifier.encodedBytes() + leases.encodedBytes() : 0;
         for (MemberId member : durable.keySet()) {
             size += 10 + member.name().getBytes(StandardCharsets.UTF_8).length;
@@ -368,6 +379,7 @@ public final class ReplicaCore {
         state.put(STATE_VERSION).putLong(lastIndex).putLong(epoch).putLong(primaryRun);
         state.put(ReplicaMessage.Kind.code(protocol));
         state.putShort((short) name.length).put(name);
+        state.putLong(bytes);
         state.putInt(durable.size());
         for (Map.Entry<MemberId, Long> entry : durable.entrySet()) {
             byte[] member = entry.getKey().name().getBytes(StandardCharsets.UTF_8);
@@ -421,6 +433,7 @@ public final class ReplicaCore {
             everywhere = protocol.isEverywhere();
             String name = text(in);
             primary = name.isEmpty() ? null : new MemberId(name);
+            bytes = in.getLong();
             durable.clear();
             int count = in.getInt();
             for (int i = 0; i < count; i++) {

@@ -13,7 +13,7 @@ import org.gorda.jgcs.MemberId;
 public sealed interface ReplicaMessage {
 
     /** Of what they are in bytes. */
-    byte VERSION = 8;
+    byte VERSION = 9;
 
     /** Bytes that {@link #putWriteSetHeader} takes before a write set. */
     int WRITE_SET_HEADER_BYTES = 54;
@@ -70,12 +70,18 @@ public sealed interface ReplicaMessage {
     record ChangeProtocol(ReplicationProtocol protocol, long epoch) implements ReplicaMessage {}
 
     /**
-     * A client asks for the outcome of a transaction, and if there is none yet, that there shall be none but aborted.
+     * A client asks for the outcome of a transaction, and if there is none yet, that there shall be none but aborted. Or nobody asks, and only its chunks are
+     * of no use any more: its client, who knows, may run it again by the same name.
      *
      * @param since an index that the group had reached before the transaction asked to be committed
-     * @param request echoed to the asker
+     * @param request echoed to the asker; 0 if there is none
      */
-    record Close(TransactionId id, long since, long request) implements ReplicaMessage {}
+    record Close(TransactionId id, long since, long request) implements ReplicaMessage {
+
+        boolean isAsked() {
+            return request != 0;
+        }
+    }
 
     /**
      * All replicas are to compare what they hold at this place in the order.

@@ -31,6 +31,7 @@ class ChunksTest implements Effects {
     private ReplicaCore core = new ReplicaCore(OTHER, 1, ReplicationProtocol.PRIMARY_BACKUP, this);
     private long index;
     private Outcome outcome;
+    private String told = "";
 
     private void deliver(MemberId from, ByteBuffer payload) {
         index++;
@@ -57,9 +58,14 @@ class ChunksTest implements Effects {
         deliver(OTHER, ReplicaMessage.encode(new ReplicaMessage.Close(id, 0, 9)));
     }
 
+    /** Its origin has given it up half-way. */
+    private void giveUp(TransactionId id) {
+        deliver(PRIMARY, ReplicaMessage.encode(new ReplicaMessage.Close(id, 0, 0)));
+    }
+
     private void restart() {
         ByteBuffer state = core.checkpoint();
-        core = new ReplicaCore(OTHER, 2, ReplicationProtocol.PRIMARY_BACKUP, this);
+        core = new ReplicaCore(OTHER, 2, core.protocol(), this);
         core.restore(state);
     }
 
@@ -144,6 +150,52 @@ class ChunksTest implements Effects {
         assertThat(done).containsExactly("discard " + FIRST, "discard " + SECOND);
     }
 
+    /** All logs are kept from its first chunk on. */
+    @Test
+    void whatAMemberThatDoesNotComeBackHasBegunIsForgottenBehindAGigabyteOfOthers() {
+        core = new ReplicaCore(OTHER, 1, ReplicationProtocol.CERTIFICATION, this);
+        deliver(
+                PRIMARY,
+                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE)));
+        chunk(PRIMARY, FIRST, 1, 0);
+        ByteBuffer large = ByteBuffer.allocate(16 << 20);
+        ReplicaMessage.putChunkHeader(large, SECOND, 1, 0, 1, 0); // of nothing that has begun
+        for (int megabytes = 16; megabytes < 1024; megabytes += 16) {
+            deliver(OTHER, large.rewind());
+        }
+        restart();
+        assertThat(core.firstNeeded()).isEqualTo(2);
+        deliver(OTHER, large.rewind());
+        deliver(OTHER, large.rewind());
+        assertThat(core.openTransactions()).isZero();
+        assertThat(core.firstNeeded()).isEqualTo(Long.MAX_VALUE);
+    }
+
+    /** Its client is told to run it again, and names it as before. */
+    @Test
+    void whatItsOriginGaveUpMayBeRunAgainByTheSameName() {
+        proclaim(PRIMARY);
+        chunk(PRIMARY, FIRST, 1, 0);
+        chunk(PRIMARY, FIRST, 1, 1);
+        giveUp(FIRST);
+        assertThat(core.openTransactions()).isZero();
+        chunk(PRIMARY, FIRST, 1, 0);
+        commit(PRIMARY, FIRST, 1, 1);
+        assertThat(done).containsExactly("commit " + FIRST + " [5]");
+    }
+
+    @Test
+    void whoUsesTheNameOfWhatIsCommittedIsToldSo() {
+        proclaim(PRIMARY);
+        commit(PRIMARY, FIRST, 1, 0);
+        commit(PRIMARY, FIRST, 1, 0);
+        assertThat(done).containsExactly("commit " + FIRST + " []", "discard " + FIRST);
+        assertThat(told).contains("is committed already, at 2");
+        close(SECOND);
+        commit(PRIMARY, SECOND, 1, 0);
+        assertThat(told).contains("its client had given it up, at 4");
+    }
+
     @Test
     void manyOthersBetweenItsChunksDoNotMakeATransactionTooOld() {
         proclaim(PRIMARY);
@@ -195,6 +247,7 @@ class ChunksTest implements Effects {
     @Override
     public void discard(TransactionId id, long epoch, Refusal refusal) {
         done.add("discard " + id);
+        told = refusal.message();
     }
 
     @Override

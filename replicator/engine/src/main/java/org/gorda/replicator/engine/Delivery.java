@@ -478,10 +478,14 @@ final class Delivery implements Effects {
 
     @Override
     public void verify(long request, Position position) {
+        if (history.holds(position.index()) || standing.isBeforeThisRun(position.index())) {
+            engine.requests().passOver(request); // the database may be further already
+            return;
+        }
         commitSegment();
         releaseDurably();
         standing.visible(position.index());
-        engine.requests().verify(request, position);
+        engine.requests().verify(request, position, isFromHere());
     }
 
     @Override
@@ -582,7 +586,7 @@ final class Delivery implements Effects {
         }
         Segment.Change change = segment().applying();
         return change == null
-                ? "a reading of all tables, at " + index
+                ? "a verification, which reads all tables, at " + index
                 : ConflictText.winner(change.winner(), index, times.age(index));
     }
 

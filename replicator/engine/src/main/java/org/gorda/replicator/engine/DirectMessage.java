@@ -4,7 +4,11 @@ import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.gorda.gapi.Capability;
 import org.gorda.jgcs.GroupException;
 
 /**
@@ -69,10 +73,15 @@ sealed interface DirectMessage {
      * The sender shows everything up to a place in the order.
      *
      * @param keptUp whether it was near the others once and has not been put out since, so that waiting for it is worth while
+     * @param capabilities of its database
      */
-    record Shown(long index, boolean keptUp) implements DirectMessage {}
+    record Shown(long index, boolean keptUp, Set<Capability> capabilities) implements DirectMessage {
+        public Shown {
+            capabilities = Set.copyOf(capabilities);
+        }
+    }
 
-    byte VERSION = 3;
+    byte VERSION = 4;
 
     static ByteBuffer encode(DirectMessage message) {
         if (message instanceof Want want) {
@@ -121,9 +130,14 @@ sealed interface DirectMessage {
         } else if (message instanceof Done done) {
             return begin(7, 8).putLong(done.transfer()).flip();
         } else if (message instanceof Shown shown) {
-            return begin(8, 9)
+            byte[] capabilities = shown.capabilities().stream()
+                    .map(Capability::name)
+                    .collect(Collectors.joining(" "))
+                    .getBytes(StandardCharsets.UTF_8);
+            return begin(8, 9 + capabilities.length)
                     .putLong(shown.index())
                     .put((byte) (shown.keptUp() ? 1 : 0))
+                    .put(capabilities)
                     .flip();
         }
         throw new AssertionError(message);
@@ -154,12 +168,19 @@ sealed interface DirectMessage {
                 case 5 -> new Part(in.getLong(), in.getInt(), in.getLong(), in.slice());
                 case 6 -> new Gone(in.getLong());
                 case 7 -> new Done(in.getLong());
-                case 8 -> new Shown(in.getLong(), in.get() != 0);
+                case 8 -> new Shown(in.getLong(), in.get() != 0, capabilities(rest(in)));
                 default -> throw malformed("it is of unknown kind " + kind);
             };
         } catch (BufferUnderflowException e) {
             throw malformed("it is cut short");
         }
+    }
+
+    private static Set<Capability> capabilities(String names) {
+        List<String> known = List.of(names.split(" "));
+        Set<Capability> capabilities = EnumSet.allOf(Capability.class);
+        capabilities.removeIf(capability -> !known.contains(capability.name()));
+        return capabilities;
     }
 
     private static String rest(ByteBuffer in) {

@@ -1,11 +1,13 @@
 package org.gorda.replicator.engine;
 
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiConsumer;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import org.gorda.gapi.Capability;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
 import org.gorda.jgcs.GroupException;
@@ -38,6 +40,7 @@ final class FlowControl implements AutoCloseable {
     private final Supplier<View> view;
     private final LongSupplier shown;
     private final BooleanSupplier isOnline;
+    private final Supplier<Set<Capability>> capabilities;
     private final BiConsumer<MemberId, DirectMessage.Shown> sender;
     private final Runnable onRound;
     private final Runnable onOut;
@@ -62,6 +65,7 @@ final class FlowControl implements AutoCloseable {
     /**
      * @param shown up to where this replica shows everything
      * @param isOnline whether it is worth waiting for; otherwise nobody is told
+     * @param capabilities of this replica's database
      * @param sender tells one of the others
      * @param onRound ten times a second or so
      * @param onOut the others wait no longer for this replica
@@ -72,6 +76,7 @@ final class FlowControl implements AutoCloseable {
             Supplier<View> view,
             LongSupplier shown,
             BooleanSupplier isOnline,
+            Supplier<Set<Capability>> capabilities,
             BiConsumer<MemberId, DirectMessage.Shown> sender,
             Runnable onRound,
             Runnable onOut) {
@@ -80,6 +85,7 @@ final class FlowControl implements AutoCloseable {
         this.view = view;
         this.shown = shown;
         this.isOnline = isOnline;
+        this.capabilities = capabilities;
         this.sender = sender;
         this.onRound = onRound;
         this.onOut = onOut;
@@ -146,7 +152,7 @@ final class FlowControl implements AutoCloseable {
             keptUp = lags.counts(self);
             isBehind = lags.lag(self) > 0;
         }
-        DirectMessage.Shown message = new DirectMessage.Shown(shown.getAsLong(), keptUp);
+        DirectMessage.Shown message = new DirectMessage.Shown(shown.getAsLong(), keptUp, capabilities.get());
         long now = System.nanoTime();
         if (message.equals(told) && !isBehind && now - toldNanos < TELL_AGAIN.toNanos()) {
             return; // each message wakes a processor

@@ -1,6 +1,7 @@
 package org.gorda.replicator.engine;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -10,14 +11,18 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
+import org.gorda.jgcs.View;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicaMessage;
 import org.gorda.replicator.core.ReplicationProtocol;
@@ -27,6 +32,11 @@ final class GroupRequests {
 
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration PROTOCOL_WAIT = Duration.ofSeconds(20);
+
+    /** Each ONLINE replica tells the others several times in it. */
+    private static final Duration CAPABILITIES_WAIT = Duration.ofSeconds(10);
+
+    private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final ReplicaConfiguration configuration;
     private final Standing standing;
@@ -38,6 +48,12 @@ final class GroupRequests {
     private final AtomicLong last = new AtomicLong(firstNumber());
     private final Map<Long, CompletableFuture<Outcome>> closing = new ConcurrentHashMap<>();
     private final Verifications verifications = new Verifications();
+
+    /** Whether one is asked for here. */
+    private final AtomicBoolean verifying = new AtomicBoolean();
+
+    /** What other replicas have told of their databases since the protocol was last to be changed here. */
+    private final Map<MemberId, Set<Capability>> told = new ConcurrentHashMap<>();
 
     /**
      * Connects it with the other parts of the replica.
@@ -84,12 +100,23 @@ final class GroupRequests {
      * the way are rolled back.
      *
      * @param wait how long at most; this replica's own reading of its tables, once begun, is waited for all the same
-     * @throws ReplicaException if this replica is not the primary, or transactions do not end in time
+     * @throws ReplicaException if this replica is not the primary, or transactions do not end in time, or one is under way
      */
     Verification verify(Duration wait) {
         if (!standing.executesHere()) {
             throw new ReplicaException("a verification is led by the primary, which is " + standing.primary());
         }
+        if (isReading() || !verifying.compareAndSet(false, true)) { // all commits would wait for that one, too
+            throw new ReplicaException("another verification is under way: wait until it has ended");
+        }
+        try {
+            return verifyAlone(wait);
+        } finally {
+            verifying.set(false);
+        }
+    }
+
+    private Verification verifyAlone(Duration wait) {
         long asked;
         boolean alone;
         order.lock();
@@ -123,6 +150,16 @@ final class GroupRequests {
         }
     }
 
+    /** Whether the delivery reads all tables. */
+    boolean isReading() {
+        return verifications.isReading();
+    }
+
+    /** When it last did so, by {@link System#nanoTime}: now, if it does. */
+    long lastReadNanos() {
+        return verifications.lastReadNanos();
+    }
+
     private Verification verify(long asked, Duration wait)
             throws InterruptedException, ExecutionException, TimeoutException {
         long request = last.incrementAndGet();
@@ -137,7 +174,11 @@ final class GroupRequests {
         }
     }
 
-    /** What this replica found for a verification, empty if it has not got there. */
+    /**
+     * What this replica found for a verification, empty if it has not got there.
+     *
+     * @throws ReplicaException if it does not tell, because it was started again since that was asked for
+     */
     Optional<Verification> verification(long request) {
         return verifications.find(request);
     }
@@ -145,24 +186,23 @@ final class GroupRequests {
     /**
      * Has the group run another protocol, and waits until this replica does.
      *
-     * @throws ReplicaException if it cannot, or if that is not ordered in time: then it may be yet
+     * @throws ReplicaException if it cannot, or another member could not follow, or if that is not ordered in time: then it may be yet
      */
     void changeProtocol(ReplicationProtocol wanted) {
-        Set<Capability> missing = wanted.missing(engine.database().capabilities());
-        if (!missing.isEmpty()) {
-            throw new ReplicaException(
-                    "protocol " + wanted + " needs " + missing + ", which this replica's database does not have");
-        }
+        checkFollows(wanted, configuration.self(), engine.database().capabilities());
         BooleanSupplier runs = () -> standing.followed() == wanted
                 && (wanted.isEverywhere() ? standing.executesHere() : standing.primary() != null);
         long deadline = System.nanoTime() + PROTOCOL_WAIT.toNanos();
         while (!runs.getAsBoolean()) {
-            long current = standing.epoch();
             if (!standing.view().working()) {
                 throw new ReplicaException("the protocol was not changed, because replica " + configuration.self()
                         + " cannot reach a majority of its group: "
                         + engine.group().explanation());
             }
+            if (wanted.isEverywhere() && standing.followed() != wanted) {
+                checkAllFollow(wanted);
+            }
+            long current = standing.epoch();
             // Where a change is just being made, the epoch is there before what the group runs in it.
             boolean asks = standing.followed() != wanted;
             try {
@@ -187,8 +227,50 @@ final class GroupRequests {
             if (System.nanoTime() - deadline > 0) {
                 throw notOrderedYet();
             }
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+            LockSupport.parkNanos(POLL_NANOS);
         }
+    }
+
+    /**
+     * Who takes part in a group can do what its other protocols need. But who could not follow this one would stop where it is ordered, and there again at each start: so
+     * each is to say that it can, now.
+     */
+    private void checkAllFollow(ReplicationProtocol wanted) {
+        told.clear();
+        long deadline = System.nanoTime() + CAPABILITIES_WAIT.toNanos();
+        for (MemberId member : others(standing.view())) {
+            Set<Capability> capabilities = told.get(member);
+            while (capabilities == null && System.nanoTime() - deadline < 0) {
+                LockSupport.parkNanos(POLL_NANOS);
+                capabilities = told.get(member);
+            }
+            if (capabilities == null) {
+                throw new ReplicaException("the protocol was not changed, because replica " + member
+                        + " has not told within " + CAPABILITIES_WAIT.toSeconds()
+                        + " s whether its database can do what "
+                        + wanted + " needs: wait until it is ONLINE, or remove it from the group");
+            }
+            checkFollows(wanted, member, capabilities);
+        }
+    }
+
+    private List<MemberId> others(View now) {
+        return Stream.concat(now.members().stream(), now.learners().stream())
+                .filter(member -> !member.equals(configuration.self()))
+                .toList();
+    }
+
+    private static void checkFollows(ReplicationProtocol wanted, MemberId member, Set<Capability> capabilities) {
+        Set<Capability> missing = wanted.missing(capabilities);
+        if (!missing.isEmpty()) {
+            throw new ReplicaException("the protocol was not changed: " + wanted + " needs " + missing
+                    + ", which the database of replica " + member + " does not have");
+        }
+    }
+
+    /** Another replica tells what its database can do. */
+    void heard(MemberId from, Set<Capability> capabilities) {
+        told.put(from, capabilities);
     }
 
     private ReplicaException notOrderedYet() {
@@ -215,11 +297,16 @@ final class GroupRequests {
         }
     }
 
-    /** All replicas compare what they hold at this position. */
-    void verify(long request, Position position) {
+    /**
+     * All replicas compare what they hold at this position.
+     *
+     * @param own whether this run has asked for it
+     */
+    void verify(long request, Position position, boolean own) {
         // To read takes the locks of those who write here, which only certification makes good. So who leads it keeps
         // them out, until he gives up.
-        boolean onlyIfAwaited = !standing.isEverywhere() && configuration.self().equals(standing.primary());
+        boolean onlyIfAwaited =
+                own || (!standing.isEverywhere() && configuration.self().equals(standing.primary()));
         verifications.make(
                 request,
                 onlyIfAwaited,
@@ -228,6 +315,11 @@ final class GroupRequests {
                         configuration.self(),
                         position.toString(),
                         engine.delivery().checksums()));
+    }
+
+    /** This run of the replica does not make a verification. */
+    void passOver(long request) {
+        verifications.passOver(request);
     }
 
     /** An epoch has begun: nobody will make the verifications that are waited for. */

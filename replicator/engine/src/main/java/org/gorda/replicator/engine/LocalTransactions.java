@@ -401,6 +401,15 @@ final class LocalTransactions implements TransactionListener {
         standing.executed(position.index());
     }
 
+    /** What is ordered behind a reading of all tables is as late as if it had been sent when that ended. */
+    @Override
+    public long overtimeNanos(SuspendedCommit commit) {
+        long read = engine.requests().lastReadNanos();
+        return commit.sinceNanos() - read > 0
+                ? 0
+                : Math.max(0, read + configuration.commitTimeout().toNanos() - System.nanoTime());
+    }
+
     @Override
     public void overdue(SuspendedCommit commit) {
         if (!standing.isEverywhere()) {
@@ -427,7 +436,11 @@ final class LocalTransactions implements TransactionListener {
     public Refusal makeWay(@Nullable RowKey row) {
         return new Refusal(
                 Refusal.Cause.PRIORITY,
-                ConflictText.of(row, engine.delivery().winner(), "came first and needed a lock that this one held"));
+                row == null && engine.requests().isReading()
+                        ? engine.delivery().winner()
+                                + ", needed a lock that this transaction held; it did not happen: run it again"
+                        : ConflictText.of(
+                                row, engine.delivery().winner(), "came first and needed a lock that this one held"));
     }
 
     @Override

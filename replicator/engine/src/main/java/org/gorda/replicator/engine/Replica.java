@@ -431,7 +431,11 @@ public final class Replica implements AutoCloseable {
         return engine().requests().verify(wait);
     }
 
-    /** What this replica noted for a verification, empty if it has not got there. */
+    /**
+     * What this replica noted for a verification, empty if it has not got there.
+     *
+     * @throws ReplicaException if it was started again since, and cannot tell: what it holds now is of another place
+     */
     public Optional<Verification> verification(long request) {
         return engine().requests().verification(request);
     }

@@ -132,6 +132,7 @@ final class ReplicaEngine implements GroupListener {
                 standing::view,
                 standing::visible,
                 () -> standing.is(ReplicaState.ONLINE),
+                () -> database().capabilities(),
                 this::send,
                 this::round,
                 this::fallBehind);
@@ -694,6 +695,7 @@ final class ReplicaEngine implements GroupListener {
             DirectMessage message = DirectMessage.decode(payload);
             if (message instanceof DirectMessage.Shown shown) {
                 flow.heard(from, shown);
+                requests.heard(from, shown.capabilities());
             } else {
                 transfer.received(from, message);
             }

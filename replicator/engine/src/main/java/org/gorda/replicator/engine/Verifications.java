@@ -27,8 +27,11 @@ final class Verifications {
     /** Held while one is made. */
     private final ReentrantLock making = new ReentrantLock();
 
-    /** Guarded by itself: who asks does not wait while a large one is being made. */
-    private final Map<Long, Verification> made = new LinkedHashMap<>();
+    private volatile boolean reading;
+    private volatile long readNanos = System.nanoTime();
+
+    /** Without one where it was passed over. Guarded by itself: who asks does not wait while a large one is being made. */
+    private final Map<Long, Optional<Verification>> made = new LinkedHashMap<>();
 
     /** Has a future for one that is about to be asked for; to be {@linkplain #forget forgotten} in the end. */
     CompletableFuture<Verification> await(long request) {
@@ -61,7 +64,7 @@ final class Verifications {
         making.lock();
         try {
             if (!onlyIfAwaited || awaited.containsKey(request)) {
-                made(maker.make());
+                made(read(maker));
             }
         } catch (SQLException | IOException e) {
             LOG.warn("the tables could not be read for a verification", e);
@@ -71,18 +74,47 @@ final class Verifications {
         }
     }
 
+    private Verification read(Maker maker) throws SQLException, IOException {
+        reading = true;
+        try {
+            return maker.make();
+        } finally {
+            readNanos = System.nanoTime(); // first: who sees that none is read sees this one's end
+            reading = false;
+        }
+    }
+
+    /** Whether the tables are being read. */
+    boolean isReading() {
+        return reading;
+    }
+
+    /** When they were last read, by {@link System#nanoTime}: now, if they are being read. */
+    long lastReadNanos() {
+        return reading ? System.nanoTime() : readNanos;
+    }
+
     /** Nobody will make those that are waited for. */
     void giveUp(Exception why) {
         awaited.values().forEach(future -> future.completeExceptionally(why));
     }
 
-    private void made(Verification verification) {
+    /** It is not made here: it was asked for before this run of the replica. */
+    void passOver(long request) {
+        keep(request, Optional.empty());
+    }
+
+    private void keep(long request, Optional<Verification> verification) {
         synchronized (made) {
-            made.put(verification.request(), verification);
+            made.put(request, verification);
             if (made.size() > KEPT) {
                 made.remove(made.keySet().iterator().next());
             }
         }
+    }
+
+    private void made(Verification verification) {
+        keep(verification.request(), Optional.of(verification));
         CompletableFuture<Verification> future = awaited.remove(verification.request());
         if (future != null) {
             future.complete(verification);
@@ -96,10 +128,19 @@ final class Verifications {
         }
     }
 
-    /** Empty if this replica has not got there, or long ago. */
+    /**
+     * Empty if this replica has not got there, or long ago.
+     *
+     * @throws ReplicaException if it was passed over
+     */
     Optional<Verification> find(long request) {
         synchronized (made) {
-            return Optional.ofNullable(made.get(request));
+            Optional<Verification> found = made.getOrDefault(request, Optional.empty());
+            if (found.isEmpty() && made.containsKey(request)) {
+                throw new ReplicaException(
+                        "the replica was started again since that verification was asked for: ask for another one");
+            }
+            return found;
         }
     }
 

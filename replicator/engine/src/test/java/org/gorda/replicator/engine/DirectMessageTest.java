@@ -8,7 +8,9 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
+import org.gorda.gapi.Capability;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
 import org.junit.jupiter.api.Test;
@@ -30,7 +32,7 @@ class DirectMessageTest {
             new DirectMessage.Part(7, 3, 5, ByteBuffer.wrap(new byte[] {1, 2, 3})),
             new DirectMessage.Gone(9),
             new DirectMessage.Done(9),
-            new DirectMessage.Shown(1L << 50, true));
+            new DirectMessage.Shown(1L << 50, true, Set.of(Capability.WRITE_SETS, Capability.NETWORK_SERVER)));
 
     @Test
     void whatIsEncodedIsDecoded() {

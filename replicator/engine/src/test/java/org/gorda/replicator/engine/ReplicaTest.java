@@ -16,12 +16,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.gapi.SessionId;
@@ -32,9 +34,13 @@ import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 @Timeout(120)
 class ReplicaTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     @TempDir
     Path directory;
@@ -66,10 +72,13 @@ class ReplicaTest {
         }
     }
 
-    @Test
-    void aVerificationMayTakeLongerThanACommit() throws Exception {
-        try (Cluster cluster = new Cluster(directory, 1, builder -> {})) {
-            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)");
+    @ParameterizedTest
+    @EnumSource(names = {"PRIMARY_BACKUP", "CERTIFICATION"})
+    void aVerificationMayTakeLongerThanACommit(ReplicationProtocol protocol) throws Exception {
+        try (Cluster cluster = new Cluster(directory, 1, builder -> builder.protocol(protocol))) {
+            cluster.execute(
+                    "CREATE TABLE T (ID INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, A INTEGER)",
+                    "CREATE TABLE U (CLIENT INTEGER, N INTEGER, PRIMARY KEY (CLIENT, N))");
             cluster.execute("INSERT INTO T (A) VALUES (1)");
             for (int rows = 1; rows < 1 << 17; rows *= 2) {
                 cluster.execute("INSERT INTO T (A) SELECT A FROM T");
@@ -77,7 +86,66 @@ class ReplicaTest {
             cluster.replica(0).close();
             cluster.start(0, builder -> builder.commitTimeout(Duration.ofMillis(100)));
             cluster.awaitOnline();
-            assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(1 << 17);
+            AtomicBoolean enough = new AtomicBoolean();
+            AtomicBoolean reads = new AtomicBoolean();
+            List<Throwable> told = new CopyOnWriteArrayList<>();
+            ExecutorService clients = Executors.newFixedThreadPool(4);
+            List<Future<?>> running = new ArrayList<>();
+            for (int client = 0; client < 4; client++) {
+                int number = client;
+                running.add(clients.submit(() -> {
+                    for (int row = 0; !enough.get(); row++) {
+                        try (Connection connection = cluster.connect(0);
+                                Statement statement = connection.createStatement()) {
+                            statement.executeUpdate("INSERT INTO U VALUES (" + number + ", " + row + ")");
+                        } catch (SQLException e) {
+                            if (reads.get()) { // on a busy machine anything may take as long at other times
+                                told.add(e);
+                            }
+                        }
+                    }
+                    return null;
+                }));
+            }
+            try {
+                reads.set(true);
+                assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(1 << 17);
+                reads.set(false);
+            } finally {
+                enough.set(true);
+                clients.shutdown();
+            }
+            for (Future<?> client : running) {
+                client.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            }
+            assertThat(told)
+                    .allSatisfy(e -> assertThat(e)
+                            .isInstanceOf(SQLTransactionRollbackException.class)
+                            .hasMessageContaining("run it again")
+                            .hasMessageNotContaining("schema"));
+        }
+    }
+
+    /** What it holds then is of another place in the order, and others would be told that it differs. */
+    @Test
+    void aVerificationIsNotMadeAgainWhenAReplicaIsStartedAgain() throws Exception {
+        Consumer<Replica.Builder> settings = builder -> builder.protocol(ReplicationProtocol.CERTIFICATION);
+        try (Cluster cluster = new Cluster(directory, 1, settings)) {
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            Verification overtaken = cluster.replica(0).verify(PATIENCE);
+            cluster.execute("INSERT INTO T VALUES (1)");
+            Verification last = cluster.replica(0).verify(PATIENCE);
+            cluster.replica(0).close();
+            cluster.start(0);
+            cluster.awaitOnline();
+            for (Verification before : List.of(overtaken, last)) {
+                assertThatThrownBy(() -> cluster.replica(0).verification(before.request()))
+                        .isInstanceOf(ReplicaException.class)
+                        .hasMessageContaining("started again");
+            }
+            assertThat(cluster.assertIdentical())
+                    .singleElement()
+                    .satisfies(table -> assertThat(table.rows()).isEqualTo(1));
         }
     }
 
