@@ -149,7 +149,12 @@ final class ClusterConnection implements InvocationHandler {
             }
             try {
                 EngineConnection physical = ClusterLogin.connect(
-                        primary, url, monitor.tls(), Duration.ofNanos(left), () -> isSucceeded(monitor, primary));
+                        primary,
+                        false,
+                        url,
+                        monitor.tls(),
+                        Duration.ofNanos(left),
+                        () -> isSucceeded(monitor, primary));
                 ClusterConnection opened = new ClusterConnection(monitor, url, primary, physical);
                 monitor.register(opened);
                 return opened.proxy;
@@ -661,7 +666,7 @@ final class ClusterConnection implements InvocationHandler {
             EngineConnection opened = null;
             try {
                 opened = ClusterLogin.connect(
-                        info, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
+                        info, true, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
                 reader = opened; // from here on it is ended should the replica fall silent
                 opened.readLike(physical);
                 return;
@@ -888,18 +893,14 @@ final class ClusterConnection implements InvocationHandler {
 
     /**
      * Before the execution of a statement that was made to read elsewhere. Refuses it where the connection writes now, whose transaction it would
-     * not belong to; and what may write where only the primary is left to read from: a backup refuses it itself.
+     * not belong to; what changes something the session there refuses itself.
      */
-    void checkReads(boolean surely) throws SQLException {
+    void checkReads() throws SQLException {
         if (!readOnly) {
             throw new SQLException(
                     "this statement was made while the connection was read-only, and would still read elsewhere, outside of this"
                             + " transaction: make it again",
                     "25000");
-        }
-        EngineConnection reading = reader;
-        if (!surely && reading != null && reading.replica().primary() && !physical.refusesWhenReading()) {
-            throw new SQLException("the connection is read-only", "25006");
         }
     }
 

@@ -63,6 +63,13 @@ abstract class EngineConnection {
         return DerbyConnection.open(url, properties, tls);
     }
 
+    /** Has a login be one that only reads: its session refuses changes by itself, wherever it is. */
+    static void onlyReads(String url, Properties properties) {
+        if (!url.startsWith(PostgresConnection.PREFIX)) {
+            DerbyConnection.onlyReads(properties);
+        }
+    }
+
     /** Of a connection that was just opened to a replica. */
     static EngineConnection of(NodeInfo replica, Connection opened) throws SQLException {
         return replica.url().startsWith(PostgresConnection.PREFIX)
@@ -114,9 +121,6 @@ abstract class EngineConnection {
     /** In autocommit mode: whether the application has begun a transaction by SQL. */
     abstract boolean hasOwnTransaction();
 
-    /** Whether a session that only reads refuses changes by itself, wherever it is. */
-    abstract boolean refusesWhenReading();
-
     /** Whether a transaction is committed by setting the isolation of those that follow. */
     abstract boolean commitsBySettingIsolation();
 
@@ -136,7 +140,7 @@ abstract class EngineConnection {
     /** As if what was set in another connection had been set here; in no transaction of either, nor leaves one open. */
     abstract void setLike(EngineConnection other) throws SQLException;
 
-    /** Only reads from now on, and is {@linkplain #setLike set} as another connection; in no transaction of either. */
+    /** Of one that {@linkplain #onlyReads only reads}: is {@linkplain #setLike set} as another connection; in no transaction of either. */
     abstract void readLike(EngineConnection other) throws SQLException;
 
     /** A place in the order: all that was seen here is up to there. Leaves no transaction open. */

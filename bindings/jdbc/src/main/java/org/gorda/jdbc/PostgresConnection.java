@@ -166,11 +166,6 @@ final class PostgresConnection extends EngineConnection {
     }
 
     @Override
-    boolean refusesWhenReading() {
-        return true;
-    }
-
-    @Override
     boolean commitsBySettingIsolation() {
         return false;
     }

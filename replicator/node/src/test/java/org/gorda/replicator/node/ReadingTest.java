@@ -1,0 +1,113 @@
+package org.gorda.replicator.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+import java.util.Map;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.gorda.replicator.node.behaviours.Routines;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What a connection may do while it is read-only, and where it reads. */
+@Timeout(180)
+class ReadingTest {
+
+    @TempDir
+    Path directory;
+
+    private static void assertRefused(String state, ThrowingCallable call) {
+        assertThatThrownBy(call)
+                .isInstanceOfSatisfying(
+                        SQLException.class,
+                        e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo(state))
+                .hasMessageContaining("the connection is read-only");
+    }
+
+    private static long count(Connection connection, String condition) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT COUNT(*) FROM ITEM WHERE " + condition)) {
+            rows.next();
+            return rows.getLong(1);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"certification, 2", "primary-backup, 1"})
+    void changesAreRefusedByAReplicaThatTakesWritesToo(String protocol, int size) throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, size, Map.of("protocol", protocol));
+                Connection connection = DriverManager.getConnection(group.url() + ";reads=session");
+                Statement writing = connection.createStatement()) {
+            writing.execute("CREATE TABLE ITEM (ID INTEGER NOT NULL PRIMARY KEY, NAME VARCHAR(20))");
+            writing.execute("CREATE SEQUENCE NUMBERS");
+            writing.execute("CREATE PROCEDURE ADD_ITEM (ID INTEGER) LANGUAGE JAVA PARAMETER STYLE JAVA"
+                    + " MODIFIES SQL DATA EXTERNAL NAME '" + Routines.class.getName() + ".addItem'");
+            writing.executeUpdate("INSERT INTO ITEM VALUES (1, 'one')");
+            connection.setReadOnly(true);
+            for (boolean autoCommit : new boolean[] {true, false}) {
+                connection.setAutoCommit(autoCommit);
+                changeByStatements(connection);
+                changeByRows(connection);
+                assertThat(count(connection, "ID = 1 AND NAME = 'one'")).isEqualTo(1);
+                assertThat(count(connection, "1 = 1")).isEqualTo(1);
+                connection.commit();
+            }
+            connection.setReadOnly(false);
+            assertThat(count(connection, "ID = 1 AND NAME = 'one'")).isEqualTo(1);
+            assertThat(count(connection, "1 = 1")).isEqualTo(1);
+            connection.commit();
+        }
+    }
+
+    private static void changeByStatements(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            for (String sql : new String[] {
+                "INSERT INTO ITEM VALUES (2, 'two')",
+                "DELETE FROM ITEM",
+                "VALUES NEXT VALUE FOR NUMBERS",
+                "CREATE TABLE OTHER (ID INTEGER)"
+            }) {
+                assertRefused("25006", () -> statement.execute(sql));
+            }
+            assertRefused("38000", () -> statement.execute("CALL ADD_ITEM(2)")); // as whatever fails within one
+        }
+    }
+
+    private interface Change {
+        void by(ResultSet rows) throws SQLException;
+    }
+
+    private static void changeByRows(Connection connection) throws SQLException {
+        for (Change change : List.<Change>of(ReadingTest::update, ResultSet::deleteRow, ReadingTest::insert)) {
+            try (Statement statement =
+                            connection.createStatement(ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_UPDATABLE);
+                    ResultSet rows = statement.executeQuery("SELECT ID, NAME FROM ITEM")) {
+                assertThat(rows.next()).isTrue();
+                assertRefused("25006", () -> change.by(rows));
+            }
+        }
+    }
+
+    private static void update(ResultSet rows) throws SQLException {
+        rows.updateString(2, "changed");
+        rows.updateRow();
+    }
+
+    private static void insert(ResultSet rows) throws SQLException {
+        rows.moveToInsertRow();
+        rows.updateInt(1, 2);
+        rows.insertRow();
+    }
+
+    /** The reader is held up by another one, to which it owes that much. */
+    @Tes
+}
