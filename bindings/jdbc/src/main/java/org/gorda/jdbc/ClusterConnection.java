@@ -106,6 +106,9 @@ final class ClusterConnection implements InvocationHandler {
     /** A place in the order: what was read elsewhere is up to there. */
     private long seen;
 
+    /** The place in the order that the last reader did not show in time; 0 if it did. */
+    private long missed;
+
     /** The statement in autocommit mode whose rows are still open, and with them its transaction. */
     private @Nullable Statement unfinished;
 
@@ -599,6 +602,10 @@ final class ClusterConnection implements InvocationHandler {
 
     private void bringReader() throws SQLException {
         EngineConnection reading = reader;
+        if (reading != null && !monitor.isUpToDate(reading.replica())) {
+            drop(reading);
+            reading = null;
+        }
         if (reading == null) {
             openReader();
         } else if (hasSet || unwrapped) {
@@ -629,22 +636,31 @@ final class ClusterConnection implements InvocationHandler {
         readerHasSet = false;
     }
 
-    /** Has the reader wait until it shows what this connection may have seen or written. Leaves no transaction open. */
+    /**
+     * Has the reader wait until it shows what this connection may have seen or written; one that does not get there in time is left for another.
+     * Leaves no transaction open.
+     */
     private void bringUpReader() throws SQLException {
         EngineConnection reading = reader;
         if (reading == null) {
             return;
         }
-        EngineConnection failing = physical;
+        boolean isSame = reading.replica().node().equals(node.node());
+        long wanted;
         try {
-            boolean isSame = reading.replica().node().equals(node.node());
-            long wanted = isSame ? seen : Math.max(seen, physical.position());
-            failing = reading;
+            wanted = isSame ? seen : Math.max(seen, physical.position());
+        } catch (SQLException e) {
+            throw failed(physical, e);
+        }
+        try {
             if (wanted > 0) {
                 reading.awaitPosition(wanted);
             }
         } catch (SQLException e) {
-            throw failed(failing, e);
+            SQLException told = failed(reading, e);
+            missed = wanted;
+            drop(reading);
+            throw told;
         }
     }
 
@@ -655,8 +671,9 @@ final class ClusterConnection implements InvocationHandler {
         for (int failures = 0; ; failures++) {
             pause(failures);
             long left = end - System.nanoTime();
-            NodeInfo info =
-                    left <= 0 ? null : monitor.reader(Duration.ofNanos(left)).orElse(null);
+            NodeInfo info = left <= 0
+                    ? null
+                    : monitor.reader(missed, Duration.ofNanos(left)).orElse(null);
             if (info == null) {
                 throw new SQLNonTransientConnectionException(
                         "no replica to read from" + within(url.connectTimeout()) + ": " + monitor.describe(),
@@ -669,6 +686,7 @@ final class ClusterConnection implements InvocationHandler {
                         info, true, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
                 reader = opened; // from here on it is ended should the replica fall silent
                 opened.readLike(physical);
+                missed = 0;
                 return;
             } catch (SQLException e) {
                 reader = null;

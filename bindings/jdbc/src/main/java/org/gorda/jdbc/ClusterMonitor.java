@@ -307,14 +307,25 @@ final class ClusterMonitor {
                 atMost);
     }
 
-    /** A replica that is not the primary, or the primary if no other is up to date. */
-    Optional<NodeInfo> reader(Duration atMost) {
+    /**
+     * A replica that is not the primary, or the primary if no other is up to date.
+     *
+     * @param wanted the place in the order that it should show, if any does
+     */
+    Optional<NodeInfo> reader(long wanted, Duration atMost) {
         return find(
-                info -> info.working() && !info.url().isEmpty(),
+                NodeInfo::canBeRead,
                 Comparator.comparing(NodeInfo::online)
+                        .thenComparing(info -> info.shownIndex() >= wanted)
                         .thenComparing(info -> !info.primary())
-                        .thenComparing(NodeInfo::orderedIndex),
+                        .thenComparing(NodeInfo::shownIndex),
                 atMost);
+    }
+
+    /** Whether a replica that was chosen to read from still shows what is committed, as far as is known. */
+    boolean isUpToDate(NodeInfo reader) {
+        NodeInfo info = infos.get(reader.node());
+        return info != null && info.canBeRead() && info.online();
     }
 
     private Optional<NodeInfo> find(Predicate<NodeInfo> fits, Comparator<NodeInfo> best, Duration atMost) {

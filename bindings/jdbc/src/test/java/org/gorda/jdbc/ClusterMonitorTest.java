@@ -44,15 +44,38 @@ class ClusterMonitorTest {
             Awaitility.await()
                     .until(() -> monitor.describe().contains("is the primary")
                             && monitor.describe().contains("is a backup"));
-            assertThat(monitor.reader(Duration.ofSeconds(5)).orElseThrow().node())
+            assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
                     .isEqualTo(address(primary));
             primary.stop(0);
             Awaitility.await().until(() -> monitor.describe().contains("does not answer"));
-            assertThat(monitor.reader(Duration.ofSeconds(5)).orElseThrow().node())
+            assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
                     .isEqualTo(address(behind));
         } finally {
             primary.stop(0);
             behind.stop(0);
+        }
+    }
+
+    /** Both backups know what is ordered; the one that shows more is read from, and the primary only for what none of them shows. */
+    @Test
+    void whoShowsMostIsReadFrom() throws Exception {
+        HttpServer primary = service("primary=true\nordered=4711\nshown=4711\n");
+        HttpServer behind = service("primary=false\nordered=4711\nshown=17\n");
+        HttpServer ahead = service("primary=false\nordered=4710\nshown=4700\n");
+        try {
+            ClusterMonitor monitor =
+                    new ClusterMonitor(List.of(address(primary), address(behind), address(ahead)), null, unused -> {});
+            Awaitility.await().until(() -> !monitor.describe().contains("does not answer"));
+            assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
+                    .isEqualTo(address(ahead));
+            assertThat(monitor.reader(4711, Duration.ofSeconds(5)).orElseThrow().node())
+                    .isEqualTo(address(primary));
+            assertThat(monitor.reader(4712, Duration.ofSeconds(5)).orElseThrow().node())
+                    .isEqualTo(address(ahead));
+        } finally {
+            primary.stop(0);
+            behind.stop(0);
+            ahead.stop(0);
         }
     }
 }

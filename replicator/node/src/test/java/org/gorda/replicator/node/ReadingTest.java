@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.gorda.replicator.node.behaviours.Routines;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -109,5 +110,30 @@ class ReadingTest {
     }
 
     /** The reader is held up by another one, to which it owes that much. */
-    @Tes
+    @Test
+    void whoseReaderStaysBehindReadsElsewhereNextTime() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2, Map.of("read-grace", "60s", "election-timeout", "1s"));
+                Connection connection = DriverManager.getConnection(group.url() + ";reads=session");
+                Statement writing = connection.createStatement()) {
+            writing.execute("CREATE TABLE ITEM (ID INTEGER NOT NULL PRIMARY KEY)");
+            int backup = group.backup();
+            connection.setReadOnly(true);
+            assertThat(connection.toString()).startsWith("connection to " + group.service(backup) + " ");
+            assertThat(count(connection, "1 = 1")).isZero();
+            connection.setReadOnly(false);
+            try (Connection holder = DriverManager.getConnection(group.engineUrl(backup))) {
+                holder.setAutoCommit(false);
+                holder.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+                assertThat(count(holder, "1 = 1")).isZero();
+                writing.executeUpdate("INSERT INTO ITEM VALUES (1)");
+                assertThatThrownBy(() -> connection.setReadOnly(true))
+                        .isInstanceOf(SQLException.class)
+                        .hasMessageContaining("is behind");
+                assertThat(connection.isReadOnly()).isFalse();
+                connection.setReadOnly(true);
+                assertThat(count(connection, "ID = 1")).isEqualTo(1);
+                holder.rollback();
+            }
+        }
+    }
 }
