@@ -390,7 +390,7 @@ final class ClusterConnection implements InvocationHandler {
             try {
                 reading.jdbc().commit();
             } catch (SQLException e) {
-                throw failed(reading, e);
+                failedAtReader(reading, e);
             }
         }
         try {
@@ -464,9 +464,12 @@ final class ClusterConnection implements InvocationHandler {
             return delegate(method, arguments);
         }
         checkOpen();
-        if (reading != null
-                && reading.inTransaction()) { // else whether a backup is well would matter to what is written
-            call(reading, reading.jdbc(), method, null);
+        if (reading != null && reading.inTransaction()) { // else it would be asked, and may be frozen
+            try {
+                reading.jdbc().rollback();
+            } catch (SQLException e) {
+                failedAtReader(reading, e);
+            }
         }
         call(physical, physical.jdbc(), method, null);
         executed = false;
@@ -483,9 +486,21 @@ final class ClusterConnection implements InvocationHandler {
         checkOpen();
         EngineConnection reading = reader;
         if (reading != null) {
-            call(reading, reading.jdbc(), method, arguments);
+            try {
+                reflect(reading.jdbc(), method, arguments);
+            } catch (SQLException e) {
+                failedAtReader(reading, e);
+            }
         }
         return call(physical, physical.jdbc(), method, arguments);
+    }
+
+    /** Its loss does not matter to what is written if nobody reads there now: the next reader is set as this connection is. */
+    private void failedAtReader(EngineConnection reading, SQLException failure) throws SQLException {
+        SQLException translated = failed(reading, failure);
+        if (readOnly || !Translation.endsConnection(translated)) {
+            throw translated;
+        }
     }
 
     /** If the engine commits when this is set, better by name. */
@@ -560,16 +575,18 @@ final class ClusterConnection implements InvocationHandler {
             executed = true;
             changed = true;
         }
-        EngineConnection failing = physical;
         try {
             physical.jdbc().setAutoCommit(value);
-            EngineConnection reading = reader;
-            if (reading != null) {
-                failing = reading;
-                reading.jdbc().setAutoCommit(value);
-            }
         } catch (SQLException e) {
-            throw failed(failing, e);
+            throw failed(physical, e);
+        }
+        EngineConnection reading = reader;
+        if (reading != null) {
+            try {
+                reading.jdbc().setAutoCommit(value);
+            } catch (SQLException e) {
+                failedAtReader(reading, e);
+            }
         }
         return null;
     }
