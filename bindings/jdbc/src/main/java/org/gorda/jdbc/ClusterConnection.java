@@ -623,31 +623,48 @@ final class ClusterConnection implements InvocationHandler {
             drop(reading);
             reading = null;
         }
-        if (reading == null) {
-            openReader();
-        } else if (hasSet || unwrapped) {
-            try {
-                reading.readLike(physical);
-            } catch (SQLException e) {
-                throw failed(reading, e);
+        if (reading == null || hasSet || unwrapped) {
+            EngineConnection.Settings settings = settings(physical);
+            if (reading != null) {
+                try {
+                    reading.readWith(settings);
+                } catch (SQLException e) {
+                    failedAtReader(reading, e);
+                }
+            }
+            if (reader == null) {
+                openReader(settings);
             }
         }
         hasSet = false;
+    }
+
+    private EngineConnection.Settings settings(EngineConnection of) throws SQLException {
+        try {
+            return of.settings();
+        } catch (SQLException e) {
+            throw failed(of, e);
+        }
     }
 
     /** What was set while it was read-only holds for what is written, too; and what was read, for the next reader. */
     private void bringBack() throws SQLException {
         EngineConnection reading = reader;
         if (reading != null) {
-            try {
-                if (url.sessionReads()) {
+            if (url.sessionReads()) {
+                try {
                     seen = Math.max(seen, reading.position());
+                } catch (SQLException e) {
+                    throw failed(reading, e);
                 }
-                if (readerHasSet) {
-                    physical.setLike(reading);
+            }
+            if (readerHasSet) {
+                EngineConnection.Settings settings = settings(reading);
+                try {
+                    physical.set(settings);
+                } catch (SQLException e) {
+                    throw failed(physical, e);
                 }
-            } catch (SQLException e) {
-                throw failed(reading, e);
             }
         }
         readerHasSet = false;
@@ -682,7 +699,7 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     /** Connects to a replica to read from; should that freeze meanwhile, to another. */
-    private void openReader() throws SQLException {
+    private void openReader(EngineConnection.Settings settings) throws SQLException {
         long end = System.nanoTime() + url.connectTimeout().toNanos();
         SQLException last = null;
         for (int failures = 0; ; failures++) {
@@ -702,7 +719,7 @@ final class ClusterConnection implements InvocationHandler {
                 opened = ClusterLogin.connect(
                         info, true, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
                 reader = opened; // from here on it is ended should the replica fall silent
-                opened.readLike(physical);
+                opened.readWith(settings);
                 missed = 0;
                 return;
             } catch (SQLException e) {

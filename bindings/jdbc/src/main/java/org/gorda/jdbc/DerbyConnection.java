@@ -188,18 +188,26 @@ final class DerbyConnection extends EngineConnection {
     }
 
     @Override
-    void readLike(EngineConnection other) throws SQLException {
-        jdbc().setAutoCommit(other.jdbc().getAutoCommit());
-        setLike(other);
+    Settings settings() throws SQLException {
+        Connection from = jdbc();
+        Settings settings = new Settings(
+                from.getAutoCommit(), from.getTransactionIsolation(), from.getHoldability(), from.getSchema(), 0);
+        endRead();
+        return settings;
     }
 
     @Override
-    void setLike(EngineConnection other) throws SQLException {
-        jdbc().setTransactionIsolation(other.jdbc().getTransactionIsolation());
-        jdbc().setHoldability(other.jdbc().getHoldability());
-        jdbc().setSchema(other.jdbc().getSchema());
+    void set(Settings settings) throws SQLException {
+        jdbc().setTransactionIsolation(settings.isolation());
+        jdbc().setHoldability(settings.holdability());
+        jdbc().setSchema(settings.schema());
         endRead();
-        ((DerbyConnection) other).endRead();
+    }
+
+    @Override
+    void readWith(Settings settings) throws SQLException {
+        jdbc().setAutoCommit(settings.autoCommit());
+        set(settings);
     }
 
     @Override

@@ -37,6 +37,14 @@ abstract class EngineConnection {
         }
     }
 
+    /**
+     * What holds for a session. Immutable.
+     *
+     * @param schema where what is named without a schema is looked for
+     * @param networkTimeoutMillis 0 if there is none, or the engine's driver has none
+     */
+    record Settings(boolean autoCommit, int isolation, int holdability, String schema, int networkTimeoutMillis) {}
+
     static final String BACKUP = "25006";
 
     private static final Pattern BEFORE_FIRST_WORD =
@@ -137,11 +145,14 @@ abstract class EngineConnection {
     /** Whether a replica has refused a change because another one takes them. */
     abstract boolean isOfBackup(SQLException failure);
 
-    /** As if what was set in another connection had been set here; in no transaction of either, nor leaves one open. */
-    abstract void setLike(EngineConnection other) throws SQLException;
+    /** What holds for the session; in no transaction, nor leaves one open. */
+    abstract Settings settings() throws SQLException;
 
-    /** Of one that {@linkplain #onlyReads only reads}: is {@linkplain #setLike set} as another connection; in no transaction of either. */
-    abstract void readLike(EngineConnection other) throws SQLException;
+    /** As if what holds for another session had been set here, too; in no transaction, nor leaves one open. */
+    abstract void set(Settings settings) throws SQLException;
+
+    /** Of one that {@linkplain #onlyReads only reads}: is set as another session, and commits as that does; in no transaction. */
+    abstract void readWith(Settings settings) throws SQLException;
 
     /** A place in the order: all that was seen here is up to there. Leaves no transaction open. */
     abstract long position() throws SQLException;
