@@ -96,12 +96,21 @@ final class ClusterMonitor {
         this.tls = place == null ? null : new Tls(place);
         this.sockets = tls == null ? null : tls.context().getSocketFactory();
         this.ifUnused = ifUnused;
-        for (String node : nodes) {
-            Thread thread = new Thread(() -> watch(node), "gorda-monitor-" + node);
-            thread.setDaemon(true);
-            thread.setContextClassLoader(ClusterMonitor.class.getClassLoader()); // not that of whoever came first
-            thread.start();
+        try {
+            nodes.forEach(this::begin);
+        } catch (RuntimeException | Error e) { // for want of threads: nobody will have this, to end it
+            synchronized (connections) {
+                ended = true;
+            }
+            throw e;
         }
+    }
+
+    private void begin(String node) {
+        Thread thread = new Thread(() -> watch(node), "gorda-monitor-" + node);
+        thread.setDaemon(true);
+        thread.setContextClassLoader(ClusterMonitor.class.getClassLoader()); // not that of whoever came first
+        thread.start();
     }
 
     /** How the replicas are spoken to, null if nothing is encrypted. */

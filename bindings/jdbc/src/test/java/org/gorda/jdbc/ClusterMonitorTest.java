@@ -1,6 +1,7 @@
 package org.gorda.jdbc;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
@@ -8,6 +9,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.AbstractList;
 import java.util.List;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -76,6 +78,35 @@ class ClusterMonitorTest {
             primary.stop(0);
             behind.stop(0);
             ahead.stop(0);
+        }
+    }
+
+    /** Who began it has nothing by which it could be ended. */
+    @Test
+    void whatGotOnlySomeOfItsThreadsEnds() throws Exception {
+        HttpServer one = service("primary=true\n");
+        List<String> nodes = new AbstractList<>() {
+            @Override
+            public String get(int index) {
+                if (index > 0) {
+                    throw new OutOfMemoryError("unable to create native thread");
+                }
+                return address(one);
+            }
+
+            @Override
+            public int size() {
+                return 2;
+            }
+        };
+        try {
+            assertThatThrownBy(() -> new ClusterMonitor(nodes, null, unused -> {}))
+                    .isInstanceOf(OutOfMemoryError.class);
+            Awaitility.await()
+                    .until(() -> Thread.getAllStackTraces().keySet().stream()
+                            .noneMatch(thread -> thread.getName().equals("gorda-monitor-" + address(one))));
+        } finally {
+            one.stop(0);
         }
     }
 }
