@@ -719,6 +719,7 @@ final class ClusterConnection implements InvocationHandler {
                 opened = ClusterLogin.connect(
                         info, true, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
                 reader = opened; // from here on it is ended should the replica fall silent
+                checkOpen(); // who has ended the connection just before has not seen it
                 opened.readWith(settings);
                 missed = 0;
                 return;
@@ -727,7 +728,7 @@ final class ClusterConnection implements InvocationHandler {
                 if (opened != null) {
                     closeSocket(opened);
                 }
-                if (broken != null || Translation.isRejection(e)) {
+                if (broken != null || closed || Translation.isRejection(e)) {
                     throw e;
                 }
                 last = e;
@@ -783,8 +784,8 @@ final class ClusterConnection implements InvocationHandler {
             }
             LOG.debug("closing a connection to {}", node.node(), e);
         }
+        closed = true; // first: a reader that is being opened is not seen here, and sees this
         closeReader(); // which waits for a replica that does not answer until the monitor ends that
-        closed = true;
         monitor.forget(this);
     }
 

@@ -11,6 +11,8 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.gorda.replicator.node.behaviours.Routines;
 import org.junit.jupiter.api.Test;
@@ -133,6 +135,31 @@ class ReadingTest {
                 connection.setReadOnly(true);
                 assertThat(count(connection, "ID = 1")).isEqualTo(1);
                 holder.rollback();
+            }
+        }
+    }
+
+    @Test
+    void nothingStaysOpenOfAConnectionThatIsAbortedWhileItTurnsToAReader() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2)) {
+            int backup = group.backup();
+            try (AnswerThief thief = new AnswerThief(group.service(backup), group.clients(backup))) {
+                Connection connection = DriverManager.getConnection(
+                        "jdbc:gorda://" + group.service(group.primary()) + "," + thief.address() + "/shop");
+                thief.gate().acquire();
+                CompletableFuture<String> turning = CompletableFuture.supplyAsync(() -> {
+                    try {
+                        connection.setReadOnly(true);
+                        return "it reads";
+                    } catch (SQLException e) {
+                        return e.getSQLState();
+                    }
+                });
+                NodeGroup.patiently("it logs in").until(thief.gate()::hasQueuedThreads);
+                connection.abort(Runnable::run);
+                thief.gate().release();
+                assertThat(turning.get(30, TimeUnit.SECONDS)).isEqualTo("08003");
+                NodeGroup.patiently("the reader is closed").until(() -> !thief.hasOpen());
             }
         }
     }
