@@ -106,6 +106,9 @@ final class ClusterConnection implements InvocationHandler {
     /** A place in the order: what was read elsewhere is up to there. */
     private long seen;
 
+    /** The place in the order that the last reader did not show in time; 0 if it did. */
+    private long missed;
+
     /** The statement in autocommit mode whose rows are still open, and with them its transaction. */
     private @Nullable Statement unfinished;
 
@@ -149,7 +152,12 @@ final class ClusterConnection implements InvocationHandler {
             }
             try {
                 EngineConnection physical = ClusterLogin.connect(
-                        primary, url, monitor.tls(), Duration.ofNanos(left), () -> isSucceeded(monitor, primary));
+                        primary,
+                        false,
+                        url,
+                        monitor.tls(),
+                        Duration.ofNanos(left),
+                        () -> isSucceeded(monitor, primary));
                 ClusterConnection opened = new ClusterConnection(monitor, url, primary, physical);
                 monitor.register(opened);
                 return opened.proxy;
@@ -382,7 +390,7 @@ final class ClusterConnection implements InvocationHandler {
             try {
                 reading.jdbc().commit();
             } catch (SQLException e) {
-                throw failed(reading, e);
+                failedAtReader(reading, e);
             }
         }
         try {
@@ -456,9 +464,12 @@ final class ClusterConnection implements InvocationHandler {
             return delegate(method, arguments);
         }
         checkOpen();
-        if (reading != null
-                && reading.inTransaction()) { // else whether a backup is well would matter to what is written
-            call(reading, reading.jdbc(), method, null);
+        if (reading != null && reading.inTransaction()) { // else it would be asked, and may be frozen
+            try {
+                reading.jdbc().rollback();
+            } catch (SQLException e) {
+                failedAtReader(reading, e);
+            }
         }
         call(physical, physical.jdbc(), method, null);
         executed = false;
@@ -475,9 +486,21 @@ final class ClusterConnection implements InvocationHandler {
         checkOpen();
         EngineConnection reading = reader;
         if (reading != null) {
-            call(reading, reading.jdbc(), method, arguments);
+            try {
+                reflect(reading.jdbc(), method, arguments);
+            } catch (SQLException e) {
+                failedAtReader(reading, e);
+            }
         }
         return call(physical, physical.jdbc(), method, arguments);
+    }
+
+    /** Its loss does not matter to what is written if nobody reads there now: the next reader is set as this connection is. */
+    private void failedAtReader(EngineConnection reading, SQLException failure) throws SQLException {
+        SQLException translated = failed(reading, failure);
+        if (readOnly || !Translation.endsConnection(translated)) {
+            throw translated;
+        }
     }
 
     /** If the engine commits when this is set, better by name. */
@@ -552,16 +575,18 @@ final class ClusterConnection implements InvocationHandler {
             executed = true;
             changed = true;
         }
-        EngineConnection failing = physical;
         try {
             physical.jdbc().setAutoCommit(value);
-            EngineConnection reading = reader;
-            if (reading != null) {
-                failing = reading;
-                reading.jdbc().setAutoCommit(value);
-            }
         } catch (SQLException e) {
-            throw failed(failing, e);
+            throw failed(physical, e);
+        }
+        EngineConnection reading = reader;
+        if (reading != null) {
+            try {
+                reading.jdbc().setAutoCommit(value);
+            } catch (SQLException e) {
+                failedAtReader(reading, e);
+            }
         }
         return null;
     }
@@ -594,64 +619,95 @@ final class ClusterConnection implements InvocationHandler {
 
     private void bringReader() throws SQLException {
         EngineConnection reading = reader;
-        if (reading == null) {
-            openReader();
-        } else if (hasSet || unwrapped) {
-            try {
-                reading.readLike(physical);
-            } catch (SQLException e) {
-                throw failed(reading, e);
+        if (reading != null && !monitor.isUpToDate(reading.replica())) {
+            drop(reading);
+            reading = null;
+        }
+        if (reading == null || hasSet || unwrapped) {
+            EngineConnection.Settings settings = settings(physical);
+            if (reading != null) {
+                try {
+                    reading.readWith(settings);
+                } catch (SQLException e) {
+                    failedAtReader(reading, e);
+                }
+            }
+            if (reader == null) {
+                openReader(settings);
             }
         }
         hasSet = false;
+    }
+
+    private EngineConnection.Settings settings(EngineConnection of) throws SQLException {
+        try {
+            return of.settings();
+        } catch (SQLException e) {
+            throw failed(of, e);
+        }
     }
 
     /** What was set while it was read-only holds for what is written, too; and what was read, for the next reader. */
     private void bringBack() throws SQLException {
         EngineConnection reading = reader;
         if (reading != null) {
-            try {
-                if (url.sessionReads()) {
+            if (url.sessionReads()) {
+                try {
                     seen = Math.max(seen, reading.position());
+                } catch (SQLException e) {
+                    throw failed(reading, e);
                 }
-                if (readerHasSet) {
-                    physical.setLike(reading);
+            }
+            if (readerHasSet) {
+                EngineConnection.Settings settings = settings(reading);
+                try {
+                    physical.set(settings);
+                } catch (SQLException e) {
+                    throw failed(physical, e);
                 }
-            } catch (SQLException e) {
-                throw failed(reading, e);
             }
         }
         readerHasSet = false;
     }
 
-    /** Has the reader wait until it shows what this connection may have seen or written. Leaves no transaction open. */
+    /**
+     * Has the reader wait until it shows what this connection may have seen or written; one that does not get there in time is left for another.
+     * Leaves no transaction open.
+     */
     private void bringUpReader() throws SQLException {
         EngineConnection reading = reader;
         if (reading == null) {
             return;
         }
-        EngineConnection failing = physical;
+        boolean isSame = reading.replica().node().equals(node.node());
+        long wanted;
         try {
-            boolean isSame = reading.replica().node().equals(node.node());
-            long wanted = isSame ? seen : Math.max(seen, physical.position());
-            failing = reading;
+            wanted = isSame ? seen : Math.max(seen, physical.position());
+        } catch (SQLException e) {
+            throw failed(physical, e);
+        }
+        try {
             if (wanted > 0) {
                 reading.awaitPosition(wanted);
             }
         } catch (SQLException e) {
-            throw failed(failing, e);
+            SQLException told = failed(reading, e);
+            missed = wanted;
+            drop(reading);
+            throw told;
         }
     }
 
     /** Connects to a replica to read from; should that freeze meanwhile, to another. */
-    private void openReader() throws SQLException {
+    private void openReader(EngineConnection.Settings settings) throws SQLException {
         long end = System.nanoTime() + url.connectTimeout().toNanos();
         SQLException last = null;
         for (int failures = 0; ; failures++) {
             pause(failures);
             long left = end - System.nanoTime();
-            NodeInfo info =
-                    left <= 0 ? null : monitor.reader(Duration.ofNanos(left)).orElse(null);
+            NodeInfo info = left <= 0
+                    ? null
+                    : monitor.reader(missed, Duration.ofNanos(left)).orElse(null);
             if (info == null) {
                 throw new SQLNonTransientConnectionException(
                         "no replica to read from" + within(url.connectTimeout()) + ": " + monitor.describe(),
@@ -661,16 +717,18 @@ final class ClusterConnection implements InvocationHandler {
             EngineConnection opened = null;
             try {
                 opened = ClusterLogin.connect(
-                        info, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
+                        info, true, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
                 reader = opened; // from here on it is ended should the replica fall silent
-                opened.readLike(physical);
+                checkOpen(); // who has ended the connection just before has not seen it
+                opened.readWith(settings);
+                missed = 0;
                 return;
             } catch (SQLException e) {
                 reader = null;
                 if (opened != null) {
                     closeSocket(opened);
                 }
-                if (broken != null || Translation.isRejection(e)) {
+                if (broken != null || closed || Translation.isRejection(e)) {
                     throw e;
                 }
                 last = e;
@@ -726,8 +784,8 @@ final class ClusterConnection implements InvocationHandler {
             }
             LOG.debug("closing a connection to {}", node.node(), e);
         }
+        closed = true; // first: a reader that is being opened is not seen here, and sees this
         closeReader(); // which waits for a replica that does not answer until the monitor ends that
-        closed = true;
         monitor.forget(this);
     }
 
@@ -888,18 +946,14 @@ final class ClusterConnection implements InvocationHandler {
 
     /**
      * Before the execution of a statement that was made to read elsewhere. Refuses it where the connection writes now, whose transaction it would
-     * not belong to; and what may write where only the primary is left to read from: a backup refuses it itself.
+     * not belong to; what changes something the session there refuses itself.
      */
-    void checkReads(boolean surely) throws SQLException {
+    void checkReads() throws SQLException {
         if (!readOnly) {
             throw new SQLException(
                     "this statement was made while the connection was read-only, and would still read elsewhere, outside of this"
                             + " transaction: make it again",
                     "25000");
-        }
-        EngineConnection reading = reader;
-        if (!surely && reading != null && reading.replica().primary() && !physical.refusesWhenReading()) {
-            throw new SQLException("the connection is read-only", "25006");
         }
     }
 

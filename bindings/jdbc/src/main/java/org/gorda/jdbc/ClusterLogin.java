@@ -45,13 +45,19 @@ final class ClusterLogin {
     /**
      * Logs in to a replica.
      *
+     * @param onlyReads whether nothing may be changed there
      * @param tls how it must speak TLS; if null, as its URL says
      * @param atMost how long that may take
      * @param hopeless asked now and then: whether not to wait any longer
      * @throws SQLException with 08001 if the replica does not answer, else what it answered
      */
     static EngineConnection connect(
-            NodeInfo to, ClusterUrl url, @Nullable Tls tls, Duration atMost, BooleanSupplier hopeless)
+            NodeInfo to,
+            boolean onlyReads,
+            ClusterUrl url,
+            @Nullable Tls tls,
+            Duration atMost,
+            BooleanSupplier hopeless)
             throws SQLException {
         if (!url.database().isEmpty() && !url.database().equals(to.database())) {
             throw new SQLNonTransientConnectionException(
@@ -64,6 +70,9 @@ final class ClusterLogin {
         }
         Properties properties = new Properties();
         properties.putAll(url.properties());
+        if (onlyReads) {
+            EngineConnection.onlyReads(to.url(), properties);
+        }
         CompletableFuture<Connection> opened = new CompletableFuture<>();
         // The bound that the engine's driver has on this is one for all of a program.
         Thread thread = new Thread(() -> logIn(to, properties, tls, opened), "gorda-login-" + to.node());

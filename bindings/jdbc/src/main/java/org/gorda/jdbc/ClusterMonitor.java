@@ -96,12 +96,21 @@ final class ClusterMonitor {
         this.tls = place == null ? null : new Tls(place);
         this.sockets = tls == null ? null : tls.context().getSocketFactory();
         this.ifUnused = ifUnused;
-        for (String node : nodes) {
-            Thread thread = new Thread(() -> watch(node), "gorda-monitor-" + node);
-            thread.setDaemon(true);
-            thread.setContextClassLoader(ClusterMonitor.class.getClassLoader()); // not that of whoever came first
-            thread.start();
+        try {
+            nodes.forEach(this::begin);
+        } catch (RuntimeException | Error e) { // for want of threads: nobody will have this, to end it
+            synchronized (connections) {
+                ended = true;
+            }
+            throw e;
         }
+    }
+
+    private void begin(String node) {
+        Thread thread = new Thread(() -> watch(node), "gorda-monitor-" + node);
+        thread.setDaemon(true);
+        thread.setContextClassLoader(ClusterMonitor.class.getClassLoader()); // not that of whoever came first
+        thread.start();
     }
 
     /** How the replicas are spoken to, null if nothing is encrypted. */
@@ -307,14 +316,25 @@ final class ClusterMonitor {
                 atMost);
     }
 
-    /** A replica that is not the primary, or the primary if no other is up to date. */
-    Optional<NodeInfo> reader(Duration atMost) {
+    /**
+     * A replica that is not the primary, or the primary if no other is up to date.
+     *
+     * @param wanted the place in the order that it should show, if any does
+     */
+    Optional<NodeInfo> reader(long wanted, Duration atMost) {
         return find(
-                info -> info.working() && !info.url().isEmpty(),
+                NodeInfo::canBeRead,
                 Comparator.comparing(NodeInfo::online)
+                        .thenComparing(info -> info.shownIndex() >= wanted)
                         .thenComparing(info -> !info.primary())
-                        .thenComparing(NodeInfo::orderedIndex),
+                        .thenComparing(NodeInfo::shownIndex),
                 atMost);
+    }
+
+    /** Whether a replica that was chosen to read from still shows what is committed, as far as is known. */
+    boolean isUpToDate(NodeInfo reader) {
+        NodeInfo info = infos.get(reader.node());
+        return info != null && info.canBeRead() && info.online();
     }
 
     private Optional<NodeInfo> find(Predicate<NodeInfo> fits, Comparator<NodeInfo> best, Duration atMost) {

@@ -57,11 +57,11 @@ final class ClusterStatement extends Delegate {
             }
             endsInBatch = false;
             setsInBatch = false;
-            boolean call = CALL.matcher(EngineConnection.fromFirstWord(sql)).lookingAt();
             if (atPrimary) {
+                boolean call = CALL.matcher(EngineConnection.fromFirstWord(sql)).lookingAt();
                 return guarded(connection.execute(statement, effect, !call, method, arguments), self);
             }
-            connection.checkReads(call || effect == Effect.READS || effect == Effect.CALLS);
+            connection.checkReads();
         }
         if (name.equals("addBatch") && arguments != null && arguments[0] instanceof String sql) {
             Effect part = connection.effect(sql);

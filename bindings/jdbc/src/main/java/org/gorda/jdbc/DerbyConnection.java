@@ -25,6 +25,9 @@ final class DerbyConnection extends EngineConnection {
 
     private record Key(Class<?> type, String name) {}
 
+    /** In the properties of a login: whether it only reads. */
+    private static final String READS = "gorda.reads";
+
     /** How the URL of a server with TLS ends. */
     private static final String TLS = ";ssl=basic";
 
@@ -55,6 +58,11 @@ final class DerbyConnection extends EngineConnection {
                     "08001");
         }
         return DriverManager.getConnection(url, properties);
+    }
+
+    /** As {@link EngineConnection#onlyReads}: Derby's client passes over that a connection is set read-only. */
+    static void onlyReads(Properties properties) {
+        properties.setProperty(READS, "true");
     }
 
     @Override
@@ -132,11 +140,6 @@ final class DerbyConnection extends EngineConnection {
     }
 
     @Override
-    boolean refusesWhenReading() {
-        return false;
-    }
-
-    @Override
     boolean commitsBySettingIsolation() {
         return true;
     }
@@ -185,19 +188,26 @@ final class DerbyConnection extends EngineConnection {
     }
 
     @Override
-    void readLike(EngineConnection other) throws SQLException {
-        jdbc().setAutoCommit(other.jdbc().getAutoCommit());
-        jdbc().setReadOnly(true);
-        setLike(other);
+    Settings settings() throws SQLException {
+        Connection from = jdbc();
+        Settings settings = new Settings(
+                from.getAutoCommit(), from.getTransactionIsolation(), from.getHoldability(), from.getSchema(), 0);
+        endRead();
+        return settings;
     }
 
     @Override
-    void setLike(EngineConnection other) throws SQLException {
-        jdbc().setTransactionIsolation(other.jdbc().getTransactionIsolation());
-        jdbc().setHoldability(other.jdbc().getHoldability());
-        jdbc().setSchema(other.jdbc().getSchema());
+    void set(Settings settings) throws SQLException {
+        jdbc().setTransactionIsolation(settings.isolation());
+        jdbc().setHoldability(settings.holdability());
+        jdbc().setSchema(settings.schema());
         endRead();
-        ((DerbyConnection) other).endRead();
+    }
+
+    @Override
+    void readWith(Settings settings) throws SQLException {
+        jdbc().setAutoCommit(settings.autoCommit());
+        set(settings);
     }
 
     @Override

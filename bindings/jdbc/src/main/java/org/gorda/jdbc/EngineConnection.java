@@ -37,6 +37,14 @@ abstract class EngineConnection {
         }
     }
 
+    /**
+     * What holds for a session. Immutable.
+     *
+     * @param schema where what is named without a schema is looked for
+     * @param networkTimeoutMillis 0 if there is none, or the engine's driver has none
+     */
+    record Settings(boolean autoCommit, int isolation, int holdability, String schema, int networkTimeoutMillis) {}
+
     static final String BACKUP = "25006";
 
     private static final Pattern BEFORE_FIRST_WORD =
@@ -61,6 +69,13 @@ abstract class EngineConnection {
             return PostgresConnection.open(url, properties, tls);
         }
         return DerbyConnection.open(url, properties, tls);
+    }
+
+    /** Has a login be one that only reads: its session refuses changes by itself, wherever it is. */
+    static void onlyReads(String url, Properties properties) {
+        if (!url.startsWith(PostgresConnection.PREFIX)) {
+            DerbyConnection.onlyReads(properties);
+        }
     }
 
     /** Of a connection that was just opened to a replica. */
@@ -114,9 +129,6 @@ abstract class EngineConnection {
     /** In autocommit mode: whether the application has begun a transaction by SQL. */
     abstract boolean hasOwnTransaction();
 
-    /** Whether a session that only reads refuses changes by itself, wherever it is. */
-    abstract boolean refusesWhenReading();
-
     /** Whether a transaction is committed by setting the isolation of those that follow. */
     abstract boolean commitsBySettingIsolation();
 
@@ -133,11 +145,14 @@ abstract class EngineConnection {
     /** Whether a replica has refused a change because another one takes them. */
     abstract boolean isOfBackup(SQLException failure);
 
-    /** As if what was set in another connection had been set here; in no transaction of either, nor leaves one open. */
-    abstract void setLike(EngineConnection other) throws SQLException;
+    /** What holds for the session; in no transaction, nor leaves one open. */
+    abstract Settings settings() throws SQLException;
 
-    /** Only reads from now on, and is {@linkplain #setLike set} as another connection; in no transaction of either. */
-    abstract void readLike(EngineConnection other) throws SQLException;
+    /** As if what holds for another session had been set here, too; in no transaction, nor leaves one open. */
+    abstract void set(Settings settings) throws SQLException;
+
+    /** Of one that {@linkplain #onlyReads only reads}: is set as another session, and commits as that does; in no transaction. */
+    abstract void readWith(Settings settings) throws SQLException;
 
     /** A place in the order: all that was seen here is up to there. Leaves no transaction open. */
     abstract long position() throws SQLException;

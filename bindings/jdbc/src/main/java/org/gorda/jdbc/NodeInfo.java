@@ -15,6 +15,7 @@ import java.util.Properties;
  * @param online whether it shows what is committed, give or take a moment: it neither receives the database nor works off what it has missed
  * @param epoch the place in the order at which the primary it knows became it
  * @param orderedIndex the newest place in the order it knows
+ * @param shownIndex up to where in the order it shows everything
  * @param readNanos when it was asked
  */
 record NodeInfo(
@@ -27,6 +28,7 @@ record NodeInfo(
         boolean online,
         long epoch,
         long orderedIndex,
+        long shownIndex,
         long readNanos) {
 
     static NodeInfo parse(String node, String text, long readNanos) throws IOException {
@@ -43,6 +45,7 @@ record NodeInfo(
                     Boolean.parseBoolean(properties.getProperty("online", "true")),
                     Long.parseLong(properties.getProperty("epoch", "0")),
                     Long.parseLong(properties.getProperty("ordered", "0")),
+                    Long.parseLong(properties.getProperty("shown", "0")),
                     readNanos);
         } catch (IllegalArgumentException e) {
             throw new IOException(node + " does not answer like a replica: " + e.getMessage(), e);
@@ -51,5 +54,9 @@ record NodeInfo(
 
     boolean executes() {
         return primary && working && !url.isEmpty();
+    }
+
+    boolean canBeRead() {
+        return working && !url.isEmpty();
     }
 }

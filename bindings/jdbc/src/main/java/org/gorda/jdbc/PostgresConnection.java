@@ -166,11 +166,6 @@ final class PostgresConnection extends EngineConnection {
     }
 
     @Override
-    boolean refusesWhenReading() {
-        return true;
-    }
-
-    @Override
     boolean commitsBySettingIsolation() {
         return false;
     }
@@ -183,22 +178,29 @@ final class PostgresConnection extends EngineConnection {
     }
 
     @Override
-    void readLike(EngineConnection other) throws SQLException {
-        PgConnection set = ((PostgresConnection) other).driver;
-        driver.execSQLUpdate("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
-        setLike(other);
-        jdbc().setReadOnly(true);
-        jdbc().setAutoCommit(set.getAutoCommit());
+    Settings settings() throws SQLException {
+        return new Settings(
+                driver.getAutoCommit(),
+                driver.getTransactionIsolation(),
+                driver.getHoldability(),
+                text("SELECT current_setting('search_path')"),
+                driver.getNetworkTimeout());
     }
 
     @Override
-    void setLike(EngineConnection other) throws SQLException {
-        PgConnection set = ((PostgresConnection) other).driver;
-        jdbc().setTransactionIsolation(set.getTransactionIsolation());
-        String path = ((PostgresConnection) other).text("SELECT current_setting('search_path')");
-        text("SELECT set_config('search_path', '" + driver.escapeString(path) + "', false)");
-        jdbc().setHoldability(set.getHoldability());
-        jdbc().setNetworkTimeout(Runnable::run, set.getNetworkTimeout());
+    void set(Settings settings) throws SQLException {
+        jdbc().setTransactionIsolation(settings.isolation());
+        text("SELECT set_config('search_path', '" + driver.escapeString(settings.schema()) + "', false)");
+        jdbc().setHoldability(settings.holdability());
+        jdbc().setNetworkTimeout(Runnable::run, settings.networkTimeoutMillis());
+    }
+
+    @Override
+    void readWith(Settings settings) throws SQLException {
+        driver.execSQLUpdate("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
+        set(settings);
+        jdbc().setReadOnly(true);
+        jdbc().setAutoCommit(settings.autoCommit());
     }
 
     @Override

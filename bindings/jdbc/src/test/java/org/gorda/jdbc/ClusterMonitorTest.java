@@ -1,6 +1,7 @@
 package org.gorda.jdbc;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
@@ -8,6 +9,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.AbstractList;
 import java.util.List;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -44,15 +46,67 @@ class ClusterMonitorTest {
             Awaitility.await()
                     .until(() -> monitor.describe().contains("is the primary")
                             && monitor.describe().contains("is a backup"));
-            assertThat(monitor.reader(Duration.ofSeconds(5)).orElseThrow().node())
+            assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
                     .isEqualTo(address(primary));
             primary.stop(0);
             Awaitility.await().until(() -> monitor.describe().contains("does not answer"));
-            assertThat(monitor.reader(Duration.ofSeconds(5)).orElseThrow().node())
+            assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
                     .isEqualTo(address(behind));
         } finally {
             primary.stop(0);
             behind.stop(0);
+        }
+    }
+
+    /** Both backups know what is ordered; the one that shows more is read from, and the primary only for what none of them shows. */
+    @Test
+    void whoShowsMostIsReadFrom() throws Exception {
+        HttpServer primary = service("primary=true\nordered=4711\nshown=4711\n");
+        HttpServer behind = service("primary=false\nordered=4711\nshown=17\n");
+        HttpServer ahead = service("primary=false\nordered=4710\nshown=4700\n");
+        try {
+            ClusterMonitor monitor =
+                    new ClusterMonitor(List.of(address(primary), address(behind), address(ahead)), null, unused -> {});
+            Awaitility.await().until(() -> !monitor.describe().contains("does not answer"));
+            assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
+                    .isEqualTo(address(ahead));
+            assertThat(monitor.reader(4711, Duration.ofSeconds(5)).orElseThrow().node())
+                    .isEqualTo(address(primary));
+            assertThat(monitor.reader(4712, Duration.ofSeconds(5)).orElseThrow().node())
+                    .isEqualTo(address(ahead));
+        } finally {
+            primary.stop(0);
+            behind.stop(0);
+            ahead.stop(0);
+        }
+    }
+
+    /** Who began it has nothing by which it could be ended. */
+    @Test
+    void whatGotOnlySomeOfItsThreadsEnds() throws Exception {
+        HttpServer one = service("primary=true\n");
+        List<String> nodes = new AbstractList<>() {
+            @Override
+            public String get(int index) {
+                if (index > 0) {
+                    throw new OutOfMemoryError("unable to create native thread");
+                }
+                return address(one);
+            }
+
+            @Override
+            public int size() {
+                return 2;
+            }
+        };
+        try {
+            assertThatThrownBy(() -> new ClusterMonitor(nodes, null, unused -> {}))
+                    .isInstanceOf(OutOfMemoryError.class);
+            Awaitility.await()
+                    .until(() -> Thread.getAllStackTraces().keySet().stream()
+                            .noneMatch(thread -> thread.getName().equals("gorda-monitor-" + address(one))));
+        } finally {
+            one.stop(0);
         }
     }
 }

@@ -16,13 +16,14 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
+import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Reads go on elsewhere when the backup that they come from is frozen. */
+/** Reads go on elsewhere when the backup that they come from is frozen, or cut off from the others. */
 @Timeout(180)
 final class FrozenReaderTest {
 
@@ -110,5 +111,43 @@ final class FrozenReaderTest {
                 frozen.thaw();
             }
         }
+    }
+
+    /** It answers its clients, and shows what is old. */
+    @Test
+    void readsMoveOnFromAReplicaThatIsCutOff() throws Exception {
+        ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of());
+        try (group;
+                Links links = Links.between(group)) {
+            group.start();
+            group.awaitOnline(WAIT, line -> {});
+            try (Connection session = DriverManager.getConnection(group.url() + ";reads=session");
+                    Statement writing = session.createStatement()) {
+                writing.execute("CREATE TABLE MARKS (ID INTEGER NOT NULL PRIMARY KEY)");
+                session.setReadOnly(true);
+                int from = 0;
+                while (!isAt(session, group.replicas().get(from))) {
+                    from++;
+                }
+                session.setReadOnly(false);
+                for (int other = 0; other < 3; other++) {
+                    links.cut(from, other, other != from);
+                    links.cut(other, from, other != from);
+                }
+                writing.execute("INSERT INTO MARKS VALUES 1");
+                try {
+                    session.setReadOnly(true);
+                } catch (SQLException e) {
+                    assertThat(e.getSQLState()).isEqualTo("40001");
+                    session.setReadOnly(true);
+                }
+                assertThat(marks(session)).isEqualTo(1);
+                assertThat(isAt(session, group.replicas().get(from))).isFalse();
+            }
+        }
+    }
+
+    private static boolean isAt(Connection connection, ReplicaProcess replica) {
+        return connection.toString().startsWith("connection to " + replica.service() + " ");
     }
 }

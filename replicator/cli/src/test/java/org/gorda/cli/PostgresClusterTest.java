@@ -491,6 +491,22 @@ final class PostgresClusterTest {
         }
     }
 
+    /** It is no reader that is at fault. */
+    @Test
+    @Order(3)
+    void whoseSessionIsEndedWhereItWritesIsToldAtOnceWhenItIsToRead() throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url)) {
+            execute(url, "SELECT pg_terminate_backend(" + one(connection, "SELECT pg_backend_pid()") + ", 10000)");
+            long begun = System.nanoTime();
+            assertThatThrownBy(() -> connection.setReadOnly(true))
+                    .isInstanceOfSatisfying(
+                            SQLException.class,
+                            e -> assertThat(e.getSQLState()).as(e.toString()).isIn("08006", "57P01"));
+            assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(5));
+            assertThat(connection.isClosed()).isTrue();
+        }
+    }
+
     /** It makes a table. */
     @Test
     @Order(3)

@@ -5,6 +5,7 @@ import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
 import java.util.Properties;
 import org.apache.derby.iapi.jdbc.Driver42;
+import org.apache.derby.impl.jdbc.EmbedConnection;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.Attribute;
 import org.gorda.gapi.Refusal;
@@ -16,6 +17,9 @@ import org.jspecify.annotations.Nullable;
  * server into any other database. Thread-safe.
  */
 public final class GuardedDriver extends Driver42 {
+
+    /** In the properties of a client's login: whether it only reads. */
+    private static final String READS = "gorda.reads";
 
     /** For Derby. */
     public GuardedDriver() {}
@@ -30,8 +34,20 @@ public final class GuardedDriver extends Driver42 {
             if (attributes.getProperty(Attribute.DRDAID_ATTR) != null) {
                 checkReplicated(getDatabaseName(url, attributes));
             }
+            if (Boolean.parseBoolean(attributes.getProperty(READS))) {
+                return reading(super.connect(url, info, loginTimeoutSeconds));
+            }
         }
         return super.connect(url, info, loginTimeoutSeconds);
+    }
+
+    /** Has the session refuse changes, whatever its replica does. */
+    private static Connection reading(Connection opened) {
+        if (opened instanceof EmbedConnection derbys
+                && derbys.getLanguageConnection() instanceof ReflectedConnection session) {
+            session.onlyReads();
+        }
+        return opened;
     }
 
     /** Of a client of the network server, before Derby opens, creates or restores any database that the process can reach. */

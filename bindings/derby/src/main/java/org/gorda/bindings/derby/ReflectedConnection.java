@@ -63,6 +63,10 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             Refusal.Cause.STOPPED,
             "the commit before gave way to others and was made again, upon which rows of this session's temporary tables may be lost: connect again");
 
+    private static final Refusal ONLY_READS = new Refusal(
+            Refusal.Cause.BACKUP,
+            "the connection is read-only: setReadOnly(false) before this, and make the statement again");
+
     private static final int NO_XA = 0;
 
     /** The class of SQLSTATE. */
@@ -171,6 +175,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private boolean waitInterrupted;
     private final Object waitGuard = new Object();
 
+    /** Whether its client has come to read, and nothing else. */
+    private boolean onlyReads;
+
     /** Set for the connection of the applier: nothing is captured. */
     private volatile boolean applies;
 
@@ -269,6 +276,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         return schemaChanged;
     }
 
+    /** Changes are refused from now on. */
+    void onlyReads() {
+        onlyReads = true;
+    }
+
     /** The client names its transaction, which it is about to commit, so that it can ask for its outcome. */
     void name(TransactionId id) {
         LocalTransaction open = transaction;
@@ -302,6 +314,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     }
 
     WriteSetWriter beginChange() throws StandardException {
+        if (onlyReads) {
+            throw new DerbyRefusal(ONLY_READS);
+        }
         WriteSetWriter out = writer;
         LocalTransaction open = transaction;
         if (out != null && open != null) {

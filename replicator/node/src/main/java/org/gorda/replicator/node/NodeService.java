@@ -351,6 +351,7 @@ final class NodeService implements AutoCloseable {
         properties.setProperty("online", Boolean.toString(now.state() == ReplicaState.ONLINE));
         properties.setProperty("epoch", Long.toString(now.epoch()));
         properties.setProperty("ordered", Long.toString(now.orderedIndex()));
+        properties.setProperty("shown", Long.toString(now.appliedIndex()));
         StringWriter text = new StringWriter();
         properties.store(text, null);
         return text.toString();

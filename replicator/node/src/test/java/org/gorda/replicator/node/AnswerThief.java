@@ -18,6 +18,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
 
 /**
  * Stands between clients and a node: passes all on, until it is told to lose the node's answers or the clients' requests. Thread-safe.
@@ -46,6 +47,9 @@ final class AnswerThief implements AutoCloseable {
     private volatile Steal next = Steal.NOTHING;
     private volatile boolean frozen;
 
+    /** Who connects waits for it. */
+    private final Semaphore gate = new Semaphore(1);
+
     AnswerThief(String service, int clientsPort) throws IOException {
         this.service = service;
         this.clientsPort = clientsPort;
@@ -68,6 +72,16 @@ final class AnswerThief implements AutoCloseable {
     /** From now on nothing is passed on, and nothing that is open is closed: as when a machine loses its power. */
     void freeze() {
         frozen = true;
+    }
+
+    /** Whoever has it keeps clients from the node's database, while its service answers. */
+    Semaphore gate() {
+        return gate;
+    }
+
+    /** Whether a connection to the database is still open. */
+    boolean hasOpen() {
+        return sockets.stream().anyMatch(socket -> !socket.isClosed());
     }
 
     private void passOn(HttpExchange exchange) throws IOException {
@@ -100,9 +114,11 @@ final class AnswerThief implements AutoCloseable {
         }
     }
 
-    private Void accept() throws IOException {
+    private Void accept() throws IOException, InterruptedException {
         while (true) {
             Socket client = server.accept();
+            gate.acquire();
+            gate.release();
             Socket node = new Socket(InetAddress.getLoopbackAddress(), clientsPort);
             client.setTcpNoDelay(true);
             node.setTcpNoDelay(true);

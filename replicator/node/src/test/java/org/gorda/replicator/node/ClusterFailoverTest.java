@@ -254,6 +254,62 @@ class ClusterFailoverTest {
         }
     }
 
+    private interface Step {
+        void with(Connection connection) throws SQLException;
+    }
+
+    /** Rows that were read there, and are read on, have a transaction there. */
+    @Test
+    void whatIsSetOrEndedWhereItIsWrittenDoesNotNeedTheReplicaThatWasReadFrom() throws Exception {
+        Map<String, Step> steps = Map.of(
+                "isolation", c -> c.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE),
+                "schema", c -> c.setSchema("SYS"),
+                "autocommit", c -> c.setAutoCommit(true),
+                "commit", Connection::commit,
+                "rollback", Connection::rollback);
+        try (NodeGroup group = new NodeGroup(directory, 2)) {
+            int backup = group.backup();
+            try (AnswerThief thief = new AnswerThief(group.service(backup), group.clients(backup))) {
+                String url = "jdbc:gorda://" + group.service(group.primary()) + "," + thief.address() + "/shop";
+                create(url);
+                int id = 0;
+                for (Map.Entry<String, Step> step : steps.entrySet()) {
+                    Connection connection = prepared(url, ++id);
+                    connection.setReadOnly(true);
+                    assertThat(connection.toString()).startsWith("connection to " + thief.address());
+                    try (Statement reading = connection.createStatement()) {
+                        ResultSet rows =
+                                reading.executeQuery("SELECT A.COLUMNNAME FROM SYS.SYSCOLUMNS A, SYS.SYSCOLUMNS B");
+                        connection.commit();
+                        connection.setReadOnly(false);
+                        for (int row = 0; row < 5000; row++) {
+                            assertThat(rows.next()).isTrue();
+                        }
+                        try (Statement writing = connection.createStatement()) {
+                            writing.executeUpdate("INSERT INTO T VALUES (" + (100 + id) + ")");
+                        }
+                        thief.steal(AnswerThief.Steal.REQUEST);
+                        step.getValue().with(connection);
+                        assertThat(connection.isClosed()).as(step.getKey()).isFalse();
+                        thief.steal(AnswerThief.Steal.NOTHING);
+                    }
+                    connection.setAutoCommit(false);
+                    int isolation = connection.getTransactionIsolation();
+                    String schema = connection.getSchema();
+                    connection.commit();
+                    connection.setReadOnly(true);
+                    assertThat(connection.getTransactionIsolation()).isEqualTo(isolation);
+                    assertThat(connection.getSchema()).isEqualTo(schema);
+                    connection.rollback();
+                    connection.close();
+                }
+                assertThat(count(url, "ID > 100"))
+                        .as("all but what was rolled back")
+                        .isEqualTo(4);
+            }
+        }
+    }
+
     private static void lost(org.assertj.core.api.ThrowableAssert.ThrowingCallable call) {
         assertThatThrownBy(call)
                 .isInstanceOfSatisfying(

@@ -1,0 +1,166 @@
+package org.gorda.replicator.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.gorda.replicator.node.behaviours.Routines;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What a connection may do while it is read-only, and where it reads. */
+@Timeout(180)
+class ReadingTest {
+
+    @TempDir
+    Path directory;
+
+    private static void assertRefused(String state, ThrowingCallable call) {
+        assertThatThrownBy(call)
+                .isInstanceOfSatisfying(
+                        SQLException.class,
+                        e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo(state))
+                .hasMessageContaining("the connection is read-only");
+    }
+
+    private static long count(Connection connection, String condition) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT COUNT(*) FROM ITEM WHERE " + condition)) {
+            rows.next();
+            return rows.getLong(1);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"certification, 2", "primary-backup, 1"})
+    void changesAreRefusedByAReplicaThatTakesWritesToo(String protocol, int size) throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, size, Map.of("protocol", protocol));
+                Connection connection = DriverManager.getConnection(group.url() + ";reads=session");
+                Statement writing = connection.createStatement()) {
+            writing.execute("CREATE TABLE ITEM (ID INTEGER NOT NULL PRIMARY KEY, NAME VARCHAR(20))");
+            writing.execute("CREATE SEQUENCE NUMBERS");
+            writing.execute("CREATE PROCEDURE ADD_ITEM (ID INTEGER) LANGUAGE JAVA PARAMETER STYLE JAVA"
+                    + " MODIFIES SQL DATA EXTERNAL NAME '" + Routines.class.getName() + ".addItem'");
+            writing.executeUpdate("INSERT INTO ITEM VALUES (1, 'one')");
+            connection.setReadOnly(true);
+            for (boolean autoCommit : new boolean[] {true, false}) {
+                connection.setAutoCommit(autoCommit);
+                changeByStatements(connection);
+                changeByRows(connection);
+                assertThat(count(connection, "ID = 1 AND NAME = 'one'")).isEqualTo(1);
+                assertThat(count(connection, "1 = 1")).isEqualTo(1);
+                connection.commit();
+            }
+            connection.setReadOnly(false);
+            assertThat(count(connection, "ID = 1 AND NAME = 'one'")).isEqualTo(1);
+            assertThat(count(connection, "1 = 1")).isEqualTo(1);
+            connection.commit();
+        }
+    }
+
+    private static void changeByStatements(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            for (String sql : new String[] {
+                "INSERT INTO ITEM VALUES (2, 'two')",
+                "DELETE FROM ITEM",
+                "VALUES NEXT VALUE FOR NUMBERS",
+                "CREATE TABLE OTHER (ID INTEGER)"
+            }) {
+                assertRefused("25006", () -> statement.execute(sql));
+            }
+            assertRefused("38000", () -> statement.execute("CALL ADD_ITEM(2)")); // as whatever fails within one
+        }
+    }
+
+    private interface Change {
+        void by(ResultSet rows) throws SQLException;
+    }
+
+    private static void changeByRows(Connection connection) throws SQLException {
+        for (Change change : List.<Change>of(ReadingTest::update, ResultSet::deleteRow, ReadingTest::insert)) {
+            try (Statement statement =
+                            connection.createStatement(ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_UPDATABLE);
+                    ResultSet rows = statement.executeQuery("SELECT ID, NAME FROM ITEM")) {
+                assertThat(rows.next()).isTrue();
+                assertRefused("25006", () -> change.by(rows));
+            }
+        }
+    }
+
+    private static void update(ResultSet rows) throws SQLException {
+        rows.updateString(2, "changed");
+        rows.updateRow();
+    }
+
+    private static void insert(ResultSet rows) throws SQLException {
+        rows.moveToInsertRow();
+        rows.updateInt(1, 2);
+        rows.insertRow();
+    }
+
+    /** The reader is held up by another one, to which it owes that much. */
+    @Test
+    void whoseReaderStaysBehindReadsElsewhereNextTime() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2, Map.of("read-grace", "60s", "election-timeout", "1s"));
+                Connection connection = DriverManager.getConnection(group.url() + ";reads=session");
+                Statement writing = connection.createStatement()) {
+            writing.execute("CREATE TABLE ITEM (ID INTEGER NOT NULL PRIMARY KEY)");
+            int backup = group.backup();
+            connection.setReadOnly(true);
+            assertThat(connection.toString()).startsWith("connection to " + group.service(backup) + " ");
+            assertThat(count(connection, "1 = 1")).isZero();
+            connection.setReadOnly(false);
+            try (Connection holder = DriverManager.getConnection(group.engineUrl(backup))) {
+                holder.setAutoCommit(false);
+                holder.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+                assertThat(count(holder, "1 = 1")).isZero();
+                writing.executeUpdate("INSERT INTO ITEM VALUES (1)");
+                assertThatThrownBy(() -> connection.setReadOnly(true))
+                        .isInstanceOf(SQLException.class)
+                        .hasMessageContaining("is behind");
+                assertThat(connection.isReadOnly()).isFalse();
+                connection.setReadOnly(true);
+                assertThat(count(connection, "ID = 1")).isEqualTo(1);
+                holder.rollback();
+            }
+        }
+    }
+
+    @Test
+    void nothingStaysOpenOfAConnectionThatIsAbortedWhileItTurnsToAReader() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2)) {
+            int backup = group.backup();
+            try (AnswerThief thief = new AnswerThief(group.service(backup), group.clients(backup))) {
+                Connection connection = DriverManager.getConnection(
+                        "jdbc:gorda://" + group.service(group.primary()) + "," + thief.address() + "/shop");
+                thief.gate().acquire();
+                CompletableFuture<String> turning = CompletableFuture.supplyAsync(() -> {
+                    try {
+                        connection.setReadOnly(true);
+                        return "it reads";
+                    } catch (SQLException e) {
+                        return e.getSQLState();
+                    }
+                });
+                NodeGroup.patiently("it logs in").until(thief.gate()::hasQueuedThreads);
+                connection.abort(Runnable::run);
+                thief.gate().release();
+                assertThat(turning.get(30, TimeUnit.SECONDS)).isEqualTo("08003");
+                NodeGroup.patiently("the reader is closed").until(() -> !thief.hasOpen());
+            }
+        }
+    }
+}
