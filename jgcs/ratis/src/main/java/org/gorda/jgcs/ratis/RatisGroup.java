@@ -436,7 +436,7 @@ final class RatisGroup
         open();
     }
 
-    private void look() {
+    private void look() throws IOException {
         if (!ratis.isAlive()) {
             fail("Ratis has stopped: it was removed from the group, or Ratis's own messages tell why", notAlive());
             return;
@@ -449,11 +449,15 @@ final class RatisGroup
         }
         Ledger.Last last = order.ledger().last(self());
         if (last.incarnation() > identity.incarnation()) {
-            fail("another run of it, " + last.incarnation() + ", has taken its place", notAlive());
-            return;
+            if (connected) {
+                fail("another run of it, " + last.incarnation() + ", has taken its place", notAlive());
+                return;
+            }
+            beginAfter(last.incarnation());
         }
         boolean again = sendsAgain && System.nanoTime() - sentAgainNanos > 5 * TICK_NANOS;
-        if ((!connected || again) && ratis.connect()) {
+        // Who works knows of all its earlier runs.
+        if (((!connected && next.working()) || again) && ratis.connect()) {
             connected = true;
             sendsAgain = false;
             sentAgainNanos = System.nanoTime();
@@ -462,6 +466,13 @@ final class RatisGroup
         if (ratis.leads() && isTimeToAsk()) {
             admitOthers(next);
         }
+    }
+
+    /** There was a run that this directory does not know of, by a clock that was ahead of this one. */
+    private void beginAfter(long earlier) throws IOException {
+        Identity later = identity.nextRun(earlier + 1);
+        later.save(identityFile);
+        identity = later;
     }
 
     private static IllegalStateException notAlive() {
