@@ -68,6 +68,9 @@ final class RatisGroup
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
     private static final int CHANGES_MAX = 16;
 
+    /** After so many election timeouts nobody is at it any more who has given a priority to hand over leadership. */
+    private static final int HAND_OVER_TIMEOUTS = 10;
+
     private final GroupConfiguration configuration;
     private final GroupListener listener;
     private final Path identityFile;
@@ -94,6 +97,7 @@ final class RatisGroup
     private boolean connected;
     private long askedNanos;
     private long sentAgainNanos;
+    private long evenNanos;
 
     RatisGroup(GroupConfiguration configuration, Optional<ServerInterceptor> interceptor, GroupListener listener) {
         this.configuration = configuration;
@@ -465,6 +469,20 @@ final class RatisGroup
         }
         if (ratis.leads() && isTimeToAsk()) {
             admitOthers(next);
+        }
+        takePriorityBack();
+    }
+
+    /** Whoever stopped or died while it handed over leadership has left one behind, for which each start of who has it would change the leader. */
+    @SuppressWarnings("FutureReturnValueIgnored") // what fails is tried again
+    private void takePriorityBack() {
+        long now = System.nanoTime();
+        if (!ratis.leads() || !ratis.isUneven()) {
+            evenNanos = now;
+        } else if (now - evenNanos
+                > HAND_OVER_TIMEOUTS * configuration.electionTimeout().toNanos()) {
+            evenNanos = now;
+            change(() -> ratis.prioritize(null));
         }
     }
 

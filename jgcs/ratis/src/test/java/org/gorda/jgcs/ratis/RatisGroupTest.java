@@ -115,6 +115,20 @@ final class RatisGroupTest {
         assertThat(cluster.recorder(2).stopped()).isNull();
     }
 
+    @Test
+    void aPriorityThatWasLeftBehindIsTakenBack() throws IOException {
+        List.of(0, 1, 2).forEach(cluster::start);
+        awaitWorking(0, 1, 2);
+        sendAndAwaitEverywhere(0, "before");
+        // As who hands over leadership does first, and is killed then.
+        cluster.ratis(0).prioritize(cluster.id(1));
+        assertThat(cluster.ratis(0).isUneven()).isTrue();
+        cluster.await(
+                "all have the same again",
+                () -> List.of(0, 1, 2).stream()
+                        .noneMatch(member -> cluster.ratis(member).isUneven()));
+    }
+
     private void readStrongly(int member) {
         cluster.group(member).log().orElseThrow().readPosition().join();
     }
