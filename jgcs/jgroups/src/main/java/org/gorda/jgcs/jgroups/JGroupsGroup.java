@@ -43,8 +43,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A member on a JGroups channel. It works while it sees a majority of the members configured. One that was cut off from that majority has
- * missed messages that nobody keeps: it stops when it meets the others again. Thread-safe.
+ * A member on a JGroups channel. It works while it sees a majority of the members configured. One that was cut off from that majority, or
+ * that the others put out of the group while it stood still, has missed messages that nobody keeps: it stops when it meets the others again, which
+ * deliver nothing of it behind what they have not got. Thread-safe.
  *
  * <p>Threads: who multicasts sends, if the channel is not expected to block; else {@code send} does, so that the channel's back-pressure
  * holds up nobody else. It connects, too. JGroups' own threads bring what arrives; {@code delivery} calls the
@@ -379,22 +380,16 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
 
     @Override
     public void viewAccepted(org.jgroups.View accepted) {
-        if (accepted instanceof MergeView && everWorked && !view.working()) {
+        if (accepted instanceof MergeView merged && everWorked && (!view.working() || wasPutOut(merged))) {
             fail(new GroupException(
                     GroupException.Disposition.STOP,
                     self()
-                            + " has stopped: it was cut off from the group, which went on without it, and what it missed is"
-                            + " kept nowhere: open it anew"));
+                            + " has stopped: it was cut off from the group, or stood still, and the group went on without it;"
+                            + " what it missed is kept nowhere: open it anew"));
             return;
         }
-        List<MemberId> members = accepted.getMembers().stream()
-                .map(Channels::memberAt)
-                .filter(Objects::nonNull)
-                .sorted()
-                .toList();
-        long reached =
-                configuration.members().stream().filter(members::contains).count();
-        boolean working = 2 * reached > configuration.members().size();
+        List<MemberId> members = members(accepted);
+        boolean working = isMajority(members);
         Optional<MemberId> coordinator = Optional.ofNullable(Channels.memberAt(accepted.getCoord()));
         View next = new View(members, List.of(), coordinator, working, 0);
         senders.keySet().retainAll(accepted.getMembers());
@@ -405,7 +400,33 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
         arrived.put(List.of(new Arrival(new MessageId(self(), 0, 0), null, 0, next, viewNumber)));
     }
 
+    /** Whether a majority has had a view without this member since its own; to be put out and taken in again makes two. */
+    private boolean wasPutOut(MergeView merged) {
+        for (org.jgroups.View part : merged.getSubgroups()) {
+            int views = part.containsMember(channel.getAddress()) ? 2 : 1;
+            if (isMajority(members(part)) && part.getViewId().getId() >= viewNumber + views) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static List<MemberId> members(org.jgroups.View view) {
+        return view.getMembers().stream()
+                .map(Channels::memberAt)
+                .filter(Objects::nonNull)
+                .sorted()
+                .toList();
+    }
+
+    private boolean isMajority(List<MemberId> members) {
+        long reached =
+                configuration.members().stream().filter(members::contains).count();
+        return 2 * reached > configuration.members().size();
+    }
+
     private void deliver() {
+        Senders heard = new Senders();
         long delivered = 0;
         long newestView = 0;
         Position last = Position.START;
@@ -420,7 +441,16 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
                     }
                     ByteBuffer payload = next.payload();
                     if (payload == null) {
+                        heard.see(next.view());
                         listener.onView(next.view());
+                        continue;
+                    }
+                    if (!heard.take(next.id())) {
+                        LOG.warn(
+                                "{}: ignored {}: messages of its sender are missing before it, or were after it",
+                                self(),
+                                next.id());
+                        roomToDeliver.release(next.room());
                         continue;
                     }
                     delivered++;
@@ -479,18 +509,30 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
     }
 
     private void fail(GroupException reason) {
-        LOG.error(reason.getMessage());
-        // Not on this thread, which may be one of the channel's or the delivery.
-        thread(() -> stop(reason), "stop").start();
+        // At once, before the channel brings what lies behind that for which this member stops.
+        if (halt(reason)) {
+            LOG.error(reason.getMessage());
+            // Not on this thread, which may be one of the channel's or the delivery.
+            thread(() -> end(reason), "stop").start();
+        }
     }
 
     private void stop(GroupException reason) {
-        synchronized (this) {
-            if (stopped != null) {
-                return;
-            }
-            stopped = reason;
+        if (halt(reason)) {
+            end(reason);
         }
+    }
+
+    /** Nothing more is sent or delivered; false if that was so before. */
+    private synchronized boolean halt(GroupException reason) {
+        if (stopped != null) {
+            return false;
+        }
+        stopped = reason;
+        return true;
+    }
+
+    private void end(GroupException reason) {
         channel.close();
         try {
             if (deliverer != Thread.currentThread()) {

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.awaitility.Awaitility;
@@ -19,8 +20,11 @@ import org.gorda.jgcs.tck.Recorder;
 import org.gorda.jgcs.tck.TckCluster;
 import org.jgroups.Address;
 import org.jgroups.JChannel;
+import org.jgroups.View;
 import org.jgroups.protocols.DISCARD;
+import org.jgroups.protocols.FD_ALL3;
 import org.jgroups.protocols.TP;
+import org.jgroups.protocols.pbcast.GMS;
 import org.jgroups.stack.ProtocolStack;
 import org.jgroups.util.Util;
 
@@ -93,6 +97,16 @@ final class JGroupsCluster implements TckCluster {
     @Override
     public void cut(int from, int to) {
         losses.get(to).addIgnoreMember(address(from));
+    }
+
+    /** Those who stay have a view without it, of which it does not hear, and it does not miss them. */
+    void putOut(int member, int coordinator, int other) {
+        channel(member).stack().<FD_ALL3>findProtocol(FD_ALL3.class).setTimeout(TimeUnit.MINUTES.toMillis(1));
+        long next = channel(coordinator).getView().getViewId().getId() + 1;
+        View view = View.create(address(coordinator), next, address(coordinator), address(other));
+        for (int stays : List.of(other, coordinator)) {
+            channel(stays).stack().<GMS>findProtocol(GMS.class).installView(view);
+        }
     }
 
     @Override

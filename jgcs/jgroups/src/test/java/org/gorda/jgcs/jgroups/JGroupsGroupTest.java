@@ -7,8 +7,11 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.Service;
 import org.gorda.jgcs.tck.Recorder;
@@ -103,6 +106,46 @@ final class JGroupsGroupTest {
         assertThat(cluster.recorder(2).texts()).doesNotContain("missed");
         send(1, "and on");
         awaitText(0, "and on");
+    }
+
+    /** As when it stands still for so long that the others have a view without it, which it never sees. */
+    @Test
+    void aMemberThatWasPutOutWhileItStoodStillStopsAndNothingComesBehindWhatIsMissing() {
+        form();
+        MemberId leader = cluster.recorder(0).view().leader().orElseThrow();
+        int leads = List.of(cluster.id(0), cluster.id(1), cluster.id(2)).indexOf(leader);
+        int stays = (leads + 1) % 3;
+        int out = (leads + 2) % 3;
+        for (int i = 0; i < 15; i++) {
+            send(out, "own " + i);
+        }
+        List.of(0, 1, 2).forEach(i -> awaitText(i, "own 14"));
+        cluster.putOut(out, leads, stays);
+        for (int i = 15; i < 20; i++) {
+            send(out, "own " + i);
+        }
+        send(leads, "missed");
+        awaitText(stays, "missed");
+        AtomicInteger sent = new AtomicInteger(20);
+        cluster.await("it stops", () -> {
+            try {
+                send(out, "own " + sent.getAndIncrement());
+            } catch (GroupException e) {
+                assertThat(e.disposition()).isEqualTo(GroupException.Disposition.RECONNECT);
+            }
+            return cluster.recorder(out).stopped() != null;
+        });
+        assertThat(cluster.recorder(out).stopped()).hasMessageContaining("stood still");
+        awaitMembers(2, leads, stays);
+        send(stays, "and on");
+        List.of(leads, stays).forEach(i -> awaitText(i, "and on"));
+        List<String> all = cluster.recorder(leads).texts();
+        assertThat(all).startsWith(cluster.recorder(out).texts().toArray(String[]::new));
+        assertThat(cluster.recorder(stays).texts()).isEqualTo(all);
+        List<String> own = all.stream().filter(text -> text.startsWith("own")).toList();
+        assertThat(own)
+                .isEqualTo(
+                        IntStream.range(0, own.size()).mapToObj(i -> "own " + i).toList());
     }
 
     @Test

@@ -490,7 +490,7 @@ final class Ratis implements AutoCloseable {
 
     /** Ratis hands leadership only to who has a higher priority than the others, and then back to it whenever it can: so it has it for a while. */
     void transfer(MemberId successor) throws IOException {
-        change(current -> prioritized(current, successor));
+        prioritize(successor);
         try {
             for (RaftPeer peer : opened().getRaftConf().getCurrentPeers()) {
                 if (Peers.member(peer.getId()).equals(successor)) {
@@ -502,8 +502,22 @@ final class Ratis implements AutoCloseable {
                 }
             }
         } finally {
-            change(current -> prioritized(current, null));
+            prioritize(null);
         }
+    }
+
+    /** Gives one member a higher priority than the others have; null to give all the same. */
+    void prioritize(@Nullable MemberId first) throws IOException {
+        change(current -> prioritized(current, first));
+    }
+
+    /** Whether a member has a higher priority than others. */
+    boolean isUneven() {
+        return opened().getRaftConf().getCurrentPeers().stream()
+                        .mapToInt(RaftPeer::getPriority)
+                        .distinct()
+                        .count()
+                > 1;
     }
 
     private static List<RaftPeer> prioritized(List<RaftPeer> peers, @Nullable MemberId first) {

@@ -68,6 +68,9 @@ final class RatisGroup
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
     private static final int CHANGES_MAX = 16;
 
+    /** After so many election timeouts nobody is at it any more who has given a priority to hand over leadership. */
+    private static final int HAND_OVER_TIMEOUTS = 10;
+
     private final GroupConfiguration configuration;
     private final GroupListener listener;
     private final Path identityFile;
@@ -94,6 +97,7 @@ final class RatisGroup
     private boolean connected;
     private long askedNanos;
     private long sentAgainNanos;
+    private long evenNanos;
 
     RatisGroup(GroupConfiguration configuration, Optional<ServerInterceptor> interceptor, GroupListener listener) {
         this.configuration = configuration;
@@ -436,7 +440,7 @@ final class RatisGroup
         open();
     }
 
-    private void look() {
+    private void look() throws IOException {
         if (!ratis.isAlive()) {
             fail("Ratis has stopped: it was removed from the group, or Ratis's own messages tell why", notAlive());
             return;
@@ -449,11 +453,15 @@ final class RatisGroup
         }
         Ledger.Last last = order.ledger().last(self());
         if (last.incarnation() > identity.incarnation()) {
-            fail("another run of it, " + last.incarnation() + ", has taken its place", notAlive());
-            return;
+            if (connected) {
+                fail("another run of it, " + last.incarnation() + ", has taken its place", notAlive());
+                return;
+            }
+            beginAfter(last.incarnation());
         }
         boolean again = sendsAgain && System.nanoTime() - sentAgainNanos > 5 * TICK_NANOS;
-        if ((!connected || again) && ratis.connect()) {
+        // Who works knows of all its earlier runs.
+        if (((!connected && next.working()) || again) && ratis.connect()) {
             connected = true;
             sendsAgain = false;
             sentAgainNanos = System.nanoTime();
@@ -462,6 +470,27 @@ final class RatisGroup
         if (ratis.leads() && isTimeToAsk()) {
             admitOthers(next);
         }
+        takePriorityBack();
+    }
+
+    /** Whoever stopped or died while it handed over leadership has left one behind, for which each start of who has it would change the leader. */
+    @SuppressWarnings("FutureReturnValueIgnored") // what fails is tried again
+    private void takePriorityBack() {
+        long now = System.nanoTime();
+        if (!ratis.leads() || !ratis.isUneven()) {
+            evenNanos = now;
+        } else if (now - evenNanos
+                > HAND_OVER_TIMEOUTS * configuration.electionTimeout().toNanos()) {
+            evenNanos = now;
+            change(() -> ratis.prioritize(null));
+        }
+    }
+
+    /** There was a run that this directory does not know of, by a clock that was ahead of this one. */
+    private void beginAfter(long earlier) throws IOException {
+        Identity later = identity.nextRun(earlier + 1);
+        later.save(identityFile);
+        identity = later;
     }
 
     private static IllegalStateException notAlive() {

@@ -131,6 +131,10 @@ final class RatisCluster implements TckCluster {
         }
     }
 
+    Ratis ratis(int member) {
+        return (Ratis) field(groups.get(member), "ratis");
+    }
+
     private static Object field(Object of, String name) {
         try {
             Field field = of.getClass().getDeclaredField(name);

@@ -15,6 +15,7 @@ import java.util.concurrent.CompletionException;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.Message;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.Protocol;
 import org.gorda.jgcs.Service;
@@ -84,6 +85,48 @@ final class RatisGroupTest {
         awaitWorking(0, 1, 2);
         sendAndAwaitEverywhere(2, "and again");
         assertThat(cluster.recorder(2).stopped()).isNull();
+    }
+
+    /** Runs are numbered by the clock, and the number of the one before is gone with the directory. */
+    @Test
+    void aMemberComesBackWithANewDirectoryAndAClockThatIsBehind() throws IOException {
+        List.of(0, 1, 2).forEach(cluster::start);
+        awaitWorking(0, 1, 2);
+        cluster.kill(2);
+        Path identity = cluster.configuration(2).directory().resolve("identity");
+        long ahead = System.currentTimeMillis() + Duration.ofHours(1).toMillis();
+        Files.writeString(
+                identity, Files.readString(identity).replaceFirst("(?m)^incarnation=.*$", "incarnation=" + ahead));
+        cluster.start(2);
+        awaitWorking(0, 1, 2);
+        sendAndAwaitEverywhere(2, "by a clock that is ahead");
+        cluster.kill(2);
+        cluster.wipe(2);
+        cluster.start(2);
+        awaitWorking(0, 1, 2);
+        sendAndAwaitEverywhere(2, "by one that is behind");
+        cluster.kill(2);
+        cluster.start(2);
+        awaitWorking(0, 1, 2);
+        sendAndAwaitEverywhere(2, "and again");
+        Message last = cluster.recorder(2).messages().get(cluster.recorder(2).count() - 1);
+        assertThat(cluster.group(2).isOwn(last.id())).isTrue();
+        assertThat(last.id().incarnation()).isEqualTo(ahead + 3);
+        assertThat(cluster.recorder(2).stopped()).isNull();
+    }
+
+    @Test
+    void aPriorityThatWasLeftBehindIsTakenBack() throws IOException {
+        List.of(0, 1, 2).forEach(cluster::start);
+        awaitWorking(0, 1, 2);
+        sendAndAwaitEverywhere(0, "before");
+        // As who hands over leadership does first, and is killed then.
+        cluster.ratis(0).prioritize(cluster.id(1));
+        assertThat(cluster.ratis(0).isUneven()).isTrue();
+        cluster.await(
+                "all have the same again",
+                () -> List.of(0, 1, 2).stream()
+                        .noneMatch(member -> cluster.ratis(member).isUneven()));
     }
 
     private void readStrongly(int member) {
