@@ -5,6 +5,7 @@ import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.util.Properties;
 import java.util.Set;
+import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -24,8 +25,8 @@ record Server(String host, int port, String database, Properties login) {
     static final String COMPLETE = "complete";
     private static final Set<String> CAPTURES = Set.of("returning", COMPLETE);
 
-    /** How the replica's own sessions are called on the server. */
-    static final String APPLICATION = "gorda";
+    /** How this process's own sessions are called on the server: nobody else's is called so by chance, nor those that a process before has left. */
+    static final String APPLICATION = "gorda " + UUID.randomUUID();
 
     private static final Pattern LOCATION = Pattern.compile("//([^/:,?]+|\\[[^]]+])(?::(\\d{1,5}))?/([^/?&;]+)");
 

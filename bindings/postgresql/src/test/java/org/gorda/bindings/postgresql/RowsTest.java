@@ -38,6 +38,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -483,6 +484,28 @@ class RowsTest {
             statement.execute("UPDATE t SET a = 7 WHERE id = 2");
             replicate("UPDATE t SET a = 3");
             assertThatThrownBy(() -> statement.execute("SELECT 1")).isInstanceOf(SQLException.class);
+        }
+    }
+
+    /** As a subscriber's first copy is; and who is called as we are is not us. */
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void whoHoldsLocksThatASchemaChangeNeedsIsEndedWhateverItIs() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY)");
+        List<Map<String, String>> kinds = List.of(
+                Map.of("replication", "database", "preferQueryMode", "simple", "assumeMinServerVersion", "14"),
+                Map.of("ApplicationName", "gorda"));
+        for (int i = 0; i < kinds.size(); i++) {
+            Properties kind = new Properties();
+            kind.putAll(kinds.get(i));
+            try (Connection stranger = DriverManager.getConnection(
+                            TestServer.url(replica.server().database()), kind);
+                    Statement statement = stranger.createStatement()) {
+                statement.execute("BEGIN");
+                statement.execute("LOCK TABLE public.t IN ACCESS SHARE MODE");
+                applySchemaChange("ALTER TABLE t ADD COLUMN a" + i + " integer");
+                assertThatThrownBy(() -> statement.execute("SELECT 1")).isInstanceOf(SQLException.class);
+            }
         }
     }
 
