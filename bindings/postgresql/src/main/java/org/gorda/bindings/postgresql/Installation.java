@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
 /** What a replica needs in its database. Stateless. */
 final class Installation {
 
-    /** As replicas use a database: names in what is installed are written with their schemas. */
-    private static final String OWN_NAMES =
-            "SET LOCAL search_path TO pg_catalog, pg_temp; SET LOCAL client_min_messages TO warning; ";
+    /** As replicas use a database: names in what is installed are written with their schemas. In a deadlock another one gives up. */
+    private static final String SETTINGS = "SET LOCAL search_path TO pg_catalog, pg_temp;"
+            + " SET LOCAL client_min_messages TO warning; SET LOCAL deadlock_timeout TO '1h'; ";
 
     private Installation() {}
 
@@ -37,7 +37,7 @@ final class Installation {
             throw new ReflectionException(obstacle.object() + ": " + obstacle.problem() + "; " + obstacle.fix());
         }
         try (Statement statement = connection.createStatement()) {
-            statement.execute(OWN_NAMES
+            statement.execute(SETTINGS
                     + script("install.sql")
                             .replace("${digest}", digest(token))
                             .replace("${returning}", Boolean.toString(returning)));
@@ -60,7 +60,7 @@ final class Installation {
      */
     static void uninstall(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement()) {
-            statement.execute(OWN_NAMES + script("uninstall.sql"));
+            statement.execute(SETTINGS + script("uninstall.sql"));
             connection.commit();
         }
     }

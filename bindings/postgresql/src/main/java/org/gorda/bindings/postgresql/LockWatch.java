@@ -47,6 +47,11 @@ final class LockWatch implements AutoCloseable {
     private volatile boolean sleeps;
     private volatile boolean closed;
 
+    /** @param session who is watched from now on */
+    LockWatch(PostgresDatabase database, SqlSession session) throws SQLException {
+        this(database, Math.toIntExact(session.number("SELECT pg_catalog.pg_backend_pid()")));
+    }
+
     /** @param backend whose session is watched, by its process on the server */
     LockWatch(PostgresDatabase database, int backend) throws SQLException {
         this.database = database;

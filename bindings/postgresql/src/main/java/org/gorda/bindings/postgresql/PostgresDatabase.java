@@ -115,31 +115,43 @@ final class PostgresDatabase implements ReflectedDatabase {
         this.leases = new SequenceLeases(server, listener);
         this.pulse = new Pulse(server);
         this.internal = server.connect("");
+        this.sessions = new Sessions(this, listener);
         try {
             internal.setAutoCommit(false);
             SqlSession session = SqlSession.of(internal);
             lock(session, "pg_advisory_lock", server + " is open already, in another process or in this one");
-            Installation.install(internal, token, takesReturned);
-            describe(session);
-            session.query("SELECT gorda.end_leases()");
-            leases.begin("t"
-                    .equals(session.query("SELECT leases FROM gorda.leasing")
-                            .get(0)
-                            .get(0)));
-            this.committed = PostgresSnapshot.position(session);
-            turns.set(session.number("SELECT coalesce(max(turn), 0) FROM gorda.position"));
-            internal.commit();
+            try (LockWatch watch = new LockWatch(this, session)) {
+                watch.begin(new Refusal(Refusal.Cause.STOPPED, "the database is being opened: connect again"));
+                install(session);
+            }
             this.description = "PostgreSQL " + internal.getMetaData().getDatabaseProductVersion();
             WriteSetWriter.clearSpools(configuration.spoolDirectory());
-            this.sessions = new Sessions(this, listener);
         } catch (IOException e) {
-            internal.close();
+            leave();
             throw new ReflectionException(
                     "the directory " + configuration.spoolDirectory() + " cannot be used: " + e, e);
         } catch (SQLException | RuntimeException e) {
-            internal.close();
+            leave();
             throw e;
         }
+    }
+
+    /** Who is in the way, as a dump that goes on or what a process before has left, makes way as for what is applied. */
+    private void install(SqlSession session) throws SQLException {
+        Installation.install(internal, token, takesReturned);
+        describe(session);
+        session.query("SELECT gorda.end_leases()");
+        leases.begin("t"
+                .equals(session.query("SELECT leases FROM gorda.leasing").get(0).get(0)));
+        committed = PostgresSnapshot.position(session);
+        turns.set(session.number("SELECT coalesce(max(turn), 0) FROM gorda.position"));
+        internal.commit();
+    }
+
+    /** It could not be opened. */
+    private void leave() {
+        sessions.close();
+        close(internal);
     }
 
     /**

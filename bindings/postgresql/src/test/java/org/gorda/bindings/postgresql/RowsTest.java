@@ -22,6 +22,7 @@ import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.awaitility.Awaitility;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
@@ -562,6 +563,21 @@ class RowsTest {
                             looks.number("SELECT count(*) FROM pg_stat_activity WHERE wait_event = '" + event + "'")
                                     > 0);
         }
+    }
+
+    /** As a dump does, for as long as it takes. */
+    @Test
+    void whoHoldsLocksThatTheOpeningNeedsIsEnded() throws Exception {
+        origin.close();
+        try (Connection stranger = TestServer.connect(origin.server().database());
+                Statement statement = stranger.createStatement()) {
+            stranger.setAutoCommit(false);
+            statement.execute("LOCK TABLE gorda.described, gorda.position, gorda.aside IN ACCESS SHARE MODE");
+            origin = CompletableFuture.supplyAsync(() -> open("origin")).get(30, TimeUnit.SECONDS);
+            assertThatThrownBy(() -> statement.execute("SELECT 1")).isInstanceOf(SQLException.class);
+        }
+        define("CREATE TABLE t (id integer PRIMARY KEY)");
+        replicate("INSERT INTO t VALUES (1)");
     }
 
     @Test
