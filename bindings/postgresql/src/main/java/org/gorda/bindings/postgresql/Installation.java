@@ -39,6 +39,7 @@ final class Installation {
         try (Statement statement = connection.createStatement()) {
             statement.execute(SETTINGS
                     + script("install.sql")
+                            .replace("${hashed}", script("hashed.sql"))
                             .replace("${digest}", digest(token))
                             .replace("${returning}", Boolean.toString(returning)));
             statement.execute("SET LOCAL session_replication_role TO replica; "
@@ -74,7 +75,8 @@ final class Installation {
 
     private static List<Finding> findings(Connection connection, String script) throws SQLException {
         List<Finding> found = new ArrayList<>();
-        for (List<@Nullable String> row : SqlSession.of(connection).query(script(script))) {
+        String query = script(script).replace("${hashed}", script("hashed.sql"));
+        for (List<@Nullable String> row : SqlSession.of(connection).query(query)) {
             found.add(new Finding(
                     "t".equals(row.get(0)),
                     Objects.requireNonNull(row.get(1)),

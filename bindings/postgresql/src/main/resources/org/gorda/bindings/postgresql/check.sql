@@ -27,6 +27,10 @@ from pg_catalog.pg_constraint k join pg_catalog.pg_depend d on d.classid = 'pg_c
     join pg_catalog.pg_proc p on p.oid = case d.refclassid when 'pg_catalog.pg_proc'::regclass then d.refobjid else o.oprcode end
 where contype = 'c' and p.provolatile <> 'i'
 union all
+select true, 'table ' || relid::regclass, format('PARTITION BY HASH of %s puts its rows into other partitions on each server, by the numbers that it has given its values', min(type::text)),
+    'make it anew, partitioned BY LIST or RANGE, or by another column'
+from (${hashed}) h group by relid
+union all
 select false, 'event trigger ' || quote_ident(evtname), 'what it changes of the schema is refused, and no other replica can be given a copy of the database', 'drop it'
 from pg_catalog.pg_event_trigger where evtname not like 'gorda\_%'
 union all

@@ -428,6 +428,9 @@ where a.atttypid in (select oid from named) and a.attnum > 0 and c.oid >= 16384 
 union all
 select from pg_catalog.pg_type d where d.typtype = 'd' and d.oid >= 16384 and d.typbasetype in (select oid from named);
 
+create or replace view gorda.hashed_by_number as
+${hashed};
+
 -- Tables that functions have a say in where rows are applied: by a check, an index, or a column computed from others; those of a domain have no number.
 create or replace view gorda.by_routines as
 select coalesce(k.conrelid, i.indrelid, a.adrelid, d.objid) as relid from pg_catalog.pg_depend d
@@ -438,7 +441,7 @@ select coalesce(k.conrelid, i.indrelid, a.adrelid, d.objid) as relid from pg_cat
 where d.refclassid in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass) and d.refobjid >= 16384
     and d.classid in ('pg_catalog.pg_constraint'::regclass, 'pg_catalog.pg_class'::regclass, 'pg_catalog.pg_attrdef'::regclass)
     and c.attgenerated is distinct from '';
-grant select on gorda.by_names, gorda.by_routines to public;
+grant select on gorda.by_names, gorda.by_routines, gorda.hashed_by_number to public;
 
 -- Before a change of the schema for which the server locks no tables: waits for who has changed their rows, because those are written down as they were before. All tables, or those with
 -- types of the database's own, or of which functions have a say; if a materialized view is filled, those that it reads, or all if functions read for it, or it is not there yet.
@@ -619,6 +622,10 @@ begin
                 left join pg_operator o on d.refclassid = 'pg_operator'::regclass and o.oid = d.refobjid
                 join pg_proc p on p.oid = case d.refclassid when 'pg_proc'::regclass then d.refobjid else o.oprcode end
             where p.provolatile <> 'i' and c.schema_name is distinct from 'pg_temp' limit 1;
+            reason := coalesce(reason, (select format('PARTITION BY HASH of %s cannot be replicated: by the numbers that a server has given it the rows of %s are in other partitions on each;'
+                    ' partition BY LIST or RANGE, or by another column', h.type, c.objid::regclass)
+                from pg_event_trigger_ddl_commands() c join gorda.hashed_by_number h on c.classid = 'pg_class'::regclass and h.relid = c.objid
+                where c.schema_name is distinct from 'pg_temp' limit 1));
         end if;
         if reason is not null then
             raise exception using errcode = '0A000', message = reason;

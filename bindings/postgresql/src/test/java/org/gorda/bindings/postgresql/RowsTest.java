@@ -939,6 +939,23 @@ class RowsTest {
         }
     }
 
+    @Test
+    void tablesWhoseRowsEachReplicaWouldPutElsewhereAreFound() throws SQLException {
+        define("CREATE TYPE mood AS ENUM ('sad', 'glad')");
+        origin.close();
+        try (Connection stranger = origin.server().connect("")) {
+            SqlSession session = SqlSession.of(stranger);
+            session.query("SET session_replication_role TO replica");
+            session.query("CREATE TABLE public.t (m public.mood PRIMARY KEY) PARTITION BY HASH (m)");
+            session.query("CREATE TABLE public.u (m integer PRIMARY KEY) PARTITION BY HASH (m)");
+            assertThat(Installation.findings(stranger).stream()
+                            .filter(Finding::obstacle)
+                            .map(Finding::object))
+                    .containsExactly("table public.t");
+        }
+        origin = open("origin");
+    }
+
     /** Others would execute them once more for what they are told of. */
     @Test
     void whatFiresOnReplicasTooIsRefusedAtTheOpening() throws SQLException {
