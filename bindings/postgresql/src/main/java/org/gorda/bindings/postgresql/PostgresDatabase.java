@@ -582,10 +582,13 @@ final class PostgresDatabase implements ReflectedDatabase {
     public void ping() {
         try {
             pulse.feel();
-        } catch (ReflectionException e) {
+        } catch (SQLException e) {
+            if (Pulse.LETS_NOBODY_IN.equals(e.getSQLState())) {
+                notice(e);
+            }
             // or the server has begun again, which nobody else may meet while there is nothing to do
             internally("it is not known whether it is there", session -> session.query("SELECT 1"));
-            throw e;
+            throw new ReflectionException("the database " + server + " gives no answer: " + e.getMessage(), e);
         }
     }
 

@@ -31,6 +31,7 @@ record Server(String host, int port, String database, Properties login) {
     private static final Pattern LOCATION = Pattern.compile("//([^/:,?]+|\\[[^]]+])(?::(\\d{1,5}))?/([^/?&;]+)");
 
     private static final int PORT = 5432;
+    private static final int KNOCK_SECONDS = 5;
 
     /** Where databases are created and dropped from. */
     private static final String MAINTENANCE = "postgres";
@@ -95,6 +96,17 @@ record Server(String host, int port, String database, Properties login) {
         PGProperty.SSL_MODE.set(shared, "disable");
         PGProperty.GSS_ENC_MODE.set(shared, "disable");
         return connect(database, options, shared);
+    }
+
+    /**
+     * Whether somebody would be let in.
+     *
+     * @throws SQLException why not, or that it takes long
+     */
+    void knock() throws SQLException {
+        Properties hurried = new Properties();
+        PGProperty.LOGIN_TIMEOUT.set(hurried, KNOCK_SECONDS);
+        connect(database, "", hurried).close();
     }
 
     /** What it is called while it is made. */
