@@ -419,8 +419,9 @@ final class PostgresDatabase implements ReflectedDatabase {
                 .collect(Collectors.joining(", ", table + " (", ")"));
     }
 
+    /** Whatever standard_conforming_strings is. */
     static String literal(String text) {
-        return "'" + text.replace("'", "''") + "'";
+        return "E'" + text.replace("\\", "\\\\").replace("'", "''") + "'";
     }
 
     /** Stores a position; in the transaction that brings the database there, just before its commit. */

@@ -41,7 +41,7 @@ record Server(String host, int port, String database, Properties login) {
             "-c search_path=pg_catalog,pg_temp -c datestyle=ISO,YMD -c intervalstyle=postgres -c timezone=UTC -c bytea_output=hex"
                     + " -c extra_float_digits=1 -c lc_monetary=C -c statement_timeout=0 -c lock_timeout=0"
                     + " -c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0 -c row_security=off -c synchronous_commit=local"
-                    + " -c array_nulls=on -c xmloption=content -c default_transaction_isolation=read\\ committed"
+                    + " -c standard_conforming_strings=on -c array_nulls=on -c xmloption=content -c default_transaction_isolation=read\\ committed"
                     + " -c default_transaction_read_only=off";
 
     /** Before that version the server does not know the name. */

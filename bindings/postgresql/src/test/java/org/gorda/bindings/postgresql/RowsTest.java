@@ -1041,6 +1041,7 @@ class RowsTest {
         List<String> settings = new ArrayList<>(List.of(
                 "idle_session_timeout TO '100ms'",
                 "array_nulls TO off",
+                "standard_conforming_strings TO off",
                 "xmloption TO document",
                 "default_transaction_isolation TO serializable",
                 "default_transaction_read_only TO on"));
@@ -1057,7 +1058,9 @@ class RowsTest {
         origin = open("origin");
         replica = open("replica");
         applier = (PostgresApplier) replica.applier();
-        define("CREATE TABLE t (id integer PRIMARY KEY, a text[], x xml)");
+        define(
+                "SET standard_conforming_strings TO off",
+                "CREATE TABLE t (id integer PRIMARY KEY, a text[], x xml, \"\\\" text)");
         try (Connection idle = TestServer.connect(replica.server().database());
                 Connection outside = TestServer.connect("postgres")) {
             String pid = "" + idle.unwrap(PGConnection.class).getBackendPID();
@@ -1066,7 +1069,7 @@ class RowsTest {
                     .until(() -> looks.query("SELECT 1 FROM pg_stat_activity WHERE pid = " + pid)
                             .isEmpty());
         }
-        replicate("INSERT INTO t VALUES (1, ARRAY['a', NULL, 'NULL'], XMLPARSE(CONTENT 'a<b/>'))");
+        replicate("INSERT INTO t VALUES (1, ARRAY['a', NULL, 'NULL'], XMLPARSE(CONTENT 'a<b/>'), '\\')");
     }
 
     @Test

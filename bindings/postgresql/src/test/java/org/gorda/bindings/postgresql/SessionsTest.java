@@ -874,6 +874,27 @@ class SessionsTest {
         }
     }
 
+    /** As old applications have it, for whom a backslash in a text escapes what follows. */
+    @Test
+    void schemaChangesFromSessionsWithoutStandardConformingStrings() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection =
+                    connect("preferQueryMode", mode, "options", "-c standard_conforming_strings=off")) {
+                execute(
+                        connection,
+                        "CREATE TABLE \"u\\\" (id int PRIMARY KEY, a text)",
+                        "ALTER TABLE \"u\\\" ADD b int",
+                        "INSERT INTO \"u\\\" VALUES (1, 'it''s \\\\')");
+                assertThat(changes(meta.takeWriteSets())).containsExactly("STATEMENT", "STATEMENT", "INSERT");
+                execute(connection, "CREATE TABLE v AS SELECT a FROM \"u\\\"");
+                assertThat(changes(meta.takeWriteSets())).containsExactly("STATEMENT", "INSERT");
+                assertThat(rows("SELECT a FROM v")).containsExactly("it's \\");
+                execute(connection, "DROP TABLE \"u\\\", v");
+                meta.takeWriteSets();
+            }
+        }
+    }
+
     @Test
     void temporaryTablesAreTheSessionsOwn() throws SQLException {
         try (Connection connection = connect()) {
