@@ -78,6 +78,9 @@ final class PostgresDatabase implements ReflectedDatabase {
     /** Positions that were stored, or were to be. */
     private final AtomicLong turns = new AtomicLong();
 
+    /** All positions before it were deleted; they are looked for no more, because they stay for as long as somebody may see them. */
+    private volatile long oldest;
+
     private final AtomicLong schemaChanges = new AtomicLong();
 
     /** The server's transactions that have changed the schema and may not have ended. */
@@ -565,9 +568,12 @@ final class PostgresDatabase implements ReflectedDatabase {
     public Optional<StoredPosition> flush() {
         // Read first: what is committed meanwhile may be on disk, too, but need not.
         StoredPosition before = committed;
-        internally("nothing can be forced to disk", session -> {
-            session.query("UPDATE gorda.flush SET flushes = flushes + 1");
-            return session.query("DELETE FROM gorda.position WHERE turn < (SELECT max(turn) FROM gorda.position)");
+        oldest = internally("nothing can be forced to disk", session -> {
+            long newest = session.number("SELECT coalesce(max(turn), 0) FROM gorda.position");
+            session.query(
+                    "WITH deleted AS (DELETE FROM gorda.position WHERE turn >= " + oldest + " AND turn < " + newest
+                            + " RETURNING turn) UPDATE gorda.flush SET flushes = flushes + 1 WHERE NOT EXISTS (SELECT FROM deleted)");
+            return newest;
         });
         return Optional.ofNullable(before);
     }

@@ -14,7 +14,7 @@ alter table gorda.position add constraint opened
     check (encode(sha256(convert_to(token, 'UTF8')), 'hex') = '${digest}') not valid;
 grant insert on gorda.position to public;
 
--- Changed to have something to force to disk.
+-- Changed to have something to force to disk where no position is deleted.
 create table if not exists gorda.flush (flushes bigint not null);
 insert into gorda.flush select 0 where not exists (select from gorda.flush);
 

@@ -604,6 +604,52 @@ class RowsTest {
         replicate("INSERT INTO t VALUES (5)");
     }
 
+    /** Positions that were deleted stay where they were for as long as somebody may see them. */
+    @Test
+    void flushesPassOverNoPositionsThatWereDeletedBesideALongTransaction() throws SQLException {
+        int flushes = 300;
+        try (Connection reader = TestServer.connect(origin.server().database())) {
+            reader.setAutoCommit(false);
+            reader.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            SqlSession.of(reader).query("SELECT 1");
+            storePositions(20_000);
+            origin.flush();
+            origin.close();
+            long before = blocksOfPositions();
+            origin = open("origin");
+            for (int i = 0; i < flushes; i++) {
+                storePositions(1);
+                origin.flush();
+            }
+            origin.close();
+            assertThat((blocksOfPositions() - before) / flushes).isLessThan(60);
+        }
+    }
+
+    private void storePositions(int count) throws SQLException {
+        try (Connection connection = session(origin);
+                Statement statement = connection.createStatement()) {
+            for (int i = 0; i < count; i++) {
+                statement.addBatch(positionInsert(new StoredPosition(1, 2, 3, ++index)));
+            }
+            statement.executeBatch();
+            connection.commit();
+        }
+    }
+
+    /** Sessions tell of what they have read when they end. */
+    private long blocksOfPositions() throws SQLException {
+        try (Connection outside = TestServer.connect(origin.server().database())) {
+            SqlSession looks = SqlSession.of(outside);
+            Awaitility.await("our sessions have ended")
+                    .until(() -> looks.number("SELECT count(*) FROM pg_stat_activity"
+                                    + " WHERE datname = current_database() AND application_name LIKE 'gorda%'")
+                            == 0);
+            return looks.number("SELECT heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit"
+                    + " FROM pg_statio_user_tables WHERE relid = 'gorda.position'::regclass");
+        }
+    }
+
     /** Here both databases are in one server, as is the one that a backup is to have. */
     @Test
     void rolesThatTheServerHasAlreadyStopNoReplica() throws SQLException {
