@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
 /** What a replica needs in its database. Stateless. */
 final class Installation {
 
-    /** As replicas use a database: names in what is installed are written with their schemas. */
-    private static final String OWN_NAMES =
-            "SET LOCAL search_path TO pg_catalog, pg_temp; SET LOCAL client_min_messages TO warning; ";
+    /** As replicas use a database: names in what is installed are written with their schemas. In a deadlock another one gives up. */
+    private static final String SETTINGS = "SET LOCAL search_path TO pg_catalog, pg_temp;"
+            + " SET LOCAL client_min_messages TO warning; SET LOCAL deadlock_timeout TO '1h'; ";
 
     private Installation() {}
 
@@ -37,8 +37,9 @@ final class Installation {
             throw new ReflectionException(obstacle.object() + ": " + obstacle.problem() + "; " + obstacle.fix());
         }
         try (Statement statement = connection.createStatement()) {
-            statement.execute(OWN_NAMES
+            statement.execute(SETTINGS
                     + script("install.sql")
+                            .replace("${hashed}", script("hashed.sql"))
                             .replace("${digest}", digest(token))
                             .replace("${returning}", Boolean.toString(returning)));
             statement.execute("SET LOCAL session_replication_role TO replica; "
@@ -60,7 +61,7 @@ final class Installation {
      */
     static void uninstall(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement()) {
-            statement.execute(OWN_NAMES + script("uninstall.sql"));
+            statement.execute(SETTINGS + script("uninstall.sql"));
             connection.commit();
         }
     }
@@ -74,7 +75,8 @@ final class Installation {
 
     private static List<Finding> findings(Connection connection, String script) throws SQLException {
         List<Finding> found = new ArrayList<>();
-        for (List<@Nullable String> row : SqlSession.of(connection).query(script(script))) {
+        String query = script(script).replace("${hashed}", script("hashed.sql"));
+        for (List<@Nullable String> row : SqlSession.of(connection).query(query)) {
             found.add(new Finding(
                     "t".equals(row.get(0)),
                     Objects.requireNonNull(row.get(1)),

@@ -2,8 +2,10 @@ package org.gorda.bindings.postgresql;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.gorda.gapi.Refusal;
@@ -29,9 +31,10 @@ final class LockWatch implements AutoCloseable {
     private final String blockers;
     private final Thread thread = new Thread(this::run, "gorda-lock-watch");
 
-    /** What is executed now, and what those in the way are told; each is equal to itself only. */
+    /** What is executed now, what those in the way are told, and who of them people were told of; each is equal to itself only. */
     private static final class Work {
         private final Refusal refusal;
+        private final Set<String> told = new HashSet<>();
 
         Work(Refusal refusal) {
             this.refusal = refusal;
@@ -43,6 +46,11 @@ final class LockWatch implements AutoCloseable {
 
     private volatile boolean sleeps;
     private volatile boolean closed;
+
+    /** @param session who is watched from now on */
+    LockWatch(PostgresDatabase database, SqlSession session) throws SQLException {
+        this(database, Math.toIntExact(session.number("SELECT pg_catalog.pg_backend_pid()")));
+    }
 
     /** @param backend whose session is watched, by its process on the server */
     LockWatch(PostgresDatabase database, int backend) throws SQLException {
@@ -100,8 +108,9 @@ final class LockWatch implements AutoCloseable {
             for (List<@Nullable String> row : SqlSession.of(connection).query(blockers)) {
                 isFree = false;
                 int pid = Integer.parseInt(Objects.requireNonNull(row.get(0)));
-                if (pid != 0 && work.equals(current) && !database.giveWay(pid, work.refusal)) {
-                    terminate(pid, nanos);
+                boolean isStranger = work.equals(current) && (pid == 0 || !database.giveWay(pid, work.refusal));
+                if (isStranger && nanos > database.readGrace().toNanos()) {
+                    end(work, pid);
                 }
             }
         } catch (SQLException e) {
@@ -112,13 +121,31 @@ final class LockWatch implements AutoCloseable {
         return isFree;
     }
 
-    /** A stranger's session is ended, unless it is us, copying a snapshot; the server cleans up some other time. */
-    private void terminate(int pid, long nanos) throws SQLException {
-        if (nanos > database.readGrace().toNanos()) {
-            SqlSession.of(connection)
-                    .query("SELECT CASE backend_type WHEN 'autovacuum worker' THEN pg_cancel_backend(pid)"
-                            + " WHEN 'client backend' THEN pg_terminate_backend(pid) END FROM pg_stat_activity WHERE pid = "
-                            + pid + " AND application_name <> '" + Server.APPLICATION + "'");
+    /**
+     * A stranger's session is ended, unless it is us, copying a snapshot; the server cleans up some other time.
+     *
+     * @param pid 0 of what nobody has, and we are not to decide: a transaction that is prepared
+     */
+    private void end(Work work, int pid) throws SQLException {
+        if (pid == 0) {
+            tell(work, "a prepared transaction is in the way (see pg_prepared_xacts): commit it, or roll it back");
+            return;
+        }
+        for (List<@Nullable String> row : SqlSession.of(connection)
+                .query(
+                        "SELECT CASE backend_type WHEN 'autovacuum worker' THEN pg_cancel_backend(pid) ELSE pg_terminate_backend(pid) END,"
+                                + " format('ends process %s (%s, user %s, application %s), which is in the way longer than read-grace',"
+                                + " pid, backend_type, coalesce(usename, '-'), coalesce(nullif(application_name, ''), '-'))"
+                                + " FROM pg_stat_activity WHERE pid = " + pid
+                                + " AND application_name IS DISTINCT FROM '"
+                                + Server.APPLICATION + "'")) {
+            tell(work, Objects.requireNonNull(row.get(1)));
+        }
+    }
+
+    private void tell(Work work, String what) {
+        if (work.told.add(what)) {
+            LOG.warn("{}: {}", database.server(), what);
         }
     }
 

@@ -92,7 +92,7 @@ final class PostgresApplier implements Applier {
         this.session = new ApplierSession(database.server());
         SqlSession driver = SqlSession.of(session.connection());
         driver.query(SEE_OPERATORS);
-        this.watch = new LockWatch(database, Math.toIntExact(driver.number("SELECT pg_backend_pid()")));
+        this.watch = new LockWatch(database, driver);
     }
 
     /** What is done on the connection, during which those in the way give way. */

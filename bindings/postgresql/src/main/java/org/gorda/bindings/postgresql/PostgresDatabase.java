@@ -78,6 +78,9 @@ final class PostgresDatabase implements ReflectedDatabase {
     /** Positions that were stored, or were to be. */
     private final AtomicLong turns = new AtomicLong();
 
+    /** All positions before it were deleted; they are looked for no more, because they stay for as long as somebody may see them. */
+    private volatile long oldest;
+
     private final AtomicLong schemaChanges = new AtomicLong();
 
     /** The server's transactions that have changed the schema and may not have ended. */
@@ -115,31 +118,43 @@ final class PostgresDatabase implements ReflectedDatabase {
         this.leases = new SequenceLeases(server, listener);
         this.pulse = new Pulse(server);
         this.internal = server.connect("");
+        this.sessions = new Sessions(this, listener);
         try {
             internal.setAutoCommit(false);
             SqlSession session = SqlSession.of(internal);
             lock(session, "pg_advisory_lock", server + " is open already, in another process or in this one");
-            Installation.install(internal, token, takesReturned);
-            describe(session);
-            session.query("SELECT gorda.end_leases()");
-            leases.begin("t"
-                    .equals(session.query("SELECT leases FROM gorda.leasing")
-                            .get(0)
-                            .get(0)));
-            this.committed = PostgresSnapshot.position(session);
-            turns.set(session.number("SELECT coalesce(max(turn), 0) FROM gorda.position"));
-            internal.commit();
+            try (LockWatch watch = new LockWatch(this, session)) {
+                watch.begin(new Refusal(Refusal.Cause.STOPPED, "the database is being opened: connect again"));
+                install(session);
+            }
             this.description = "PostgreSQL " + internal.getMetaData().getDatabaseProductVersion();
             WriteSetWriter.clearSpools(configuration.spoolDirectory());
-            this.sessions = new Sessions(this, listener);
         } catch (IOException e) {
-            internal.close();
+            leave();
             throw new ReflectionException(
                     "the directory " + configuration.spoolDirectory() + " cannot be used: " + e, e);
         } catch (SQLException | RuntimeException e) {
-            internal.close();
+            leave();
             throw e;
         }
+    }
+
+    /** Who is in the way, as a dump that goes on or what a process before has left, makes way as for what is applied. */
+    private void install(SqlSession session) throws SQLException {
+        Installation.install(internal, token, takesReturned);
+        describe(session);
+        session.query("SELECT gorda.end_leases()");
+        leases.begin("t"
+                .equals(session.query("SELECT leases FROM gorda.leasing").get(0).get(0)));
+        committed = PostgresSnapshot.position(session);
+        turns.set(session.number("SELECT coalesce(max(turn), 0) FROM gorda.position"));
+        internal.commit();
+    }
+
+    /** It could not be opened. */
+    private void leave() {
+        sessions.close();
+        close(internal);
     }
 
     /**
@@ -407,8 +422,9 @@ final class PostgresDatabase implements ReflectedDatabase {
                 .collect(Collectors.joining(", ", table + " (", ")"));
     }
 
+    /** Whatever standard_conforming_strings is. */
     static String literal(String text) {
-        return "'" + text.replace("'", "''") + "'";
+        return "E'" + text.replace("\\", "\\\\").replace("'", "''") + "'";
     }
 
     /** Stores a position; in the transaction that brings the database there, just before its commit. */
@@ -552,9 +568,12 @@ final class PostgresDatabase implements ReflectedDatabase {
     public Optional<StoredPosition> flush() {
         // Read first: what is committed meanwhile may be on disk, too, but need not.
         StoredPosition before = committed;
-        internally("nothing can be forced to disk", session -> {
-            session.query("UPDATE gorda.flush SET flushes = flushes + 1");
-            return session.query("DELETE FROM gorda.position WHERE turn < (SELECT max(turn) FROM gorda.position)");
+        oldest = internally("nothing can be forced to disk", session -> {
+            long newest = session.number("SELECT coalesce(max(turn), 0) FROM gorda.position");
+            session.query(
+                    "WITH deleted AS (DELETE FROM gorda.position WHERE turn >= " + oldest + " AND turn < " + newest
+                            + " RETURNING turn) UPDATE gorda.flush SET flushes = flushes + 1 WHERE NOT EXISTS (SELECT FROM deleted)");
+            return newest;
         });
         return Optional.ofNullable(before);
     }
@@ -570,10 +589,13 @@ final class PostgresDatabase implements ReflectedDatabase {
     public void ping() {
         try {
             pulse.feel();
-        } catch (ReflectionException e) {
+        } catch (SQLException e) {
+            if (Pulse.LETS_NOBODY_IN.equals(e.getSQLState())) {
+                notice(e);
+            }
             // or the server has begun again, which nobody else may meet while there is nothing to do
             internally("it is not known whether it is there", session -> session.query("SELECT 1"));
-            throw e;
+            throw new ReflectionException("the database " + server + " gives no answer: " + e.getMessage(), e);
         }
     }
 

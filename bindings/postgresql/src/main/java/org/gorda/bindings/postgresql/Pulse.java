@@ -2,13 +2,23 @@ package org.gorda.bindings.postgresql;
 
 import java.sql.Connection;
 import java.sql.SQLException;
-import org.gorda.gapi.ReflectionException;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A session that asks the server for an answer and for nothing else, so that it waits for nobody. Used by one thread, closed by any. */
 final class Pulse implements AutoCloseable {
 
+    private static final Logger LOG = LoggerFactory.getLogger(Pulse.class);
+
+    /** How the server tells that it stops, or begins. */
+    static final String LETS_NOBODY_IN = "57P03";
+
+    private static final long KNOCK_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     private final Server server;
+    private long knockedNanos = System.nanoTime();
     private volatile @Nullable Connection connection;
     private volatile boolean closed;
 
@@ -16,10 +26,14 @@ final class Pulse implements AutoCloseable {
         this.server = server;
     }
 
-    /** @throws ReflectionException if the answer is an error; the next time another session is opened */
-    void feel() {
+    /** @throws SQLException if the answer is an error; the next time another session is opened */
+    void feel() throws SQLException {
         if (closed) {
             return;
+        }
+        if (System.nanoTime() - knockedNanos > KNOCK_NANOS) {
+            knock();
+            knockedNanos = System.nanoTime();
         }
         try {
             Connection asked = connection;
@@ -30,10 +44,22 @@ final class Pulse implements AutoCloseable {
             SqlSession.of(asked).query("SELECT 1");
         } catch (SQLException e) {
             closeSession();
-            throw new ReflectionException("the database " + server + " gives no answer: " + e.getMessage(), e);
+            throw e;
         }
         if (closed) {
             closeSession();
+        }
+    }
+
+    /** Who was told to stop once all have left lets nobody in, and answers those who are there: it would wait for us, and we for it. */
+    private void knock() throws SQLException {
+        try {
+            server.knock();
+        } catch (SQLException e) {
+            if (LETS_NOBODY_IN.equals(e.getSQLState())) {
+                throw e;
+            }
+            LOG.debug("{} lets nobody in now", server, e); // who is there may be served all the same
         }
     }
 

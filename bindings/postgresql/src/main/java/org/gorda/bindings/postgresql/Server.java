@@ -5,6 +5,7 @@ import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.util.Properties;
 import java.util.Set;
+import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -24,12 +25,13 @@ record Server(String host, int port, String database, Properties login) {
     static final String COMPLETE = "complete";
     private static final Set<String> CAPTURES = Set.of("returning", COMPLETE);
 
-    /** How the replica's own sessions are called on the server. */
-    static final String APPLICATION = "gorda";
+    /** How this process's own sessions are called on the server: nobody else's is called so by chance, nor those that a process before has left. */
+    static final String APPLICATION = "gorda " + UUID.randomUUID();
 
     private static final Pattern LOCATION = Pattern.compile("//([^/:,?]+|\\[[^]]+])(?::(\\d{1,5}))?/([^/?&;]+)");
 
     private static final int PORT = 5432;
+    private static final int KNOCK_SECONDS = 5;
 
     /** Where databases are created and dropped from. */
     private static final String MAINTENANCE = "postgres";
@@ -39,7 +41,7 @@ record Server(String host, int port, String database, Properties login) {
             "-c search_path=pg_catalog,pg_temp -c datestyle=ISO,YMD -c intervalstyle=postgres -c timezone=UTC -c bytea_output=hex"
                     + " -c extra_float_digits=1 -c lc_monetary=C -c statement_timeout=0 -c lock_timeout=0"
                     + " -c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0 -c row_security=off -c synchronous_commit=local"
-                    + " -c array_nulls=on -c xmloption=content -c default_transaction_isolation=read\\ committed"
+                    + " -c standard_conforming_strings=on -c array_nulls=on -c xmloption=content -c default_transaction_isolation=read\\ committed"
                     + " -c default_transaction_read_only=off";
 
     /** Before that version the server does not know the name. */
@@ -94,6 +96,17 @@ record Server(String host, int port, String database, Properties login) {
         PGProperty.SSL_MODE.set(shared, "disable");
         PGProperty.GSS_ENC_MODE.set(shared, "disable");
         return connect(database, options, shared);
+    }
+
+    /**
+     * Whether somebody would be let in.
+     *
+     * @throws SQLException why not, or that it takes long
+     */
+    void knock() throws SQLException {
+        Properties hurried = new Properties();
+        PGProperty.LOGIN_TIMEOUT.set(hurried, KNOCK_SECONDS);
+        connect(database, "", hurried).close();
     }
 
     /** What it is called while it is made. */

@@ -50,14 +50,9 @@ final class SessionSettings {
                     .append("pg_catalog.set_config('")
                     .append(NAMES.get(i))
                     .append("', ")
-                    .append(literal(Objects.requireNonNullElse(values.get(i), "")))
+                    .append(PostgresDatabase.literal(Objects.requireNonNullElse(values.get(i), "")))
                     .append(", true)");
         }
         session.query(sql.toString());
-    }
-
-    /** Whatever standard_conforming_strings is. */
-    private static String literal(String text) {
-        return "E'" + text.replace("\\", "\\\\").replace("'", "''") + "'";
     }
 }

@@ -7,7 +7,7 @@ select c.relkind = 'r' and c.relpersistence = 'p', 'table ' || c.oid::regclass,
         when c.relpersistence = 'u' then format('ALTER TABLE %s SET LOGGED', c.oid::regclass)
         else format('ALTER TABLE %s ADD PRIMARY KEY (...)', c.oid::regclass) end
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-where n.nspname not in ('gorda', 'information_schema') and n.nspname not like 'pg\_%'
+where n.nspname not in ('gorda', 'information_schema') and n.nspname not like E'pg\\_%'
     and (c.relkind = 'f' or c.relkind = 'r' and (c.relpersistence = 'u' or c.relpersistence = 'p'
         and not exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisprimary)))
 union all
@@ -17,7 +17,7 @@ select true, case contypid when 0 then 'table ' || conrelid::regclass else 'doma
 from pg_catalog.pg_constraint k
 where contype = 'c' and connamespace <> 'information_schema'::regnamespace and (conbin::text ~ 'SQLVALUEFUNCTION' or exists (select from pg_catalog.pg_proc p
     where p.pronamespace = 'pg_catalog'::regnamespace and p.proname in ('now', 'clock_timestamp', 'statement_timestamp', 'transaction_timestamp',
-        'timeofday', 'random', 'gen_random_uuid', 'current_user', 'session_user') and k.conbin::text ~ ('funcid ' || p.oid || '\M')))
+        'timeofday', 'random', 'gen_random_uuid', 'current_user', 'session_user') and k.conbin::text ~ ('funcid ' || p.oid || E'\\M')))
 union all
 select true, case contypid when 0 then 'table ' || conrelid::regclass else 'domain ' || contypid::regtype end,
     format('its constraint %I calls %s, which is not IMMUTABLE: a replica may check a row by others than its origin', conname, p.oid::regprocedure),
@@ -27,8 +27,12 @@ from pg_catalog.pg_constraint k join pg_catalog.pg_depend d on d.classid = 'pg_c
     join pg_catalog.pg_proc p on p.oid = case d.refclassid when 'pg_catalog.pg_proc'::regclass then d.refobjid else o.oprcode end
 where contype = 'c' and p.provolatile <> 'i'
 union all
+select true, 'table ' || relid::regclass, format('PARTITION BY HASH of %s puts its rows into other partitions on each server, by the numbers that it has given its values', min(type::text)),
+    'make it anew, partitioned BY LIST or RANGE, or by another column'
+from (${hashed}) h group by relid
+union all
 select false, 'event trigger ' || quote_ident(evtname), 'what it changes of the schema is refused, and no other replica can be given a copy of the database', 'drop it'
-from pg_catalog.pg_event_trigger where evtname not like 'gorda\_%'
+from pg_catalog.pg_event_trigger where evtname not like E'gorda\\_%'
 union all
 select true, 'large objects', 'there are ' || count(*) || ' of them, which are not replicated', 'store them as bytea'
 from pg_catalog.pg_largeobject_metadata having count(*) > 0

@@ -13,7 +13,7 @@ union all
 select true, what || ' ' || quote_ident(name) || coalesce(' of ' || relid::regclass, ''),
     'it is enabled as ' || case enabled when 'A' then 'ALWAYS' else 'REPLICA' end || ', so that replicas execute it again for what it has changed already',
     case when relid is null then format('ALTER EVENT TRIGGER %I ENABLE', name) else format('ALTER TABLE %s ENABLE %s %I', relid::regclass, upper(what), name) end
-from (select 'trigger', tgname, tgrelid, tgenabled from pg_catalog.pg_trigger where tgname not like 'gorda\_%'
+from (select 'trigger', tgname, tgrelid, tgenabled from pg_catalog.pg_trigger where tgname not like E'gorda\\_%'
     union all select 'rule', rulename, ev_class, ev_enabled from pg_catalog.pg_rewrite
-    union all select 'event trigger', evtname, null, evtenabled from pg_catalog.pg_event_trigger where evtname not like 'gorda\_%') e (what, name, relid, enabled)
+    union all select 'event trigger', evtname, null, evtenabled from pg_catalog.pg_event_trigger where evtname not like E'gorda\\_%') e (what, name, relid, enabled)
 where enabled in ('A', 'R')

@@ -14,7 +14,7 @@ alter table gorda.position add constraint opened
     check (encode(sha256(convert_to(token, 'UTF8')), 'hex') = '${digest}') not valid;
 grant insert on gorda.position to public;
 
--- Changed to have something to force to disk.
+-- Changed to have something to force to disk where no position is deleted.
 create table if not exists gorda.flush (flushes bigint not null);
 insert into gorda.flush select 0 where not exists (select from gorda.flush);
 
@@ -237,7 +237,7 @@ select c.oid as relid, n.nspname, c.relname,
             and not exists (select from pg_catalog.pg_constraint o where o.oid = k.conparentid and o.conrelid = c.oid)) as description
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where c.relkind = 'r' and c.relpersistence = 'p'
-    and n.nspname not in ('gorda', 'information_schema') and n.nspname not like 'pg\_%';
+    and n.nspname not in ('gorda', 'information_schema') and n.nspname not like E'pg\\_%';
 
 grant select on gorda.described to public;
 
@@ -360,19 +360,19 @@ $$;
 -- With "is_only" its name alone can mean nothing else but a temporary relation. The digest of its description is null while its triggers do not leave to statements what they return.
 create view gorda.provable as
 select d.relid, d.nspname, d.relname, (select left(encode(g.tgargs, 'escape'), 32) from pg_catalog.pg_trigger g
-        where g.tgrelid = d.relid and g.tgname = 'gorda_delete' and encode(g.tgargs, 'escape') like '%gorda.is\_not\_returned()%') as digest,
+        where g.tgrelid = d.relid and g.tgname = 'gorda_delete' and encode(g.tgargs, 'escape') like E'%gorda.is\\_not\\_returned()%') as digest,
     exists (select from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid where a.attrelid = d.relid and a.attnum > 0
         and t.typname in ('timestamp', 'date', 'time', 'bytea', 'float4', 'float8')) as by_settings,
     (select coalesce(string_agg(row(a.attname)::text, ''), '') from pg_catalog.pg_attribute a
         left join pg_catalog.pg_attrdef f on f.adrelid = a.attrelid and f.adnum = a.attnum
         where a.attrelid = d.relid and a.attnum > 0 and (a.attidentity <> '' or f.adbin::text not like '{CONST %')) as asked,
     not exists (select from pg_catalog.pg_class o join pg_catalog.pg_namespace n on n.oid = o.relnamespace
-        where o.relname = d.relname and o.oid <> d.relid and n.nspname not like 'pg\_temp%' and n.nspname not like 'pg\_toast%') as is_only
+        where o.relname = d.relname and o.oid <> d.relid and n.nspname not like E'pg\\_temp%' and n.nspname not like E'pg\\_toast%') as is_only
 from gorda.described d join pg_catalog.pg_class c on c.oid = d.relid
 where not (c.relhasrules or c.relrowsecurity or c.relhassubclass or c.relispartition)
     and c.oid not in (select inhrelid from pg_catalog.pg_inherits union all select inhparent from pg_catalog.pg_inherits)
     and not exists (select from pg_catalog.pg_trigger g
-        where g.tgrelid = c.oid and not g.tgisinternal and g.tgname not like 'gorda\_%')
+        where g.tgrelid = c.oid and not g.tgisinternal and g.tgname not like E'gorda\\_%')
     and not exists (select from pg_catalog.pg_constraint k where k.conrelid = c.oid
         and (k.condeferrable and k.contype <> 't' or k.contype = 'x' or k.contype = 'c' and k.conbin::text ~ 'FUNCEXPR|DOMAIN'))
     and c.oid not in (select k.confrelid from pg_catalog.pg_constraint k where k.contype = 'f'
@@ -428,6 +428,9 @@ where a.atttypid in (select oid from named) and a.attnum > 0 and c.oid >= 16384 
 union all
 select from pg_catalog.pg_type d where d.typtype = 'd' and d.oid >= 16384 and d.typbasetype in (select oid from named);
 
+create or replace view gorda.hashed_by_number as
+${hashed};
+
 -- Tables that functions have a say in where rows are applied: by a check, an index, or a column computed from others; those of a domain have no number.
 create or replace view gorda.by_routines as
 select coalesce(k.conrelid, i.indrelid, a.adrelid, d.objid) as relid from pg_catalog.pg_depend d
@@ -438,7 +441,7 @@ select coalesce(k.conrelid, i.indrelid, a.adrelid, d.objid) as relid from pg_cat
 where d.refclassid in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass) and d.refobjid >= 16384
     and d.classid in ('pg_catalog.pg_constraint'::regclass, 'pg_catalog.pg_class'::regclass, 'pg_catalog.pg_attrdef'::regclass)
     and c.attgenerated is distinct from '';
-grant select on gorda.by_names, gorda.by_routines to public;
+grant select on gorda.by_names, gorda.by_routines, gorda.hashed_by_number to public;
 
 -- Before a change of the schema for which the server locks no tables: waits for who has changed their rows, because those are written down as they were before. All tables, or those with
 -- types of the database's own, or of which functions have a say; if a materialized view is filled, those that it reads, or all if functions read for it, or it is not there yet.
@@ -455,7 +458,7 @@ declare
     names text := (select string_agg(format('%I.%I', d.nspname, d.relname), ', ') from gorda.described d
         where all_tables or calls or filled <> '' and (d.relid = any (sources) or exists (select from pg_partition_ancestors(d.relid) where relid = any (sources)))
             or filled = '' and (d.relid in (select relid from gorda.by_routines) or exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid
-            where a.attrelid = d.relid and a.attnum > 0 and (t.typnamespace <> 'pg_catalog'::regnamespace or t.typname like 'reg%' or t.typname like '\_reg%'))));
+            where a.attrelid = d.relid and a.attnum > 0 and (t.typnamespace <> 'pg_catalog'::regnamespace or t.typname like 'reg%' or t.typname like E'\\_reg%'))));
 begin
     perform gorda.know(token);
     if names is not null then
@@ -472,7 +475,7 @@ create function gorda.adopt() returns table (digest text, description text) lang
     set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set client_min_messages = warning as $$
 declare
     role text := current_setting('session_replication_role');
-    has_others boolean := role <> 'replica' and exists (select from pg_event_trigger where evtname not like 'gorda\_%');
+    has_others boolean := role <> 'replica' and exists (select from pg_event_trigger where evtname not like E'gorda\\_%');
     noted text := current_setting('gorda.changed', true);
     changed oid[];
     t record;
@@ -502,7 +505,7 @@ begin
             exists (select from pg_trigger g where g.tgrelid = d.relid and g.tgname = 'gorda_keyless') as refused
         from (select * from gorda.described where relid = any (changed) offset 0) d
     loop
-        if t.captured is distinct from t.digest || ' ' || t.tells || '\000' then
+        if t.captured is distinct from t.digest || ' ' || t.tells || E'\\000' then
             if t.captured is null then
                 execute format('create trigger gorda_truncate before truncate on %s execute function gorda.truncates()', t.relid::regclass);
             end if;
@@ -562,7 +565,7 @@ end $$;
 -- Tells of the rows that such a table was made with, once gorda.adopt has seen it.
 create or replace function gorda.tell_rows(token text, which oid) returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-    how text[] := (select regexp_match(encode(g.tgargs, 'escape'), '^(\S+) .*?(\S+)\\000$') from pg_trigger g where g.tgrelid = which and g.tgname = 'gorda_insert');
+    how text[] := (select regexp_match(encode(g.tgargs, 'escape'), E'^(\\S+) .*?(\\S+)\\\\000$') from pg_trigger g where g.tgrelid = which and g.tgname = 'gorda_insert');
 begin
     perform gorda.know(token);
     execute format('select count(%s(%L, null::record, gorda_row)) from only %s gorda_row', how[2], how[1] || 'I', which::regclass);
@@ -588,8 +591,8 @@ end $$;
 -- executes the script of an extension.
 create or replace function gorda.is_of_event_trigger(context text) returns boolean language plpgsql stable as $$
 begin
-    return context like E'%\n%' and pg_catalog.current_query() !~* '\mextension\M'
-        and exists (select from pg_catalog.pg_event_trigger where evtname not like 'gorda\_%');
+    return context like E'%\n%' and pg_catalog.current_query() !~* E'\\mextension\\M'
+        and exists (select from pg_catalog.pg_event_trigger where evtname not like E'gorda\\_%');
 end $$;
 
 -- A change of the schema from within a function is not seen by who would have to replicate it. REINDEX changes none. What changes rows is executed by others, too, which are told of them
@@ -607,7 +610,7 @@ begin
         elsif context like E'%\n%' then
             reason := null; -- a trigger of ours
         elsif tg_tag not in ('CREATE TABLE AS', 'SELECT INTO') and coalesce(current_setting('gorda.told', true), '') not in ('', '0|')
-                and not exists (select from pg_event_trigger where evtname not like 'gorda\_%') then
+                and not exists (select from pg_event_trigger where evtname not like E'gorda\\_%') then
             reason := tg_tag || ' that changes rows by functions cannot be replicated: change them by statements of their own';
         else
             select format('constraint %I cannot be replicated, because %s, which it calls, is not IMMUTABLE: declare it so if it depends on nothing but what it is given;'
@@ -619,6 +622,10 @@ begin
                 left join pg_operator o on d.refclassid = 'pg_operator'::regclass and o.oid = d.refobjid
                 join pg_proc p on p.oid = case d.refclassid when 'pg_proc'::regclass then d.refobjid else o.oprcode end
             where p.provolatile <> 'i' and c.schema_name is distinct from 'pg_temp' limit 1;
+            reason := coalesce(reason, (select format('PARTITION BY HASH of %s cannot be replicated: by the numbers that a server has given it the rows of %s are in other partitions on each;'
+                    ' partition BY LIST or RANGE, or by another column', h.type, c.objid::regclass)
+                from pg_event_trigger_ddl_commands() c join gorda.hashed_by_number h on c.classid = 'pg_class'::regclass and h.relid = c.objid
+                where c.schema_name is distinct from 'pg_temp' limit 1));
         end if;
         if reason is not null then
             raise exception using errcode = '0A000', message = reason;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -186,6 +187,22 @@ class CrashedServerTest {
         Awaitility.await("the replica has met it")
                 .atMost(PATIENCE)
                 .until(() -> replicas.get(primary).status().state() == ReplicaState.STOPPED);
+        execute(primary(), "CREATE TABLE t (id INTEGER PRIMARY KEY)");
+    }
+
+    /** As by {@code pg_ctl stop -m smart}: it would wait for its replica, and its replica for it. */
+    @Test
+    @Timeout(180)
+    void aServerThatStopsOnceAllHaveLeftIsLeft() throws Exception {
+        int primary = primary();
+        Path pid = directory.resolve("data" + primary).resolve("postmaster.pid");
+        ProcessHandle server =
+                ProcessHandle.of(Long.parseLong(Files.readAllLines(pid).get(0))).orElseThrow();
+        server.destroy();
+        Awaitility.await("the replica has met it")
+                .atMost(PATIENCE)
+                .until(() -> replicas.get(primary).status().state() == ReplicaState.STOPPED);
+        assertThat(server.onExit()).succeedsWithin(PATIENCE);
         execute(primary(), "CREATE TABLE t (id INTEGER PRIMARY KEY)");
     }
 }

@@ -22,6 +22,7 @@ import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.awaitility.Awaitility;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
@@ -38,6 +39,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -486,6 +488,28 @@ class RowsTest {
         }
     }
 
+    /** As a subscriber's first copy is; and who is called as we are is not us. */
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void whoHoldsLocksThatASchemaChangeNeedsIsEndedWhateverItIs() throws SQLException {
+        define("CREATE TABLE t (id integer PRIMARY KEY)");
+        List<Map<String, String>> kinds = List.of(
+                Map.of("replication", "database", "preferQueryMode", "simple", "assumeMinServerVersion", "14"),
+                Map.of("ApplicationName", "gorda"));
+        for (int i = 0; i < kinds.size(); i++) {
+            Properties kind = new Properties();
+            kind.putAll(kinds.get(i));
+            try (Connection stranger = DriverManager.getConnection(
+                            TestServer.url(replica.server().database()), kind);
+                    Statement statement = stranger.createStatement()) {
+                statement.execute("BEGIN");
+                statement.execute("LOCK TABLE public.t IN ACCESS SHARE MODE");
+                applySchemaChange("ALTER TABLE t ADD COLUMN a" + i + " integer");
+                assertThatThrownBy(() -> statement.execute("SELECT 1")).isInstanceOf(SQLException.class);
+            }
+        }
+    }
+
     /** It has locks, for as long as its client takes to read what it returns. */
     @Test
     void whoReadsWithoutATransactionMakesWay() throws Exception {
@@ -541,6 +565,21 @@ class RowsTest {
         }
     }
 
+    /** As a dump does, for as long as it takes. */
+    @Test
+    void whoHoldsLocksThatTheOpeningNeedsIsEnded() throws Exception {
+        origin.close();
+        try (Connection stranger = TestServer.connect(origin.server().database());
+                Statement statement = stranger.createStatement()) {
+            stranger.setAutoCommit(false);
+            statement.execute("LOCK TABLE gorda.described, gorda.position, gorda.aside IN ACCESS SHARE MODE");
+            origin = CompletableFuture.supplyAsync(() -> open("origin")).get(30, TimeUnit.SECONDS);
+            assertThatThrownBy(() -> statement.execute("SELECT 1")).isInstanceOf(SQLException.class);
+        }
+        define("CREATE TABLE t (id integer PRIMARY KEY)");
+        replicate("INSERT INTO t VALUES (1)");
+    }
+
     @Test
     void positionsOutliveClosingAndAreFewAfterAFlush() throws SQLException {
         define("CREATE TABLE t (id integer PRIMARY KEY)");
@@ -563,6 +602,52 @@ class RowsTest {
         assertThatThrownBy(() -> applier.commit(new StoredPosition(1, 2, 3, 5), false))
                 .isInstanceOf(IllegalArgumentException.class);
         replicate("INSERT INTO t VALUES (5)");
+    }
+
+    /** Positions that were deleted stay where they were for as long as somebody may see them. */
+    @Test
+    void flushesPassOverNoPositionsThatWereDeletedBesideALongTransaction() throws SQLException {
+        int flushes = 300;
+        try (Connection reader = TestServer.connect(origin.server().database())) {
+            reader.setAutoCommit(false);
+            reader.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            SqlSession.of(reader).query("SELECT 1");
+            storePositions(20_000);
+            origin.flush();
+            origin.close();
+            long before = blocksOfPositions();
+            origin = open("origin");
+            for (int i = 0; i < flushes; i++) {
+                storePositions(1);
+                origin.flush();
+            }
+            origin.close();
+            assertThat((blocksOfPositions() - before) / flushes).isLessThan(60);
+        }
+    }
+
+    private void storePositions(int count) throws SQLException {
+        try (Connection connection = session(origin);
+                Statement statement = connection.createStatement()) {
+            for (int i = 0; i < count; i++) {
+                statement.addBatch(positionInsert(new StoredPosition(1, 2, 3, ++index)));
+            }
+            statement.executeBatch();
+            connection.commit();
+        }
+    }
+
+    /** Sessions tell of what they have read when they end. */
+    private long blocksOfPositions() throws SQLException {
+        try (Connection outside = TestServer.connect(origin.server().database())) {
+            SqlSession looks = SqlSession.of(outside);
+            Awaitility.await("our sessions have ended")
+                    .until(() -> looks.number("SELECT count(*) FROM pg_stat_activity"
+                                    + " WHERE datname = current_database() AND application_name LIKE 'gorda%'")
+                            == 0);
+            return looks.number("SELECT heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit"
+                    + " FROM pg_statio_user_tables WHERE relid = 'gorda.position'::regclass");
+        }
     }
 
     /** Here both databases are in one server, as is the one that a backup is to have. */
@@ -900,6 +985,23 @@ class RowsTest {
         }
     }
 
+    @Test
+    void tablesWhoseRowsEachReplicaWouldPutElsewhereAreFound() throws SQLException {
+        define("CREATE TYPE mood AS ENUM ('sad', 'glad')");
+        origin.close();
+        try (Connection stranger = origin.server().connect("")) {
+            SqlSession session = SqlSession.of(stranger);
+            session.query("SET session_replication_role TO replica");
+            session.query("CREATE TABLE public.t (m public.mood PRIMARY KEY) PARTITION BY HASH (m)");
+            session.query("CREATE TABLE public.u (m integer PRIMARY KEY) PARTITION BY HASH (m)");
+            assertThat(Installation.findings(stranger).stream()
+                            .filter(Finding::obstacle)
+                            .map(Finding::object))
+                    .containsExactly("table public.t");
+        }
+        origin = open("origin");
+    }
+
     /** Others would execute them once more for what they are told of. */
     @Test
     void whatFiresOnReplicasTooIsRefusedAtTheOpening() throws SQLException {
@@ -985,6 +1087,7 @@ class RowsTest {
         List<String> settings = new ArrayList<>(List.of(
                 "idle_session_timeout TO '100ms'",
                 "array_nulls TO off",
+                "standard_conforming_strings TO off",
                 "xmloption TO document",
                 "default_transaction_isolation TO serializable",
                 "default_transaction_read_only TO on"));
@@ -1001,7 +1104,9 @@ class RowsTest {
         origin = open("origin");
         replica = open("replica");
         applier = (PostgresApplier) replica.applier();
-        define("CREATE TABLE t (id integer PRIMARY KEY, a text[], x xml)");
+        define(
+                "SET standard_conforming_strings TO off",
+                "CREATE TABLE t (id integer PRIMARY KEY, a text[], x xml, \"\\\" text)");
         try (Connection idle = TestServer.connect(replica.server().database());
                 Connection outside = TestServer.connect("postgres")) {
             String pid = "" + idle.unwrap(PGConnection.class).getBackendPID();
@@ -1010,7 +1115,7 @@ class RowsTest {
                     .until(() -> looks.query("SELECT 1 FROM pg_stat_activity WHERE pid = " + pid)
                             .isEmpty());
         }
-        replicate("INSERT INTO t VALUES (1, ARRAY['a', NULL, 'NULL'], XMLPARSE(CONTENT 'a<b/>'))");
+        replicate("INSERT INTO t VALUES (1, ARRAY['a', NULL, 'NULL'], XMLPARSE(CONTENT 'a<b/>'), '\\')");
     }
 
     @Test

@@ -479,6 +479,33 @@ class SessionsTest {
         assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
     }
 
+    /** The server hashes the numbers that it has given types and their values itself. */
+    @Test
+    void partitionsByWhatEachServerNumbersForItselfAreRefused() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "CREATE TYPE mood AS ENUM ('sad', 'glad')",
+                    "CREATE TYPE moods AS RANGE (subtype = mood)",
+                    "CREATE TYPE pair AS (a int, m mood)",
+                    "CREATE DOMAIN felt AS mood");
+            for (String type :
+                    List.of("mood", "mood[]", "moods", "moods_multirange", "pair", "pair[]", "felt", "regclass")) {
+                assertState(
+                        "0A000", () -> execute(connection, "CREATE TABLE h (k " + type + ") PARTITION BY HASH (k)"));
+            }
+            assertState(
+                    "0A000",
+                    () -> execute(connection, "CREATE TABLE h (k mood) PARTITION BY HASH (coalesce(k, 'sad'))"));
+            execute(
+                    connection,
+                    "CREATE TABLE h (k int, a text[], o oid, m mood) PARTITION BY HASH (k, lower(a[1]), o)",
+                    "CREATE TABLE l (k mood PRIMARY KEY) PARTITION BY LIST (k)",
+                    "CREATE TABLE r (k mood PRIMARY KEY) PARTITION BY RANGE (k)",
+                    "CREATE TEMP TABLE own (k mood PRIMARY KEY) PARTITION BY HASH (k)");
+        }
+    }
+
     /** By a name that is not what it seems to the lexer. */
     @Test
     void commitThatNobodySawCommitsNothing() throws SQLException {
@@ -843,6 +870,27 @@ class SessionsTest {
                 assertState("42P07", () -> execute(connection, "CREATE TABLE t (id int)"));
                 execute(connection, "CREATE TABLE x (id int PRIMARY KEY); INSERT INTO x VALUES (1); DROP TABLE x");
                 assertThat(changes(meta.takeWriteSets())).contains("STATEMENT", "INSERT");
+            }
+        }
+    }
+
+    /** As old applications have it, for whom a backslash in a text escapes what follows. */
+    @Test
+    void schemaChangesFromSessionsWithoutStandardConformingStrings() throws SQLException {
+        for (String mode : List.of("simple", "extended")) {
+            try (Connection connection =
+                    connect("preferQueryMode", mode, "options", "-c standard_conforming_strings=off")) {
+                execute(
+                        connection,
+                        "CREATE TABLE \"u\\\" (id int PRIMARY KEY, a text)",
+                        "ALTER TABLE \"u\\\" ADD b int",
+                        "INSERT INTO \"u\\\" VALUES (1, 'it''s \\\\')");
+                assertThat(changes(meta.takeWriteSets())).containsExactly("STATEMENT", "STATEMENT", "INSERT");
+                execute(connection, "CREATE TABLE v AS SELECT a FROM \"u\\\"");
+                assertThat(changes(meta.takeWriteSets())).containsExactly("STATEMENT", "INSERT");
+                assertThat(rows("SELECT a FROM v")).containsExactly("it's \\");
+                execute(connection, "DROP TABLE \"u\\\", v");
+                meta.takeWriteSets();
             }
         }
     }
