@@ -122,65 +122,71 @@ where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass a
 union all
 select 2, 3, k.oid, format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid))
 from pg_constraint k join relations r on r.oid = k.conrelid
-where k.contype in ('p', 'u', 'x', 'c') and k.conparentid = 0 and k.conislocal
+where k.contype = 'c' and k.conislocal
+union all -- a partition's own first, by its own name
+select 2, 3, k.oid, format('alter table only %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid))
+from pg_constraint k join relations r on r.oid = k.conrelid where k.contype in ('p', 'u', 'x')
 union all
 select 2, 4, i.indexrelid, pg_get_indexdef(i.indexrelid)
 from pg_index i join relations r on r.oid = i.indexrelid
-where not r.relispartition and not exists (select from pg_constraint where conindid = i.indexrelid and contype in ('p', 'u', 'x'))
+where not exists (select from pg_constraint where conindid = i.indexrelid and contype in ('p', 'u', 'x'))
+union all -- a partitioned table's has none of them yet
+select 2, 5, i.inhrelid, format('alter index %s attach partition %s', i.inhparent::regclass, i.inhrelid::regclass)
+from pg_inherits i join relations r on r.oid = i.inhrelid where r.relkind in ('i', 'I')
 union all
-select 2, 5, k.oid, format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid))
+select 2, 6, k.oid, format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid))
 from pg_constraint k join relations r on r.oid = k.conrelid where k.contype = 'f' and k.conparentid = 0
 union all
-select 2, 6, r.oid, format('create %s %s%s as %s; alter %1$s %2$s owner to %5$s',
+select 2, 7, r.oid, format('create %s %s%s as %s; alter %1$s %2$s owner to %5$s',
     case r.relkind when 'm' then 'materialized view' else 'view' end, r.named,
     coalesce(' with (' || array_to_string(r.reloptions, ', ') || ')', ''), rtrim(pg_get_viewdef(r.oid), ';'), r.owner)
 from relations r where r.relkind in ('v', 'm')
 union all
-select 2, 7, d.oid, format('alter view %s alter column %I set default %s', r.named, a.attname, pg_get_expr(d.adbin, d.adrelid))
+select 2, 8, d.oid, format('alter view %s alter column %I set default %s', r.named, a.attname, pg_get_expr(d.adbin, d.adrelid))
 from pg_attrdef d join relations r on r.oid = d.adrelid and r.relkind = 'v' join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
 union all
-select 2, 7, r.oid, format('alter table %s enable row level security', r.named) from relations r where r.relrowsecurity
+select 2, 8, r.oid, format('alter table %s enable row level security', r.named) from relations r where r.relrowsecurity
 union all
-select 2, 7, r.oid, format('alter table %s force row level security', r.named) from relations r where r.relforcerowsecurity
+select 2, 8, r.oid, format('alter table %s force row level security', r.named) from relations r where r.relforcerowsecurity
 union all
-select 2, 7, p.oid, format('create policy %I on %s as %s for %s to %s%s%s', p.polname, r.named, case when p.polpermissive then 'permissive' else 'restrictive' end,
+select 2, 8, p.oid, format('create policy %I on %s as %s for %s to %s%s%s', p.polname, r.named, case when p.polpermissive then 'permissive' else 'restrictive' end,
     case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end,
     (select string_agg(case o.role when 0 then 'public' else quote_ident(pg_get_userbyid(o.role)) end, ', ') from unnest(p.polroles) o (role)),
     ' using (' || pg_get_expr(p.polqual, p.polrelid) || ')', ' with check (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')')
 from pg_policy p join relations r on r.oid = p.polrelid
 union all
-select 2, 7, r.oid, format('alter table %s replica identity %s', r.named, case r.relreplident when 'f' then 'full' when 'n' then 'nothing'
+select 2, 8, r.oid, format('alter table %s replica identity %s', r.named, case r.relreplident when 'f' then 'full' when 'n' then 'nothing'
     else (select format('using index %I', x.relname) from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = r.oid and i.indisreplident) end)
 from relations r where r.relkind in ('r', 'p') and r.relreplident <> 'd' and (r.relreplident <> 'i' or exists (select from pg_index where indrelid = r.oid and indisreplident))
 union all
-select 2, 7, r.oid, format('alter table %s cluster on %I', r.named, x.relname)
+select 2, 8, r.oid, format('alter table %s cluster on %I', r.named, x.relname)
 from relations r join pg_index i on i.indrelid = r.oid and i.indisclustered join pg_class x on x.oid = i.indexrelid where r.relkind = 'r'
 union all
-select 2, 7, w.oid, pg_get_ruledef(w.oid) from pg_rewrite w join relations r on r.oid = w.ev_class where w.rulename <> '_RETURN'
+select 2, 8, w.oid, pg_get_ruledef(w.oid) from pg_rewrite w join relations r on r.oid = w.ev_class where w.rulename <> '_RETURN'
 union all
-select 2, 8, t.oid, pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else format('; alter table %s %s trigger %I',
+select 2, 9, t.oid, pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else format('; alter table %s %s trigger %I',
     r.named, case t.tgenabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, t.tgname) end
 from pg_trigger t join relations r on r.oid = t.tgrelid
 where not t.tgisinternal and t.tgparentid = 0 and t.tgname not like 'gorda\_%'
 union all
-select 2, 9, oid, pg_get_statisticsobjdef(oid) from pg_statistic_ext
+select 2, 10, oid, pg_get_statisticsobjdef(oid) from pg_statistic_ext
 union all
-select 2, 10, d.objoid, format('comment on %s %s is %L', replace(replace(replace(i.type, 'table column', 'column'), 'view column', 'column'),
+select 2, 11, d.objoid, format('comment on %s %s is %L', replace(replace(replace(i.type, 'table column', 'column'), 'view column', 'column'),
     'table constraint', 'constraint'), i.identity, d.description)
 from pg_description d, pg_identify_object(d.classoid, d.objoid, d.objsubid) i
 where d.objoid >= 16384 and i.schema is distinct from 'gorda' and i.identity not like '%gorda\_%'
     and not exists (select from members where classid = d.classoid and objid = d.objoid)
     and not exists (select from pg_extension where oid = d.objoid)
 union all
-select 2, 11, 0, format('revoke all on %s from public, %I', named, pg_get_userbyid(owner)) from grants where acl is not null
+select 2, 12, 0, format('revoke all on %s from public, %I', named, pg_get_userbyid(owner)) from grants where acl is not null
 union all
-select 2, 12, 0, format('set local session authorization %I; grant %s on %s to %s%s; set local session authorization default',
+select 2, 13, 0, format('set local session authorization %I; grant %s on %s to %s%s; set local session authorization default',
     pg_get_userbyid(a.grantor), a.privilege_type, g.named,
     case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end,
     case when a.is_grantable then ' with grant option' else '' end)
 from grants g, aclexplode(g.acl) a
 union all
-select 2, 13, 0, format('set local session authorization %I; grant %s %s to %s%s; set local session authorization default',
+select 2, 14, 0, format('set local session authorization %I; grant %s %s to %s%s; set local session authorization default',
     pg_get_userbyid(a.grantor), a.privilege_type, g.named,
     case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end,
     case when a.is_grantable then ' with grant option' else '' end)

@@ -1,0 +1,120 @@
+package org.gorda.bindings.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.tck.MetaLevel;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A database that was received has the schema of the one that gave it, whatever that is made of. */
+class SchemaCopyTest {
+
+    private static final String INDEXES =
+            "SELECT indexrelid::regclass, indisvalid, indisunique, inhparent::regclass FROM pg_index"
+                    + " LEFT JOIN pg_inherits ON inhrelid = indexrelid"
+                    + " WHERE indrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace) ORDER BY indexrelid::regclass::text";
+
+    @TempDir
+    Path directory;
+
+    @BeforeEach
+    void dropOthers() throws SQLException {
+        TestServer.dropOthers(directory);
+        for (String role : List.of("owner", "reader", "other")) {
+            TestServer.execute(
+                    "DO 'BEGIN CREATE ROLE copied_" + role + "; EXCEPTION WHEN duplicate_object THEN NULL; END'");
+        }
+    }
+
+    @AfterEach
+    void drop() throws SQLException {
+        for (String name : List.of("origin", "copy")) {
+            new PostgresBinding().drop(TestServer.configuration(directory, name));
+        }
+        for (String role : List.of("owner", "reader", "other")) {
+            TestServer.execute("DROP ROLE copied_" + role);
+        }
+    }
+
+    private String database(String name) {
+        DatabaseConfiguration configuration = TestServer.configuration(directory, name);
+        return configuration.location().substring(configuration.location().lastIndexOf('/') + 1);
+    }
+
+    /** A database that was there before it is replicated. */
+    private void define(String... statements) throws SQLException {
+        TestServer.execute("CREATE DATABASE " + database("origin"));
+        execute("origin", statements);
+    }
+
+    private void execute(String name, String... statements) throws SQLException {
+        try (Connection connection = TestServer.connect(database(name));
+                Statement statement = connection.createStatement()) {
+            for (String sql : statements) {
+                statement.execute(sql);
+            }
+        }
+    }
+
+    private void copy() {
+        Path snapshot = directory.resolve("snapshot");
+        PostgresBinding binding = new PostgresBinding();
+        try (ReflectedDatabase origin = binding.open(TestServer.configuration(directory, "origin"), new MetaLevel())) {
+            origin.snapshot(snapshot);
+        }
+        binding.load(snapshot, TestServer.configuration(directory, "copy"));
+    }
+
+    private List<List<@Nullable String>> query(String name, String sql) throws SQLException {
+        try (Connection connection = TestServer.connect(database(name))) {
+            return SqlSession.of(connection).query(sql);
+        }
+    }
+
+    /** What is the same in the origin and the copy. */
+    private List<List<@Nullable String>> both(String sql) throws SQLException {
+        List<List<@Nullable String>> found = query("origin", sql);
+        assertThat(query("copy", sql)).isEqualTo(found);
+        return found;
+    }
+
+    private boolean isVersion(int version) throws SQLException {
+        return !query("origin", "SELECT 1 WHERE current_setting('server_version_num')::int >= " + version * 10_000)
+                .isEmpty();
+    }
+
+    @Test
+    void partitionsHaveTheirIndexes() throws SQLException {
+        define(
+                "CREATE TABLE part (id integer, k text, v text, PRIMARY KEY (id, k)) PARTITION BY LIST (k)",
+                "CREATE TABLE part_a PARTITION OF part FOR VALUES IN ('a')",
+                "CREATE TABLE part_b (id integer NOT NULL, k text NOT NULL, v text, CONSTRAINT custom_key PRIMARY KEY (id, k))",
+                "CREATE INDEX custom ON part_b (v)",
+                "CREATE INDEX own ON part_b (v, k)",
+                "ALTER TABLE part ATTACH PARTITION part_b FOR VALUES IN ('b')",
+                "CREATE TABLE part_c PARTITION OF part FOR VALUES IN ('c') PARTITION BY RANGE (id)",
+                "CREATE TABLE part_c1 PARTITION OF part_c FOR VALUES FROM (1) TO (10)",
+                "CREATE INDEX by_v ON part (v)",
+                "CREATE UNIQUE INDEX once ON part (v, id, k)",
+                "ALTER TABLE part ADD CONSTRAINT twice UNIQUE (k, v, id)",
+                "CREATE INDEX nowhere ON ONLY part (id)",
+                "CREATE TABLE child (id integer, k text, FOREIGN KEY (id, k) REFERENCES part)");
+        copy();
+        assertThat(both(INDEXES))
+                .hasSize(22)
+                .contains(List.of("custom", "t", "f", "by_v"), List.of("custom_key", "t", "t", "part_pkey"));
+        assertThatThrownBy(() -> query("copy", "INSERT INTO part VALUES (1, 'c', 'x'), (1, 'c', 'x')"))
+                .hasMessageContaining("part_c1_");
+    }
+}
