@@ -57,6 +57,16 @@ final class PostgresSnapshot {
                     + " ELSE quote_ident(pg_get_userbyid(grantee)) END, CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END), 3"
                     + " FROM pg_database, aclexplode(datacl) WHERE datname = current_database() ORDER BY turn";
 
+    /** Its encoding and how it sorts, as options of CREATE DATABASE: what is the default is each server's own. */
+    private static final String LOCALE = "locale";
+
+    private static final String FIND_LOCALE =
+            "SELECT format('ENCODING %L LC_COLLATE %L LC_CTYPE %L', pg_encoding_to_char(encoding), datcollate, datctype)"
+                    + " || CASE provider WHEN 'i' THEN ' LOCALE_PROVIDER icu ICU_LOCALE ' || quote_literal(locale) || coalesce(' ICU_RULES ' || quote_literal(rules), '')"
+                    + " WHEN 'b' THEN ' LOCALE_PROVIDER builtin BUILTIN_LOCALE ' || quote_literal(locale) WHEN 'c' THEN ' LOCALE_PROVIDER libc' ELSE '' END"
+                    + " FROM (SELECT *, columns ->> 'datlocprovider' AS provider, coalesce(columns ->> 'datlocale', columns ->> 'daticulocale') AS locale,"
+                    + " columns ->> 'daticurules' AS rules FROM (SELECT *, to_jsonb(d) AS columns FROM pg_database d WHERE datname = current_database()) d) d";
+
     /** Of roles that are not there, or not this one's to give to. */
     private static final Set<String> NOT_GIVEN = Set.of("42704", "42501");
 
@@ -130,7 +140,9 @@ final class PostgresSnapshot {
             rights.add(Objects.requireNonNull(row.get(0)));
             rights.add(Objects.requireNonNull(row.get(1)));
         }
+        String locale = Objects.requireNonNull(session.query(FIND_LOCALE).get(0).get(0));
         connection.commit();
+        Files.writeString(directory.resolve(LOCALE), locale);
         Files.writeString(directory.resolve(RIGHTS), String.join(SEPARATOR, rights));
         Files.writeString(directory.resolve(LEASES), leases);
         Files.writeString(directory.resolve(SCHEMA.get(0)), String.join(SEPARATOR, phases.get(1)));
@@ -205,13 +217,13 @@ final class PostgresSnapshot {
             }
             statement.execute(
                     "DROP DATABASE IF EXISTS " + made + " WITH (FORCE)"); // left by a load that was interrupted
-            statement.execute("CREATE DATABASE " + made + " TEMPLATE template0");
+            statement.execute("CREATE DATABASE " + made + " TEMPLATE template0 "
+                    + String.join("", textsIfAny(snapshot.resolve(LOCALE))));
             try (Connection connection = unfinished.connect(Server.APPLIES)) {
                 connection.setAutoCommit(false);
                 fill(connection, snapshot);
             }
-            Path rights = snapshot.resolve(RIGHTS);
-            giveRights(statement, made, Files.exists(rights) ? texts(rights) : List.of());
+            giveRights(statement, made, textsIfAny(snapshot.resolve(RIGHTS)));
             statement.execute("COMMENT ON DATABASE " + made + " IS " + whole);
         } catch (IOException | SQLException e) {
             throw new ReflectionException("the snapshot " + snapshot + " cannot be loaded to " + server + ": " + e, e);
@@ -271,6 +283,10 @@ final class PostgresSnapshot {
         }
         SqlSession.of(connection).query("UPDATE gorda.flush SET flushes = flushes + 1");
         connection.commit();
+    }
+
+    private static List<String> textsIfAny(Path file) throws IOException {
+        return Files.exists(file) ? texts(file) : List.of();
     }
 
     private static List<String> texts(Path file) throws IOException {

@@ -2,6 +2,7 @@ package org.gorda.bindings.postgresql;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -24,6 +25,10 @@ class SchemaCopyTest {
             "SELECT indexrelid::regclass, indisvalid, indisunique, inhparent::regclass FROM pg_index"
                     + " LEFT JOIN pg_inherits ON inhrelid = indexrelid"
                     + " WHERE indrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace) ORDER BY indexrelid::regclass::text";
+
+    private static final String LOCALE =
+            "SELECT key, value FROM pg_database d, jsonb_each_text(to_jsonb(d)) WHERE datname = current_database()"
+                    + " AND key ~ 'encoding|locprovider|collate|ctype|locale|rules' ORDER BY key";
 
     @TempDir
     Path directory;
@@ -89,9 +94,10 @@ class SchemaCopyTest {
         return found;
     }
 
-    private boolean isVersion(int version) throws SQLException {
-        return !query("origin", "SELECT 1 WHERE current_setting('server_version_num')::int >= " + version * 10_000)
-                .isEmpty();
+    private static boolean isVersion(int version) throws SQLException {
+        try (Connection connection = TestServer.connect("postgres")) {
+            return connection.getMetaData().getDatabaseMajorVersion() >= version;
+        }
     }
 
     @Test
@@ -116,5 +122,23 @@ class SchemaCopyTest {
                 .contains(List.of("custom", "t", "f", "by_v"), List.of("custom_key", "t", "t", "part_pkey"));
         assertThatThrownBy(() -> query("copy", "INSERT INTO part VALUES (1, 'c', 'x'), (1, 'c', 'x')"))
                 .hasMessageContaining("part_c1_");
+    }
+
+    @Test
+    void theDatabaseSortsAsItsOrigin() throws SQLException {
+        TestServer.execute("CREATE DATABASE " + database("origin")
+                + " TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'");
+        copy();
+        assertThat(both(LOCALE)).contains(List.of("datcollate", "C"));
+    }
+
+    @Test
+    void theDatabaseSortsByRulesOfIcuAsItsOrigin() throws SQLException {
+        assumeTrue(isVersion(16));
+        TestServer.execute(
+                "CREATE DATABASE " + database("origin") + " TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C'"
+                        + " LOCALE_PROVIDER icu ICU_LOCALE 'de-u-co-phonebk' ICU_RULES '&V << w <<< W'");
+        copy();
+        assertThat(both(LOCALE)).contains(List.of("daticurules", "&V << w <<< W"), List.of("datlocprovider", "i"));
     }
 }
