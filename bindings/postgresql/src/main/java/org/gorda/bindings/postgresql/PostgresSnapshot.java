@@ -15,10 +15,13 @@ import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
+import java.util.regex.Pattern;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.TableShape;
@@ -69,6 +72,10 @@ final class PostgresSnapshot {
 
     /** Of roles that are not there, or not this one's to give to. */
     private static final Set<String> NOT_GIVEN = Set.of("42704", "42501");
+
+    private static final String NOT_DONE = "{} cannot be done for a database that was received: {}";
+
+    private static final Pattern COMMENTS = Pattern.compile("comment on ");
 
     /** Whether the values of generators are leased. */
     private static final String LEASES = "leases";
@@ -240,7 +247,7 @@ final class PostgresSnapshot {
                 if (!NOT_GIVEN.contains(e.getSQLState())) {
                     throw e;
                 }
-                LOG.warn("{} cannot be done for a database that was received: {}", sql, e.getMessage());
+                LOG.warn(NOT_DONE, sql, e.getMessage());
             }
         }
     }
@@ -259,16 +266,17 @@ final class PostgresSnapshot {
 
     private static void fill(Connection connection, Path snapshot) throws SQLException, IOException {
         SqlSession.of(connection).query("SET LOCAL check_function_bodies TO off");
-        execute(connection, texts(snapshot.resolve(SCHEMA.get(0))));
+        require(execute(connection, texts(snapshot.resolve(SCHEMA.get(0)))), COMMENTS);
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         List<String> tables = texts(snapshot.resolve(TABLES));
-        execute(connection, rowsOfExtensions(connection));
+        require(execute(connection, rowsOfExtensions(connection)), COMMENTS);
         for (int i = 0; i < tables.size(); i++) {
             try (InputStream in = Files.newInputStream(snapshot.resolve(String.valueOf(i)))) {
                 copy.copyIn("COPY " + tables.get(i) + " FROM STDIN", in);
             }
         }
-        execute(connection, texts(snapshot.resolve(SCHEMA.get(1))));
+        require(execute(connection, texts(snapshot.resolve(SCHEMA.get(1)))), COMMENTS)
+                .forEach((sql, e) -> LOG.warn(NOT_DONE, sql, e.getMessage()));
         String token = UUID.randomUUID().toString();
         String position = Files.readString(snapshot.resolve(POSITION));
         connection.commit();
@@ -294,12 +302,16 @@ final class PostgresSnapshot {
         return all.isEmpty() ? List.of() : List.of(all.split(SEPARATOR, -1));
     }
 
-    /** What fails is tried again after the others, as long as that helps: it may need something that is made later. */
-    private static void execute(Connection connection, List<String> statements) throws SQLException {
+    /**
+     * What fails is tried again after the others, as long as that helps: it may need something that is made later.
+     *
+     * @return what failed then, and how, in the order in which it was to be executed
+     */
+    private static Map<String, SQLException> execute(Connection connection, List<String> statements)
+            throws SQLException {
         List<String> left = statements;
-        while (!left.isEmpty()) {
-            List<String> failed = new ArrayList<>();
-            SQLException failure = null;
+        while (true) {
+            Map<String, SQLException> failed = new LinkedHashMap<>();
             for (String sql : left) {
                 Savepoint before = connection.setSavepoint();
                 try (Statement statement = connection.createStatement()) {
@@ -308,15 +320,26 @@ final class PostgresSnapshot {
                     connection.releaseSavepoint(before);
                 } catch (SQLException e) {
                     connection.rollback(before);
-                    failed.add(sql);
-                    failure = new SQLException(sql + ": " + e.getMessage(), e.getSQLState(), e);
+                    failed.put(sql, e);
                 }
             }
-            if (failure != null && failed.size() == left.size()) {
-                throw failure;
+            if (failed.size() == left.size()) {
+                return failed;
             }
-            left = failed;
+            left = List.copyOf(failed.keySet());
         }
+    }
+
+    /** @param others how statements begin that may have failed */
+    private static Map<String, SQLException> require(Map<String, SQLException> failed, Pattern others)
+            throws SQLException {
+        for (Map.Entry<String, SQLException> failure : failed.entrySet()) {
+            if (!others.matcher(failure.getKey()).lookingAt()) {
+                SQLException e = failure.getValue();
+                throw new SQLException(failure.getKey() + ": " + e.getMessage(), e.getSQLState(), e);
+            }
+        }
+        return failed;
     }
 
     /** A new file, written as long as its disk has room for what the replica and others keep there. */

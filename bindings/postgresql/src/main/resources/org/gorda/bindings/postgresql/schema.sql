@@ -171,8 +171,9 @@ where not t.tgisinternal and t.tgparentid = 0 and t.tgname not like 'gorda\_%'
 union all
 select 2, 10, oid, pg_get_statisticsobjdef(oid) from pg_statistic_ext
 union all
-select 2, 11, d.objoid, format('comment on %s %s is %L', replace(replace(replace(i.type, 'table column', 'column'), 'view column', 'column'),
-    'table constraint', 'constraint'), i.identity, d.description)
+select 2, 11, d.objoid, format('comment on %s is %L', case i.type
+        when 'domain constraint' then (select format('constraint %I on domain %s', conname, contypid::regtype) from pg_constraint where oid = d.objoid)
+        else regexp_replace(regexp_replace(i.type, '^.* (column|constraint)$', '\1'), '^(statistics) object$|^composite (type)$', '\1\2') || ' ' || i.identity end, d.description)
 from pg_description d, pg_identify_object(d.classoid, d.objoid, d.objsubid) i
 where d.objoid >= 16384 and i.schema is distinct from 'gorda' and i.identity not like '%gorda\_%'
     and not exists (select from members where classid = d.classoid and objid = d.objoid)

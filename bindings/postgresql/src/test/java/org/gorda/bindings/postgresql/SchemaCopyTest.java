@@ -141,4 +141,61 @@ class SchemaCopyTest {
         copy();
         assertThat(both(LOCALE)).contains(List.of("daticurules", "&V << w <<< W"), List.of("datlocprovider", "i"));
     }
+
+    /** But for that of a constraint that has another name here, as foreign keys of partitions may. */
+    @Test
+    void commentsAreAsTheyWere() throws SQLException {
+        define(
+                "CREATE SCHEMA \"S on x\"",
+                "CREATE TABLE \"S on x\".t (id integer PRIMARY KEY, \"b on c\" text, CONSTRAINT \"a on b\" UNIQUE (\"b on c\"))",
+                "CREATE INDEX ix ON \"S on x\".t (\"b on c\")",
+                "CREATE VIEW v AS SELECT id FROM \"S on x\".t",
+                "CREATE MATERIALIZED VIEW m AS SELECT id FROM v",
+                "CREATE TYPE pair AS (a integer, b text)",
+                "CREATE TYPE mood AS ENUM ('sad')",
+                "CREATE DOMAIN price AS integer CONSTRAINT \"is on\" CHECK (value > 0)",
+                "CREATE SEQUENCE s",
+                "CREATE FUNCTION f(integer, VARIADIC text[]) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+                "CREATE PROCEDURE p(integer, OUT integer) LANGUAGE sql AS 'SELECT 1'",
+                "CREATE FUNCTION tr() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END'",
+                "CREATE TRIGGER \"t r\" BEFORE INSERT ON \"S on x\".t FOR EACH ROW EXECUTE FUNCTION tr()",
+                "CREATE RULE r AS ON UPDATE TO v DO INSTEAD NOTHING",
+                "CREATE POLICY po ON \"S on x\".t",
+                "CREATE STATISTICS st ON id, \"b on c\" FROM \"S on x\".t",
+                "CREATE TABLE part (id integer REFERENCES \"S on x\".t) PARTITION BY RANGE (id)",
+                "CREATE TABLE part_a (id integer CONSTRAINT own REFERENCES \"S on x\".t)",
+                "ALTER TABLE part ATTACH PARTITION part_a FOR VALUES FROM (1) TO (10)");
+        List<String> objects = List.of(
+                "SCHEMA \"S on x\"",
+                "TABLE \"S on x\".t",
+                "COLUMN \"S on x\".t.\"b on c\"",
+                "CONSTRAINT \"a on b\" ON \"S on x\".t",
+                "INDEX \"S on x\".ix",
+                "VIEW v",
+                "COLUMN v.id",
+                "MATERIALIZED VIEW m",
+                "COLUMN m.id",
+                "TYPE pair",
+                "COLUMN pair.a",
+                "TYPE mood",
+                "DOMAIN price",
+                "CONSTRAINT \"is on\" ON DOMAIN price",
+                "SEQUENCE s",
+                "FUNCTION f",
+                "PROCEDURE p",
+                "TRIGGER \"t r\" ON \"S on x\".t",
+                "RULE r ON v",
+                "POLICY po ON \"S on x\".t",
+                "STATISTICS st",
+                "CONSTRAINT part_id_fkey ON part");
+        for (String object : objects) {
+            execute("origin", "COMMENT ON " + object + " IS 'it is " + object.replace('\'', ' ') + "'");
+        }
+        execute("origin", "COMMENT ON CONSTRAINT own ON part_a IS 'of its own name'");
+        copy();
+        assertThat(both(
+                        "SELECT i.type, i.identity, description FROM pg_description, pg_identify_object(classoid, objoid, objsubid) i"
+                                + " WHERE description LIKE 'it is%' ORDER BY 1, 2"))
+                .hasSameSizeAs(objects);
+    }
 }
