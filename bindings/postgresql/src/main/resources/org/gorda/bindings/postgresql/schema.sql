@@ -26,16 +26,15 @@ types as (
         and (t.typrelid = 0 or (select relkind = 'c' from pg_class where oid = t.typrelid))
         and not exists (select from members where classid = 'pg_type'::regclass and objid = t.oid)),
 grants as (
-    select nspacl as acl, nspowner as owner, 'schema ' || quote_ident(nspname) as named from pg_namespace where oid in (select oid from ours)
+    select nspacl as acl, nspowner as owner, '' as columns, 'schema ' || quote_ident(nspname) as named from pg_namespace where oid in (select oid from ours)
     union all
-    select relacl, relowner, case relkind when 'S' then 'sequence ' else 'table ' end || named from relations
+    select relacl, relowner, '', case relkind when 'S' then 'sequence ' else 'table ' end || named from relations
     union all
-    select proacl, proowner, named from functions
+    select proacl, proowner, '', named from functions
     union all
-    select typacl, typowner, 'type ' || named from types),
-column_grants as (
-    select a.attacl as acl, format('(%I) on table %s', a.attname, r.named) as named
-    from relations r join pg_attribute a on a.attrelid = r.oid where a.attacl is not null)
+    select typacl, typowner, '', 'type ' || named from types
+    union all
+    select a.attacl, r.relowner, format(' (%I)', a.attname), 'table ' || r.named from relations r join pg_attribute a on a.attrelid = r.oid where a.attacl is not null)
 select 0 as phase, 0 as place, 0::oid as made, kind || ' ' || name as sql
 from (
     select 'aggregate' as kind, p.oid::regprocedure::text as name, 'pg_proc'::regclass as class, p.oid from functions p where p.prokind = 'a'
@@ -179,17 +178,11 @@ where d.objoid >= 16384 and i.schema is distinct from 'gorda' and i.identity not
     and not exists (select from members where classid = d.classoid and objid = d.objoid)
     and not exists (select from pg_extension where oid = d.objoid)
 union all
-select 2, 12, 0, format('revoke all on %s from public, %I', named, pg_get_userbyid(owner)) from grants where acl is not null
-union all
-select 2, 13, 0, format('set local session authorization %I; grant %s on %s to %s%s; set local session authorization default',
-    pg_get_userbyid(a.grantor), a.privilege_type, g.named,
-    case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end,
-    case when a.is_grantable then ' with grant option' else '' end)
+select 2, 12, 0, format('revoke all%s on %s from public, %I', columns, named, pg_get_userbyid(owner)) from grants where acl is not null
+union all -- what a superuser grants the owner does, who may have no access to the schema
+select 2, 13, 0, format(case a.grantor when g.owner then '%s' else 'set session authorization %2$I; %1$s; set session authorization default' end,
+    format('grant %s%s on %s to %s%s', a.privilege_type, g.columns, g.named,
+        case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end, case when a.is_grantable then ' with grant option' else '' end),
+    pg_get_userbyid(a.grantor))
 from grants g, aclexplode(g.acl) a
-union all
-select 2, 14, 0, format('set local session authorization %I; grant %s %s to %s%s; set local session authorization default',
-    pg_get_userbyid(a.grantor), a.privilege_type, g.named,
-    case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end,
-    case when a.is_grantable then ' with grant option' else '' end)
-from column_grants g, aclexplode(g.acl) a
 order by 1, 2, 3

@@ -198,4 +198,29 @@ class SchemaCopyTest {
                                 + " WHERE description LIKE 'it is%' ORDER BY 1, 2"))
                 .hasSameSizeAs(objects);
     }
+
+    /** The owner of the table may not come to it. */
+    @Test
+    void rightsAreAsTheyWere() throws SQLException {
+        define(
+                "CREATE SCHEMA s",
+                "CREATE TABLE s.t (id integer PRIMARY KEY, a text, b text)",
+                "ALTER TABLE s.t OWNER TO copied_owner",
+                "GRANT SELECT ON s.t TO copied_reader",
+                "GRANT UPDATE (a), SELECT (b) ON s.t TO copied_reader WITH GRANT OPTION",
+                "CREATE TABLE given (id integer PRIMARY KEY)",
+                "GRANT SELECT ON given TO copied_reader WITH GRANT OPTION",
+                "SET SESSION AUTHORIZATION copied_reader",
+                "GRANT SELECT ON given TO copied_other",
+                "RESET SESSION AUTHORIZATION",
+                "CREATE FUNCTION f() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+                "REVOKE ALL ON FUNCTION f() FROM PUBLIC");
+        copy();
+        assertThat(
+                        both(
+                                "SELECT relname, r.* FROM pg_class, aclexplode(relacl) r WHERE relname IN ('t', 'given')"
+                                        + " UNION ALL SELECT attname, r.* FROM pg_attribute, aclexplode(attacl) r WHERE attrelid = 's.t'::regclass"
+                                        + " UNION ALL SELECT proname, r.* FROM pg_proc, aclexplode(proacl) r WHERE proname = 'f' ORDER BY 1, 2, 3, 4"))
+                .hasSizeGreaterThan(20);
+    }
 }
