@@ -61,12 +61,17 @@ select 1, 3, t.oid, case t.typtype
             coalesce(' default ' || t.typdefault, ''), case when t.typnotnull then ' not null' else '' end,
             (select string_agg(format(' constraint %I %s', conname, pg_get_constraintdef(oid)), '' order by conname)
                 from pg_constraint where contypid = t.oid and contype = 'c'))
-        when 'r' then format('create type %s as range (subtype = %s)', t.named, (select rngsubtype::regtype from pg_range where rngtypid = t.oid))
+        when 'r' then (select format('create type %s as range (subtype = %s, subtype_opclass = %I.%I, multirange_type_name = %s%s%s%s)', t.named,
+                rngsubtype::regtype, nspname, opcname, rngmultitypid::regtype, ', collation = ' || nullif(rngcollation, 0)::regcollation,
+                ', canonical = ' || nullif(rngcanonical::oid, 0)::regproc, ', subtype_diff = ' || nullif(rngsubdiff::oid, 0)::regproc)
+            from pg_range join pg_opclass o on o.oid = rngsubopc join pg_namespace n on n.oid = opcnamespace where rngtypid = t.oid)
         else format('create type %s as (%s)', t.named,
             (select string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' order by attnum)
                 from pg_attribute where attrelid = t.typrelid and attnum > 0 and not attisdropped)) end
     || format('; alter type %s owner to %I', t.named, pg_get_userbyid(t.typowner))
 from types t
+union all -- for the function that brings its values into one form, which needs it, and which it needs
+select 1, 2, rngtypid, format('create type %s', named) from pg_range join types t on t.oid = rngtypid where rngcanonical::oid <> 0
 union all
 select 1, 4, oid, pg_get_functiondef(oid) from functions where prokind in ('f', 'p')
 union all -- by itself: behind BEGIN ATOMIC the driver does not see where a statement ends

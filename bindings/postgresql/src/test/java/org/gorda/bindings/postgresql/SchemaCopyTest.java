@@ -223,4 +223,25 @@ class SchemaCopyTest {
                                         + " UNION ALL SELECT proname, r.* FROM pg_proc, aclexplode(proacl) r WHERE proname = 'f' ORDER BY 1, 2, 3, 4"))
                 .hasSizeGreaterThan(20);
     }
+
+    @Test
+    void rangesAreAsTheyWere() throws SQLException {
+        define(
+                "CREATE TYPE days",
+                "CREATE FUNCTION in_one_form(days) RETURNS days LANGUAGE internal IMMUTABLE STRICT AS 'int4range_canonical'",
+                "CREATE FUNCTION difference(a integer, b integer) RETURNS float8 LANGUAGE sql IMMUTABLE AS 'SELECT (a - b)::float8'",
+                "CREATE TYPE days AS RANGE (subtype = integer, canonical = in_one_form, subtype_diff = difference, multirange_type_name = \"Weeks\")",
+                "CREATE TYPE words AS RANGE (subtype = text, collation = \"C\", subtype_opclass = text_pattern_ops)",
+                "CREATE TABLE t (id integer PRIMARY KEY, d days, w \"Weeks\")",
+                "INSERT INTO t VALUES (1, '(1,3]', '{(1,3]}')");
+        copy();
+        assertThat(
+                        both(
+                                "SELECT rngtypid::regtype, rngsubtype::regtype, rngmultitypid::regtype, rngcollation::regcollation, opcname, rngcanonical, rngsubdiff"
+                                        + " FROM pg_range JOIN pg_opclass o ON o.oid = rngsubopc WHERE rngtypid >= 16384 ORDER BY 1"))
+                .contains(
+                        List.of("days", "integer", "\"Weeks\"", "-", "int4_ops", "in_one_form", "difference"),
+                        List.of("words", "text", "words_multirange", "\"C\"", "text_pattern_ops", "-", "-"));
+        assertThat(both("SELECT '(1,3]'::days, d, w FROM t")).containsExactly(List.of("[2,4)", "[2,4)", "{[2,4)}"));
+    }
 }
