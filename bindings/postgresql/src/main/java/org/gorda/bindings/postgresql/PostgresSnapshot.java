@@ -75,6 +75,9 @@ final class PostgresSnapshot {
 
     private static final String NOT_DONE = "{} cannot be done for a database that was received: {}";
 
+    /** Views, and functions of them, which may need what is made after the rows. */
+    private static final Pattern LATE = Pattern.compile("create view |CREATE OR REPLACE |alter (function|procedure) ");
+
     private static final Pattern COMMENTS = Pattern.compile("comment on ");
 
     /** Whether the values of generators are leased. */
@@ -132,7 +135,7 @@ final class PostgresSnapshot {
         List<String> tables = new ArrayList<>();
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         for (TableShape table : PostgresDatabase.tables(session)) {
-            String named = PostgresDatabase.withColumns(table);
+            String named = table.columns().isEmpty() ? table.toString() : PostgresDatabase.withColumns(table);
             try (OutputStream out = new BufferedOutputStream(
                     new FrugalOutput(directory.resolve(String.valueOf(tables.size()))), COPY_BUFFER)) {
                 copy.copyOut("COPY " + named + " TO STDOUT", out);
@@ -266,7 +269,7 @@ final class PostgresSnapshot {
 
     private static void fill(Connection connection, Path snapshot) throws SQLException, IOException {
         SqlSession.of(connection).query("SET LOCAL check_function_bodies TO off");
-        require(execute(connection, texts(snapshot.resolve(SCHEMA.get(0)))), COMMENTS);
+        Map<String, SQLException> late = require(execute(connection, texts(snapshot.resolve(SCHEMA.get(0)))), LATE);
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         List<String> tables = texts(snapshot.resolve(TABLES));
         require(execute(connection, rowsOfExtensions(connection)), COMMENTS);
@@ -275,8 +278,9 @@ final class PostgresSnapshot {
                 copy.copyIn("COPY " + tables.get(i) + " FROM STDIN", in);
             }
         }
-        require(execute(connection, texts(snapshot.resolve(SCHEMA.get(1)))), COMMENTS)
-                .forEach((sql, e) -> LOG.warn(NOT_DONE, sql, e.getMessage()));
+        List<String> after = new ArrayList<>(late.keySet());
+        after.addAll(texts(snapshot.resolve(SCHEMA.get(1))));
+        require(execute(connection, after), COMMENTS).forEach((sql, e) -> LOG.warn(NOT_DONE, sql, e.getMessage()));
         String token = UUID.randomUUID().toString();
         String position = Files.readString(snapshot.resolve(POSITION));
         connection.commit();

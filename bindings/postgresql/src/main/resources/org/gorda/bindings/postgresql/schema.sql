@@ -25,6 +25,10 @@ types as (
     where t.typnamespace in (select oid from ours) and t.typtype in ('e', 'd', 'r', 'c')
         and (t.typrelid = 0 or (select relkind = 'c' from pg_class where oid = t.typrelid))
         and not exists (select from members where classid = 'pg_type'::regclass and objid = t.oid)),
+late as ( -- defaults by functions that may read the table itself
+    select a.oid from pg_attrdef a join pg_attribute on attrelid = adrelid and attnum = adnum and attgenerated = ''
+        join pg_depend on classid = 'pg_attrdef'::regclass and objid = a.oid and refclassid = 'pg_proc'::regclass
+        join pg_proc p on p.oid = refobjid and prosqlbody is not null),
 grants as (
     select nspacl as acl, nspowner as owner, '' as columns, 'schema ' || quote_ident(nspname) as named from pg_namespace where oid in (select oid from ours)
     union all
@@ -39,6 +43,8 @@ select 0 as phase, 0 as place, 0::oid as made, kind || ' ' || name as sql
 from (
     select 'aggregate' as kind, p.oid::regprocedure::text as name, 'pg_proc'::regclass as class, p.oid from functions p where p.prokind = 'a'
     union all select 'operator', oid::regoperator::text, 'pg_operator', oid from pg_operator where oid >= 16384
+    union all select 'operator class', opcnamespace::regnamespace || '.' || quote_ident(opcname), 'pg_opclass', oid from pg_opclass where oid >= 16384
+    union all select 'operator family', opfnamespace::regnamespace || '.' || quote_ident(opfname), 'pg_opfamily', oid from pg_opfamily where oid >= 16384
     union all select 'cast', oid::text, 'pg_cast', oid from pg_cast where oid >= 16384
     union all select 'collation', collname, 'pg_collation', oid from pg_collation where oid >= 16384
     union all select 'text search configuration', cfgname, 'pg_ts_config', oid from pg_ts_config where oid >= 16384
@@ -58,9 +64,11 @@ select 1, 3, t.oid, case t.typtype
             (select string_agg(quote_literal(enumlabel), ', ' order by enumsortorder) from pg_enum where enumtypid = t.oid))
         when 'd' then format('create domain %s as %s%s%s%s%s', t.named, format_type(t.typbasetype, t.typtypmod),
             case when t.typcollation <> (select typcollation from pg_type where oid = t.typbasetype) then ' collate ' || t.typcollation::regcollation else '' end,
-            coalesce(' default ' || t.typdefault, ''), case when t.typnotnull then ' not null' else '' end,
+            coalesce(' default ' || t.typdefault, ''), coalesce(
+                (select format(' constraint %I not null', conname) from pg_constraint where contypid = t.oid and contype = 'n'),
+                case when t.typnotnull then ' not null' else '' end),
             (select string_agg(format(' constraint %I %s', conname, pg_get_constraintdef(oid)), '' order by conname)
-                from pg_constraint where contypid = t.oid and contype = 'c'))
+                from pg_constraint where contypid = t.oid and contype = 'c' and convalidated))
         when 'r' then (select format('create type %s as range (subtype = %s, subtype_opclass = %I.%I, multirange_type_name = %s%s%s%s)', t.named,
                 rngsubtype::regtype, nspname, opcname, rngmultitypid::regtype, ', collation = ' || nullif(rngcollation, 0)::regcollation,
                 ', canonical = ' || nullif(rngcanonical::oid, 0)::regproc, ', subtype_diff = ' || nullif(rngsubdiff::oid, 0)::regproc)
@@ -98,8 +106,11 @@ select 1, 6, r.oid, format('create %stable %s (%s)%s%s; alter table %2$s owner t
                 from sequences q where q.seqrelid = pg_get_serial_sequence(r.named, a.attname)::regclass)
             when d.adbin is not null then ' default ' || pg_get_expr(d.adbin, d.adrelid)
             else '' end,
-        case when a.attnotnull then ' not null' else '' end), ', ' order by a.attnum)
-    from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+        case when n.oid is null then case when a.attnotnull then ' not null' else '' end
+            when n.convalidated then format(' constraint %I not null%s', n.conname, case when n.connoinherit then ' no inherit' else '' end) else '' end),
+        ', ' order by a.attnum)
+    from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum and d.oid not in (select oid from late)
+        left join pg_constraint n on n.conrelid = a.attrelid and n.contype = 'n' and n.conkey = array[a.attnum]
     where a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped),
     case r.relkind when 'p' then ' partition by ' || pg_get_partkeydef(r.oid) else '' end,
     coalesce(' with (' || array_to_string(r.reloptions, ', ') || ')', ''), r.owner)
@@ -114,6 +125,10 @@ select 1, 8, c.oid, format('update pg_attribute set attislocal = false where att
 from relations c join pg_attribute a on a.attrelid = c.oid
 where c.relkind = 'r' and not c.relispartition and a.attinhcount > 0 and not a.attislocal and not a.attisdropped
 union all
+select 1, 8, c.oid, format('update pg_constraint set conislocal = false where conrelid = %L::regclass and conname = %L', c.named, k.conname)
+from relations c join pg_constraint k on k.conrelid = c.oid and k.contype = 'n' and k.convalidated
+where c.relkind = 'r' and not c.relispartition and not k.conislocal
+union all
 select 1, 8, c.oid, format('alter table %s of %s', c.named, c.reloftype::regtype) from relations c where c.reloftype <> 0
 union all
 select 2, 1, r.oid, case when s.isown then format('select setval(%L, %s)', r.named, gorda.standing(r.oid)) else format('select setval(%L, %s, %L)', r.named, s.value, not s.isnext) end
@@ -126,7 +141,10 @@ where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass a
 union all
 select 2, 3, k.oid, format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid))
 from pg_constraint k join relations r on r.oid = k.conrelid
-where k.contype = 'c' and k.conislocal
+where (k.contype = 'c' or k.contype = 'n' and not k.convalidated) and k.conislocal
+union all
+select 2, 3, k.oid, format('alter domain %s add constraint %I %s', t.named, k.conname, pg_get_constraintdef(k.oid))
+from pg_constraint k join types t on t.oid = k.contypid where k.contype = 'c' and not k.convalidated
 union all -- a partition's own first, by its own name
 select 2, 3, k.oid, format('alter table only %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid))
 from pg_constraint k join relations r on r.oid = k.conrelid where k.contype in ('p', 'u', 'x')
@@ -141,13 +159,13 @@ union all
 select 2, 6, k.oid, format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid))
 from pg_constraint k join relations r on r.oid = k.conrelid where k.contype = 'f' and k.conparentid = 0
 union all
-select 2, 7, r.oid, format('create %s %s%s as %s; alter %1$s %2$s owner to %5$s',
+select case r.relkind when 'm' then 2 else 1 end, case r.relkind when 'm' then 7 else 9 end, r.oid, format('create %s %s%s as %s; alter %1$s %2$s owner to %5$s',
     case r.relkind when 'm' then 'materialized view' else 'view' end, r.named,
     coalesce(' with (' || array_to_string(r.reloptions, ', ') || ')', ''), rtrim(pg_get_viewdef(r.oid), ';'), r.owner)
 from relations r where r.relkind in ('v', 'm')
 union all
-select 2, 8, d.oid, format('alter view %s alter column %I set default %s', r.named, a.attname, pg_get_expr(d.adbin, d.adrelid))
-from pg_attrdef d join relations r on r.oid = d.adrelid and r.relkind = 'v' join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+select 2, 8, d.oid, format('alter table only %s alter column %I set default %s', r.named, a.attname, pg_get_expr(d.adbin, d.adrelid))
+from pg_attrdef d join relations r on r.oid = d.adrelid and (r.relkind = 'v' or d.oid in (select oid from late)) join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
 union all
 select 2, 8, r.oid, format('alter table %s enable row level security', r.named) from relations r where r.relrowsecurity
 union all

@@ -244,4 +244,78 @@ class SchemaCopyTest {
                         List.of("words", "text", "words_multirange", "\"C\"", "text_pattern_ops", "-", "-"));
         assertThat(both("SELECT '(1,3]'::days, d, w FROM t")).containsExactly(List.of("[2,4)", "[2,4)", "{[2,4)}"));
     }
+
+    @Test
+    void constraintsThatNotAllRowsMeetAreAsTheyWere() throws SQLException {
+        define(
+                "CREATE DOMAIN d AS integer CHECK (value < 100)",
+                "CREATE TABLE t (id integer PRIMARY KEY, d d, n integer)",
+                "INSERT INTO t VALUES (1, 5)",
+                "ALTER DOMAIN d ADD CONSTRAINT later CHECK (value > 10) NOT VALID",
+                "ALTER TABLE t ADD CONSTRAINT later CHECK (id > 1) NOT VALID");
+        if (isVersion(18)) {
+            execute(
+                    "origin",
+                    "ALTER TABLE t ADD CONSTRAINT filled NOT NULL n NOT VALID",
+                    "CREATE TABLE mother (a integer CONSTRAINT own NOT NULL NO INHERIT, b integer NOT NULL)",
+                    "CREATE TABLE heir () INHERITS (mother)",
+                    "INSERT INTO heir VALUES (NULL, 1)",
+                    "CREATE TABLE part (a integer) PARTITION BY LIST (a)",
+                    "CREATE TABLE part_a PARTITION OF part FOR VALUES IN (1, NULL)",
+                    "INSERT INTO part VALUES (NULL)",
+                    "ALTER TABLE part ADD CONSTRAINT filled NOT NULL a NOT VALID",
+                    "CREATE DOMAIN there AS integer CONSTRAINT \"is there\" NOT NULL");
+        }
+        copy();
+        both(
+                "SELECT conrelid::regclass, contypid::regtype, conname, contype, convalidated, conislocal, coninhcount, connoinherit, pg_get_constraintdef(oid)"
+                        + " FROM pg_constraint WHERE connamespace = 'public'::regnamespace ORDER BY conrelid::regclass::text, contypid::regtype::text, conname");
+    }
+
+    @Test
+    void rowsWithoutColumnsOrOfComputedOnesAreThere() throws SQLException {
+        define(
+                "CREATE TABLE nil ()",
+                "INSERT INTO nil DEFAULT VALUES",
+                "INSERT INTO nil DEFAULT VALUES",
+                "CREATE TABLE computed (c integer GENERATED ALWAYS AS (7) STORED)",
+                "INSERT INTO computed DEFAULT VALUES");
+        copy();
+        assertThat(both("SELECT (SELECT count(*) FROM nil), (SELECT sum(c) FROM computed)"))
+                .containsExactly(List.of("2", "7"));
+    }
+
+    @Test
+    void functionsThatReadWhatIsMadeAfterThemAreThere() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY, n bigint, name text)",
+                "CREATE FUNCTION next() RETURNS bigint BEGIN ATOMIC SELECT count(*) FROM t; END",
+                "ALTER TABLE t ALTER n SET DEFAULT next() + 1",
+                "CREATE VIEW grouped AS SELECT id, name FROM t GROUP BY id", // for which the key must be there
+                "CREATE FUNCTION found() RETURNS SETOF grouped LANGUAGE sql AS 'SELECT * FROM public.grouped'",
+                "CREATE MATERIALIZED VIEW m AS SELECT * FROM found()",
+                "CREATE VIEW of_m AS SELECT * FROM m",
+                "CREATE FUNCTION first() RETURNS integer BEGIN ATOMIC SELECT min(id) FROM of_m; END",
+                "CREATE VIEW plain AS SELECT 1 AS a",
+                "CREATE TABLE with_row (id integer PRIMARY KEY, p plain, f integer DEFAULT first())",
+                "INSERT INTO with_row SELECT 1, plain FROM plain");
+        copy();
+        both("SELECT adrelid::regclass, pg_get_expr(adbin, adrelid) FROM pg_attrdef ORDER BY 1, 2");
+        both(
+                "SELECT proname, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1");
+        both("SELECT viewname, definition FROM pg_views WHERE schemaname = 'public' ORDER BY 1");
+        both("SELECT * FROM with_row");
+    }
+
+    @Test
+    void whatCannotBeMadeAgainIsRefused() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY)",
+                "CREATE OPERATOR CLASS oc FOR TYPE integer USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,"
+                        + " FUNCTION 1 btint4cmp(integer, integer)",
+                "CREATE INDEX ix ON t (id oc)");
+        assertThatThrownBy(this::copy)
+                .hasMessageContaining(
+                        "no snapshot can be made of operator class public.oc, operator family public.oc:");
+    }
 }
