@@ -12,7 +12,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.sql.Savepoint;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -229,8 +228,7 @@ final class PostgresSnapshot {
                     "DROP DATABASE IF EXISTS " + made + " WITH (FORCE)"); // left by a load that was interrupted
             statement.execute("CREATE DATABASE " + made + " TEMPLATE template0 "
                     + String.join("", textsIfAny(snapshot.resolve(LOCALE))));
-            try (Connection connection = unfinished.connect(Server.APPLIES)) {
-                connection.setAutoCommit(false);
+            try (Connection connection = unfinished.connect(Server.APPLIES + " -c check_function_bodies=off")) {
                 fill(connection, snapshot);
             }
             giveRights(statement, made, textsIfAny(snapshot.resolve(RIGHTS)));
@@ -267,8 +265,8 @@ final class PostgresSnapshot {
                 .toList();
     }
 
+    /** Each statement is committed by itself: the server has not the locks for all of them at once. */
     private static void fill(Connection connection, Path snapshot) throws SQLException, IOException {
-        SqlSession.of(connection).query("SET LOCAL check_function_bodies TO off");
         Map<String, SQLException> late = require(execute(connection, texts(snapshot.resolve(SCHEMA.get(0)))), LATE);
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         List<String> tables = texts(snapshot.resolve(TABLES));
@@ -283,7 +281,7 @@ final class PostgresSnapshot {
         require(execute(connection, after), COMMENTS).forEach((sql, e) -> LOG.warn(NOT_DONE, sql, e.getMessage()));
         String token = UUID.randomUUID().toString();
         String position = Files.readString(snapshot.resolve(POSITION));
-        connection.commit();
+        connection.setAutoCommit(false);
         Installation.install(connection, token);
         SqlSession.of(connection).query("SET LOCAL synchronous_commit TO local");
         if (Files.readString(snapshot.resolve(LEASES)).equals("t")) {
@@ -317,13 +315,10 @@ final class PostgresSnapshot {
         while (true) {
             Map<String, SQLException> failed = new LinkedHashMap<>();
             for (String sql : left) {
-                Savepoint before = connection.setSavepoint();
                 try (Statement statement = connection.createStatement()) {
                     statement.setEscapeProcessing(false);
                     statement.execute(sql);
-                    connection.releaseSavepoint(before);
                 } catch (SQLException e) {
-                    connection.rollback(before);
                     failed.put(sql, e);
                 }
             }
