@@ -29,16 +29,23 @@ late as ( -- defaults by functions that may read the table itself
     select a.oid from pg_attrdef a join pg_attribute on attrelid = adrelid and attnum = adnum and attgenerated = ''
         join pg_depend on classid = 'pg_attrdef'::regclass and objid = a.oid and refclassid = 'pg_proc'::regclass
         join pg_proc p on p.oid = refobjid and prosqlbody is not null),
-grants as (
-    select nspacl as acl, nspowner as owner, '' as columns, 'schema ' || quote_ident(nspname) as named from pg_namespace where oid in (select oid from ours)
-    union all
-    select relacl, relowner, '', case relkind when 'S' then 'sequence ' else 'table ' end || named from relations
-    union all
-    select proacl, proowner, '', named from functions
-    union all
-    select typacl, typowner, '', 'type ' || named from types
-    union all
-    select a.attacl, r.relowner, format(' (%I)', a.attname), 'table ' || r.named from relations r join pg_attribute a on a.attrelid = r.oid where a.attacl is not null)
+grants as ( -- of what an extension has brought where they are not those that it has given
+    select * from (
+        select 'pg_namespace'::regclass as class, oid, 0 as place, nspacl as acl, nspowner as owner, '' as columns, 'schema ' || quote_ident(nspname) as named
+        from pg_namespace where oid in (select oid from ours)
+        union all
+        select 'pg_class'::regclass, oid, 0, relacl, relowner, '', case relkind when 'S' then 'sequence ' else 'table ' end || oid::regclass
+        from pg_class where relnamespace in (select oid from ours) and relpersistence <> 't'
+        union all
+        select 'pg_proc'::regclass, oid, 0, proacl, proowner, '', case prokind when 'p' then 'procedure ' else 'function ' end || oid::regprocedure
+        from pg_proc where pronamespace in (select oid from ours)
+        union all
+        select 'pg_type'::regclass, oid, 0, typacl, typowner, '', 'type ' || oid::regtype from pg_type where typnamespace in (select oid from ours)
+        union all
+        select 'pg_class'::regclass, c.oid, attnum, attacl, relowner, format(' (%I)', attname), 'table ' || c.oid::regclass
+        from pg_attribute join pg_class c on c.oid = attrelid where relnamespace in (select oid from ours) and relpersistence <> 't' and not attisdropped) g
+    where acl is not null and (class = 'pg_namespace'::regclass
+        or acl is distinct from (select initprivs from pg_init_privs where classoid = class and objoid = oid and objsubid = place)))
 select 0 as phase, 0 as place, 0::oid as made, kind || ' ' || name as sql
 from (
     select 'aggregate' as kind, p.oid::regprocedure::text as name, 'pg_proc'::regclass as class, p.oid from functions p where p.prokind = 'a'
@@ -47,7 +54,15 @@ from (
     union all select 'operator family', opfnamespace::regnamespace || '.' || quote_ident(opfname), 'pg_opfamily', oid from pg_opfamily where oid >= 16384
     union all select 'cast', oid::text, 'pg_cast', oid from pg_cast where oid >= 16384
     union all select 'collation', collname, 'pg_collation', oid from pg_collation where oid >= 16384
+    union all select 'type', t.oid::regtype::text, 'pg_type', t.oid from pg_type t
+        where t.oid >= 16384 and (t.typtype = 'b' and t.typelem = 0 or t.typtype = 'p')
+    union all select 'conversion', conname, 'pg_conversion', oid from pg_conversion where oid >= 16384
+    union all select 'access method', amname, 'pg_am', oid from pg_am where oid >= 16384
+    union all select 'transform for language', l.lanname || ' of ' || t.trftype::regtype, 'pg_transform', t.oid from pg_transform t join pg_language l on l.oid = t.trflang
+    union all select 'text search parser', prsname, 'pg_ts_parser', oid from pg_ts_parser where oid >= 16384
+    union all select 'text search template', tmplname, 'pg_ts_template', oid from pg_ts_template where oid >= 16384
     union all select 'text search configuration', cfgname, 'pg_ts_config', oid from pg_ts_config where oid >= 16384
+    union all select 'foreign-data wrapper', fdwname, 'pg_foreign_data_wrapper', oid from pg_foreign_data_wrapper
     union all select 'foreign server', srvname, 'pg_foreign_server', oid from pg_foreign_server
     union all select 'language', lanname, 'pg_language', oid from pg_language where oid >= 16384
     union all select 'event trigger', evtname, 'pg_event_trigger', oid from pg_event_trigger where evtname not like 'gorda\_%') as others
@@ -57,6 +72,12 @@ select 1, 1, oid, format('create schema if not exists %1$I; alter schema %1$I ow
 from pg_namespace where oid in (select oid from ours)
 union all
 select 1, 2, oid, format('create extension if not exists %I schema %s', extname, extnamespace::regnamespace)
+    || case extowner when 10 then '' else format( -- there is no ALTER EXTENSION ... OWNER
+        '; update pg_extension set extowner = %1$L::regrole where extname = %2$L'
+        '; delete from pg_shdepend s using pg_extension e, pg_database d where e.extname = %2$L and d.datname = current_database()'
+            ' and s.dbid = d.oid and s.classid = e.tableoid and s.objid = e.oid'
+        '; insert into pg_shdepend select d.oid, e.tableoid, e.oid, 0, ''pg_authid''::regclass, e.extowner, ''o'''
+            ' from pg_extension e, pg_database d where e.extname = %2$L and d.datname = current_database()', pg_get_userbyid(extowner), extname) end
 from pg_extension where extnamespace <> to_regnamespace('gorda')
 union all
 select 1, 3, t.oid, case t.typtype
@@ -80,6 +101,11 @@ select 1, 3, t.oid, case t.typtype
 from types t
 union all -- for the function that brings its values into one form, which needs it, and which it needs
 select 1, 2, rngtypid, format('create type %s', named) from pg_range join types t on t.oid = rngtypid where rngcanonical::oid <> 0
+union all
+select 1, 3, d.oid, format('create text search dictionary %s (template = %I.%I%s); alter text search dictionary %1$s owner to %5$I',
+    d.oid::regdictionary, n.nspname, t.tmplname, ', ' || d.dictinitoption, pg_get_userbyid(d.dictowner))
+from pg_ts_dict d join pg_ts_template t on t.oid = d.dicttemplate join pg_namespace n on n.oid = t.tmplnamespace
+where d.dictnamespace in (select oid from ours) and not exists (select from members where classid = 'pg_ts_dict'::regclass and objid = d.oid)
 union all
 select 1, 4, oid, pg_get_functiondef(oid) from functions where prokind in ('f', 'p')
 union all -- by itself: behind BEGIN ATOMIC the driver does not see where a statement ends
@@ -191,9 +217,26 @@ select 2, 9, t.oid, pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '
 from pg_trigger t join relations r on r.oid = t.tgrelid
 where not t.tgisinternal and t.tgparentid = 0 and t.tgname not like 'gorda\_%'
 union all
-select 2, 10, oid, pg_get_statisticsobjdef(oid) from pg_statistic_ext
+select 2, 10, oid, format('%s; alter statistics %s.%I owner to %I', pg_get_statisticsobjdef(oid), stxnamespace::regnamespace, stxname, pg_get_userbyid(stxowner))
+from pg_statistic_ext
 union all
-select 2, 11, d.objoid, format('comment on %s is %L', case i.type
+select 2, 10, p.oid, format('create publication %I%s with (publish = %L, publish_via_partition_root = %s%s); alter publication %1$I owner to %6$I', p.pubname,
+    case when p.puballtables then ' for all tables' else '' end, concat_ws(', ', case when p.pubinsert then 'insert' end, case when p.pubupdate then 'update' end,
+        case when p.pubdelete then 'delete' end, case when p.pubtruncate then 'truncate' end), p.pubviaroot::text,
+    case to_jsonb(p) ->> 'pubgencols' when 's' then ', publish_generated_columns = stored' else '' end, pg_get_userbyid(p.pubowner))
+from pg_publication p
+union all -- 14 does not have those columns: then they are null
+select 2, 11, m.oid, format('alter publication %I add table only %s%s%s', p.pubname, m.prrelid::regclass,
+    (select ' (' || string_agg(quote_ident(attname), ', ' order by attnum) || ')' from pg_attribute where attrelid = m.prrelid and attnum = any (m.prattrs)),
+    ' where (' || pg_get_expr(m.prqual, m.prrelid) || ')')
+from (select null::int2vector as prattrs, null::pg_node_tree as prqual) nothing, pg_publication p,
+    lateral (select r.oid, r.prrelid, prattrs, prqual from pg_publication_rel r where r.prpubid = p.oid) m
+union all -- nor that catalogue
+select 2, 11, d.objid, format('alter publication %I add tables in schema %s', p.pubname, s.refobjid::regnamespace)
+from pg_publication p join pg_depend d on d.refclassid = 'pg_publication'::regclass and d.refobjid = p.oid and d.classid = to_regclass('pg_publication_namespace')
+    join pg_depend s on s.classid = d.classid and s.objid = d.objid and s.refclassid = 'pg_namespace'::regclass
+union all
+select 2, 12, d.objoid, format('comment on %s is %L', case i.type
         when 'domain constraint' then (select format('constraint %I on domain %s', conname, contypid::regtype) from pg_constraint where oid = d.objoid)
         else regexp_replace(regexp_replace(i.type, '^.* (column|constraint)$', '\1'), '^(statistics) object$|^composite (type)$', '\1\2') || ' ' || i.identity end, d.description)
 from pg_description d, pg_identify_object(d.classoid, d.objoid, d.objsubid) i
@@ -201,9 +244,9 @@ where d.objoid >= 16384 and i.schema is distinct from 'gorda' and i.identity not
     and not exists (select from members where classid = d.classoid and objid = d.objoid)
     and not exists (select from pg_extension where oid = d.objoid)
 union all
-select 2, 12, 0, format('revoke all%s on %s from public, %I', columns, named, pg_get_userbyid(owner)) from grants where acl is not null
+select 2, 13, 0, format('revoke all%s on %s from public, %I', columns, named, pg_get_userbyid(owner)) from grants
 union all -- what a superuser grants the owner does, who may have no access to the schema
-select 2, 13, 0, format(case a.grantor when g.owner then '%s' else 'set session authorization %2$I; %1$s; set session authorization default' end,
+select 2, 14, 0, format(case a.grantor when g.owner then '%s' else 'set session authorization %2$I; %1$s; set session authorization default' end,
     format('grant %s%s on %s to %s%s', a.privilege_type, g.columns, g.named,
         case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end, case when a.is_grantable then ' with grant option' else '' end),
     pg_get_userbyid(a.grantor))

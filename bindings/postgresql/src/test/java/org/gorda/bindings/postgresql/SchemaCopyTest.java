@@ -318,4 +318,73 @@ class SchemaCopyTest {
                 .hasMessageContaining(
                         "no snapshot can be made of operator class public.oc, operator family public.oc:");
     }
+
+    @Test
+    void publicationsAreAsTheyWere() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY, a text)",
+                "CREATE PUBLICATION nothing WITH (publish = '')",
+                "CREATE PUBLICATION everything FOR ALL TABLES WITH (publish = 'insert, truncate')",
+                "CREATE PUBLICATION single FOR TABLE t WITH (publish_via_partition_root)",
+                "ALTER PUBLICATION single OWNER TO copied_owner");
+        String members = "";
+        if (isVersion(15)) {
+            execute(
+                    "origin",
+                    "CREATE PUBLICATION parts FOR TABLE t (id) WHERE (id > 7)",
+                    "CREATE PUBLICATION schemas FOR TABLES IN SCHEMA public");
+            members = ", attnames, rowfilter";
+        }
+        copy();
+        both("SELECT to_jsonb(p) - 'oid' FROM pg_publication p ORDER BY pubname");
+        both("SELECT pubname, tablename" + members + " FROM pg_publication_tables ORDER BY 1, 2");
+    }
+
+    @Test
+    void ownersAreAsTheyWere() throws SQLException {
+        define(
+                "CREATE TEXT SEARCH DICTIONARY d (template = snowball, language = 'english', stopwords = 'english')",
+                "ALTER TEXT SEARCH DICTIONARY d OWNER TO copied_owner",
+                "CREATE TABLE t (id integer PRIMARY KEY, a integer)",
+                "CREATE STATISTICS st ON id, a FROM t",
+                "ALTER STATISTICS st OWNER TO copied_owner",
+                "GRANT CREATE ON DATABASE " + database("origin") + " TO copied_owner",
+                "SET SESSION AUTHORIZATION copied_owner",
+                "CREATE EXTENSION citext",
+                "RESET SESSION AUTHORIZATION");
+        copy();
+        assertThat(
+                        both(
+                                "SELECT dictname, dictowner::regrole, dictinitoption FROM pg_ts_dict WHERE oid >= 16384"
+                                        + " UNION ALL SELECT stxname, stxowner::regrole, NULL FROM pg_statistic_ext"
+                                        + " UNION ALL SELECT extname, extowner::regrole, NULL FROM pg_extension WHERE extname = 'citext' ORDER BY 1"))
+                .extracting(row -> row.get(1))
+                .containsExactly("copied_owner", "copied_owner", "copied_owner");
+        execute(
+                "copy",
+                "SET session_replication_role TO replica",
+                "SET SESSION AUTHORIZATION copied_owner",
+                "DROP EXTENSION citext");
+        assertThat(
+                        query(
+                                "copy",
+                                "SELECT classid::regclass FROM pg_shdepend WHERE refobjid = 'copied_owner'::regrole AND deptype = 'o'"
+                                        + " AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY 1::text"))
+                .containsExactlyInAnyOrder(List.of("pg_ts_dict"), List.of("pg_statistic_ext"));
+    }
+
+    @Test
+    void rightsOnWhatAnExtensionHasBroughtAreAsTheyWere() throws SQLException {
+        define(
+                "CREATE EXTENSION citext",
+                "REVOKE ALL ON FUNCTION citext_eq(citext, citext) FROM PUBLIC",
+                "GRANT EXECUTE ON FUNCTION citext_eq(citext, citext) TO copied_reader",
+                "GRANT USAGE ON TYPE citext TO copied_reader");
+        copy();
+        assertThat(
+                        both(
+                                "SELECT proname, r.* FROM pg_proc, aclexplode(proacl) r WHERE proname = 'citext_eq'"
+                                        + " UNION ALL SELECT typname, r.* FROM pg_type, aclexplode(typacl) r WHERE typname = 'citext' ORDER BY 1, 2, 3, 4"))
+                .hasSize(5);
+    }
 }
