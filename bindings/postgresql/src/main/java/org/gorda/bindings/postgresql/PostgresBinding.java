@@ -62,7 +62,8 @@ public final class PostgresBinding implements InstalledBinding {
                 }
                 try (Connection connection = server.maintain();
                         Statement statement = connection.createStatement()) {
-                    statement.execute("CREATE DATABASE " + TableShape.quoted(server.database()));
+                    statement.execute("CREATE DATABASE " + TableShape.quoted(server.database())
+                            + " TEMPLATE template0 ENCODING 'UTF8'"); // whatever the server's default is
                 }
                 return new PostgresDatabase(configuration, listener, server);
             }

@@ -12,13 +12,15 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.sql.Savepoint;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
+import java.util.regex.Pattern;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.TableShape;
@@ -57,8 +59,25 @@ final class PostgresSnapshot {
                     + " ELSE quote_ident(pg_get_userbyid(grantee)) END, CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END), 3"
                     + " FROM pg_database, aclexplode(datacl) WHERE datname = current_database() ORDER BY turn";
 
+    /** Its encoding and how it sorts, as options of CREATE DATABASE: what is the default is each server's own. */
+    private static final String LOCALE = "locale";
+
+    private static final String FIND_LOCALE =
+            "SELECT format('ENCODING %L LC_COLLATE %L LC_CTYPE %L', pg_encoding_to_char(encoding), datcollate, datctype)"
+                    + " || CASE provider WHEN 'i' THEN ' LOCALE_PROVIDER icu ICU_LOCALE ' || quote_literal(locale) || coalesce(' ICU_RULES ' || quote_literal(rules), '')"
+                    + " WHEN 'b' THEN ' LOCALE_PROVIDER builtin BUILTIN_LOCALE ' || quote_literal(locale) WHEN 'c' THEN ' LOCALE_PROVIDER libc' ELSE '' END"
+                    + " FROM (SELECT *, columns ->> 'datlocprovider' AS provider, coalesce(columns ->> 'datlocale', columns ->> 'daticulocale') AS locale,"
+                    + " columns ->> 'daticurules' AS rules FROM (SELECT *, to_jsonb(d) AS columns FROM pg_database d WHERE datname = current_database()) d) d";
+
     /** Of roles that are not there, or not this one's to give to. */
     private static final Set<String> NOT_GIVEN = Set.of("42704", "42501");
+
+    private static final String NOT_DONE = "{} cannot be done for a database that was received: {}";
+
+    /** Views, and functions of them, which may need what is made after the rows. */
+    private static final Pattern LATE = Pattern.compile("create view |CREATE OR REPLACE |alter (function|procedure) ");
+
+    private static final Pattern COMMENTS = Pattern.compile("comment on ");
 
     /** Whether the values of generators are leased. */
     private static final String LEASES = "leases";
@@ -115,7 +134,7 @@ final class PostgresSnapshot {
         List<String> tables = new ArrayList<>();
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         for (TableShape table : PostgresDatabase.tables(session)) {
-            String named = PostgresDatabase.withColumns(table);
+            String named = table.columns().isEmpty() ? table.toString() : PostgresDatabase.withColumns(table);
             try (OutputStream out = new BufferedOutputStream(
                     new FrugalOutput(directory.resolve(String.valueOf(tables.size()))), COPY_BUFFER)) {
                 copy.copyOut("COPY " + named + " TO STDOUT", out);
@@ -130,7 +149,9 @@ final class PostgresSnapshot {
             rights.add(Objects.requireNonNull(row.get(0)));
             rights.add(Objects.requireNonNull(row.get(1)));
         }
+        String locale = Objects.requireNonNull(session.query(FIND_LOCALE).get(0).get(0));
         connection.commit();
+        Files.writeString(directory.resolve(LOCALE), locale);
         Files.writeString(directory.resolve(RIGHTS), String.join(SEPARATOR, rights));
         Files.writeString(directory.resolve(LEASES), leases);
         Files.writeString(directory.resolve(SCHEMA.get(0)), String.join(SEPARATOR, phases.get(1)));
@@ -205,13 +226,12 @@ final class PostgresSnapshot {
             }
             statement.execute(
                     "DROP DATABASE IF EXISTS " + made + " WITH (FORCE)"); // left by a load that was interrupted
-            statement.execute("CREATE DATABASE " + made + " TEMPLATE template0");
-            try (Connection connection = unfinished.connect(Server.APPLIES)) {
-                connection.setAutoCommit(false);
+            statement.execute("CREATE DATABASE " + made + " TEMPLATE template0 "
+                    + String.join("", textsIfAny(snapshot.resolve(LOCALE))));
+            try (Connection connection = unfinished.connect(Server.APPLIES + " -c check_function_bodies=off")) {
                 fill(connection, snapshot);
             }
-            Path rights = snapshot.resolve(RIGHTS);
-            giveRights(statement, made, Files.exists(rights) ? texts(rights) : List.of());
+            giveRights(statement, made, textsIfAny(snapshot.resolve(RIGHTS)));
             statement.execute("COMMENT ON DATABASE " + made + " IS " + whole);
         } catch (IOException | SQLException e) {
             throw new ReflectionException("the snapshot " + snapshot + " cannot be loaded to " + server + ": " + e, e);
@@ -228,7 +248,7 @@ final class PostgresSnapshot {
                 if (!NOT_GIVEN.contains(e.getSQLState())) {
                     throw e;
                 }
-                LOG.warn("{} cannot be done for a database that was received: {}", sql, e.getMessage());
+                LOG.warn(NOT_DONE, sql, e.getMessage());
             }
         }
     }
@@ -245,21 +265,23 @@ final class PostgresSnapshot {
                 .toList();
     }
 
+    /** Each statement is committed by itself: the server has not the locks for all of them at once. */
     private static void fill(Connection connection, Path snapshot) throws SQLException, IOException {
-        SqlSession.of(connection).query("SET LOCAL check_function_bodies TO off");
-        execute(connection, texts(snapshot.resolve(SCHEMA.get(0))));
+        Map<String, SQLException> late = require(execute(connection, texts(snapshot.resolve(SCHEMA.get(0)))), LATE);
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         List<String> tables = texts(snapshot.resolve(TABLES));
-        execute(connection, rowsOfExtensions(connection));
+        require(execute(connection, rowsOfExtensions(connection)), COMMENTS);
         for (int i = 0; i < tables.size(); i++) {
             try (InputStream in = Files.newInputStream(snapshot.resolve(String.valueOf(i)))) {
                 copy.copyIn("COPY " + tables.get(i) + " FROM STDIN", in);
             }
         }
-        execute(connection, texts(snapshot.resolve(SCHEMA.get(1))));
+        List<String> after = new ArrayList<>(late.keySet());
+        after.addAll(texts(snapshot.resolve(SCHEMA.get(1))));
+        require(execute(connection, after), COMMENTS).forEach((sql, e) -> LOG.warn(NOT_DONE, sql, e.getMessage()));
         String token = UUID.randomUUID().toString();
         String position = Files.readString(snapshot.resolve(POSITION));
-        connection.commit();
+        connection.setAutoCommit(false);
         Installation.install(connection, token);
         SqlSession.of(connection).query("SET LOCAL synchronous_commit TO local");
         if (Files.readString(snapshot.resolve(LEASES)).equals("t")) {
@@ -273,34 +295,50 @@ final class PostgresSnapshot {
         connection.commit();
     }
 
+    private static List<String> textsIfAny(Path file) throws IOException {
+        return Files.exists(file) ? texts(file) : List.of();
+    }
+
     private static List<String> texts(Path file) throws IOException {
         String all = Files.readString(file);
         return all.isEmpty() ? List.of() : List.of(all.split(SEPARATOR, -1));
     }
 
-    /** What fails is tried again after the others, as long as that helps: it may need something that is made later. */
-    private static void execute(Connection connection, List<String> statements) throws SQLException {
+    /**
+     * What fails is tried again after the others, as long as that helps: it may need something that is made later.
+     *
+     * @return what failed then, and how, in the order in which it was to be executed
+     */
+    private static Map<String, SQLException> execute(Connection connection, List<String> statements)
+            throws SQLException {
         List<String> left = statements;
-        while (!left.isEmpty()) {
-            List<String> failed = new ArrayList<>();
-            SQLException failure = null;
+        while (true) {
+            Map<String, SQLException> failed = new LinkedHashMap<>();
             for (String sql : left) {
-                Savepoint before = connection.setSavepoint();
                 try (Statement statement = connection.createStatement()) {
                     statement.setEscapeProcessing(false);
                     statement.execute(sql);
-                    connection.releaseSavepoint(before);
                 } catch (SQLException e) {
-                    connection.rollback(before);
-                    failed.add(sql);
-                    failure = new SQLException(sql + ": " + e.getMessage(), e.getSQLState(), e);
+                    failed.put(sql, e);
                 }
             }
-            if (failure != null && failed.size() == left.size()) {
-                throw failure;
+            if (failed.size() == left.size()) {
+                return failed;
             }
-            left = failed;
+            left = List.copyOf(failed.keySet());
         }
+    }
+
+    /** @param others how statements begin that may have failed */
+    private static Map<String, SQLException> require(Map<String, SQLException> failed, Pattern others)
+            throws SQLException {
+        for (Map.Entry<String, SQLException> failure : failed.entrySet()) {
+            if (!others.matcher(failure.getKey()).lookingAt()) {
+                SQLException e = failure.getValue();
+                throw new SQLException(failure.getKey() + ": " + e.getMessage(), e.getSQLState(), e);
+            }
+        }
+        return failed;
     }
 
     /** A new file, written as long as its disk has room for what the replica and others keep there. */

@@ -11,7 +11,11 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Properties;
+import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.tck.MetaLevel;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.engine.Replica;
@@ -25,6 +29,8 @@ class ManyTablesTest {
 
     /** Many more than the server below can have locked at once. */
     private static final int SEQUENCES = 4_000;
+
+    private static final int TABLES = 200;
 
     @TempDir
     Path directory;
@@ -65,6 +71,40 @@ class ManyTablesTest {
                 write(replica);
             }
         }
+    }
+
+    /** Of a table, its parts, its index and its sequence, which are made together, and of all sequences. */
+    @Test
+    void aDatabaseIsReceivedWithFewerLocksThanItHasTables() throws IOException, SQLException {
+        try (EmbeddedPostgres server = EmbeddedPostgres.builder()
+                .setServerConfig("max_locks_per_transaction", "10")
+                .setServerConfig("max_connections", "20")
+                .setServerConfig("fsync", "off")
+                .start()) {
+            String location = "//localhost:" + server.getPort() + "/";
+            try (Connection around =
+                            DriverManager.getConnection("jdbc:postgresql:" + location + "postgres?user=postgres");
+                    Statement statement = around.createStatement()) {
+                statement.execute("DO $$ BEGIN FOR i IN 1.." + TABLES
+                        + " LOOP EXECUTE 'CREATE TABLE t' || i || ' (id serial PRIMARY KEY, name text)'; COMMIT; END LOOP;"
+                        + " FOR i IN 1.." + SEQUENCES
+                        + " LOOP EXECUTE 'CREATE SEQUENCE s' || i; COMMIT; END LOOP; END $$");
+            }
+            PostgresBinding binding = new PostgresBinding();
+            Path snapshot = directory.resolve("snapshot");
+            try (ReflectedDatabase origin = binding.open(configuration(location + "postgres"), new MetaLevel())) {
+                origin.snapshot(snapshot);
+            }
+            binding.load(snapshot, configuration(location + "copy"));
+            try (ReflectedDatabase copy = binding.open(configuration(location + "copy"), new MetaLevel())) {
+                assertThat(copy.tables()).hasSize(TABLES);
+            }
+        }
+    }
+
+    private DatabaseConfiguration configuration(String location) {
+        return new DatabaseConfiguration(
+                location, Map.of("user", "postgres"), Duration.ofMillis(200), 64 << 20, directory.resolve("spool"));
     }
 
     private static void write(Replica replica) throws SQLException {
