@@ -125,7 +125,8 @@ final class SqliteStatements {
         return !tokens.isEmpty() && Set.of("INSERT", "REPLACE").contains(verb(tokens));
     }
 
-    private static boolean follow(List<Token> tokens, String... keywords) {
+    /** Whether these keywords follow one another somewhere. */
+    static boolean follow(List<Token> tokens, String... keywords) {
         for (int from = 0; from + keywords.length <= tokens.size(); from++) {
             int found = 0;
             while (found < keywords.length && tokens.get(from + found).is(keywords[found])) {

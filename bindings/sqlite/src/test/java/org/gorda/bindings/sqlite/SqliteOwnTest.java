@@ -775,6 +775,20 @@ class SqliteOwnTest extends OwnTck {
                 .hasMessageNotContaining("table \"N\"");
     }
 
+    /** Names and texts may have the words of what is refused. */
+    @Test
+    void whatClientsHaveMadeIsFitAgain() throws SQLException {
+        execute(
+                "CREATE TABLE SYNC_LOG (ID INTEGER PRIMARY KEY, ACTION TEXT, CONFLICT INT, REPLACED_BY INT)",
+                "CREATE TABLE R (ID INTEGER PRIMARY KEY, RESOLUTION TEXT CHECK (RESOLUTION IN ('conflict', 'rollback')))",
+                "CREATE TABLE FK (ID INTEGER PRIMARY KEY, INITIALLY_DEFERRED INT)");
+        assertEqual();
+        origin.close();
+        origin = tested().binding().open(configuration("origin"), meta);
+        execute("INSERT INTO R VALUES (1, 'rollback')");
+        assertEqual();
+    }
+
     @Test
     void aDatabaseIsOpenedOnceOnly() {
         assertThatThrownBy(() -> tested().binding().open(configuration("origin"), meta))
