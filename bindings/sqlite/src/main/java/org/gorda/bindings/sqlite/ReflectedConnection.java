@@ -189,6 +189,23 @@ final class ReflectedConnection extends JDBC4Connection {
             return super.execute(text);
         }
 
+        /** One statement, and the rows that it may give: the driver would execute all that SQLite finds in the text. */
+        @Override
+        public long executeLargeUpdate(String text) throws SQLException {
+            long before = getDatabase().total_changes();
+            try {
+                if (!SqliteStatements.isEmpty(text) && execute(text)) {
+                    ResultSet rows = getResultSet();
+                    while (rows.next()) {
+                        // What it changes is not done before.
+                    }
+                }
+                return getDatabase().total_changes() - before;
+            } finally {
+                internalClose();
+            }
+        }
+
         @Override
         public ResultSet getGeneratedKeys() throws SQLException {
             return generatedKeys(sql);

@@ -343,6 +343,25 @@ class SqliteOwnTest extends OwnTck {
         assertThat(query(replica, "SELECT MAX(ID) FROM F")).containsExactly("1");
     }
 
+    /** How many rows there are is told with those that triggers have changed. */
+    @Test
+    void whatATextChangesIsCounted() throws SQLException {
+        makeTable();
+        execute("CREATE TRIGGER TR AFTER UPDATE ON T BEGIN INSERT INTO T VALUES (NEW.ID + 10, 0); END");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            assertThat(statement.executeUpdate("INSERT INTO T VALUES (1, 1), (2, 2), (3, 3) RETURNING ID"))
+                    .isEqualTo(3);
+            assertThat(statement.executeUpdate("UPDATE T SET A = 5 WHERE ID < 3"))
+                    .isEqualTo(4);
+            assertThat(statement.executeUpdate("SELECT * FROM T")).isZero();
+            assertThat(statement.executeUpdate(" -- nothing")).isZero();
+            connection.commit();
+        }
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(5);
+    }
+
     // ---------------------------------------------------------------------------------------------------- transactions
 
     @Test
