@@ -67,6 +67,8 @@ final class ReflectedConnection extends JDBC4Connection {
 
     private boolean firesAgain;
 
+    private boolean ignoresChecks;
+
     /** What a trigger has refused, of which SQLite keeps no more than the text. */
     private @Nullable SQLException refused;
 
@@ -352,6 +354,14 @@ final class ReflectedConnection extends JDBC4Connection {
         if (again != firesAgain) {
             getDatabase().exec("pragma recursive_triggers=" + again + ";", false);
             firesAgain = again;
+        }
+    }
+
+    /** Has rows be what they are elsewhere, whatever CHECK says of them here; or not, where the schema is changed. */
+    void ignoresChecks(boolean ignores) throws SQLException {
+        if (ignores != ignoresChecks) {
+            getDatabase().exec("pragma ignore_check_constraints=" + ignores + ";", false);
+            ignoresChecks = ignores;
         }
     }
 

@@ -363,6 +363,7 @@ final class SqliteDialect implements Dialect {
         try (Statement statement = connection.createStatement()) {
             if (!sql.isEmpty()) {
                 connection.leaveForeignKeys();
+                connection.ignoresChecks(false); // of which rows that are there may be a failure everywhere
                 connection.beginToChange();
                 SqliteCatalogue.leave(statement);
                 requireNoReferrer(connection, sql);

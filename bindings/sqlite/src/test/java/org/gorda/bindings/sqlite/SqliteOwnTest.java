@@ -234,6 +234,36 @@ class SqliteOwnTest extends OwnTck {
         assertThat(query(replica, "SELECT ID || '-' || C FROM G ORDER BY ID")).containsExactly("100-10", "300-99");
     }
 
+    /** A row may be older than what it violates, or have been put in where nothing was checked. */
+    @Test
+    void rowsThatViolateAConstraintElsewhereDoSoHere() throws SQLException, IOException {
+        origin.close();
+        replica.close();
+        for (String name : List.of("old origin", "old replica")) {
+            Files.createDirectories(Path.of(configuration(name).location()));
+            try (Connection made = past(name);
+                    Statement statement = made.createStatement()) {
+                for (String sql : List.of(
+                        "CREATE TABLE T (ID INTEGER PRIMARY KEY, U TEXT UNIQUE, A INTEGER CHECK (A >= 0))",
+                        "PRAGMA ignore_check_constraints = ON",
+                        "INSERT INTO T VALUES (1, 'a', -5), (2, 'b', 1)")) {
+                    statement.execute(sql);
+                }
+            }
+        }
+        origin = tested().binding().open(configuration("old origin"), meta);
+        replica = tested().binding().open(configuration("old replica"), replicaMeta);
+        applier = replica.applier();
+        execute("UPDATE T SET U = 'c' WHERE ID = 1");
+        assertEqual();
+        assertRefused("23514", () -> execute("UPDATE T SET A = -1 WHERE ID = 2"));
+        assertThatThrownBy(() -> execute("ALTER TABLE T ADD COLUMN B INTEGER DEFAULT 5 CHECK (B > 10)"))
+                .isInstanceOf(SQLException.class);
+        execute("DELETE FROM T WHERE U = 'c'");
+        assertEqual();
+        assertThat(query(replica, "SELECT U FROM T")).containsExactly("b");
+    }
+
     @Test
     void valuesAreOfTheirOwnTypes() throws SQLException {
         execute(
