@@ -17,6 +17,8 @@ import java.sql.SQLTransactionRollbackException;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Properties;
 import java.util.Random;
@@ -24,6 +26,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.awaitility.Awaitility;
@@ -839,6 +842,49 @@ class H2OwnTest extends OwnStandardTck {
         } finally {
             applier.rollback();
         }
+        assertEqual();
+    }
+
+    /** Also while they look again and again whether they wait in vain. */
+    @Test
+    void whoHasComeFirstGetsTheTurnFirst() throws Exception {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 0)");
+        int number = 10;
+        List<Integer> served = Collections.synchronizedList(new ArrayList<>());
+        List<Thread> waiting = new ArrayList<>();
+        try (Connection holder = connect();
+                Statement statement = holder.createStatement()) {
+            statement.executeUpdate("UPDATE T SET A = A + 1");
+            for (int i = 0; i < number; i++) {
+                int client = i;
+                Thread thread = new Thread(() -> {
+                    try (Connection connection = connect();
+                            Statement own = connection.createStatement()) {
+                        own.executeUpdate("UPDATE T SET A = A + 1");
+                        served.add(client);
+                        connection.commit();
+                    } catch (SQLException e) {
+                        served.add(-1);
+                    }
+                });
+                waiting.add(thread);
+                thread.start();
+                long next = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(7);
+                await(
+                        "it waits for its turn, and looks at other times than the others",
+                        () -> isIn(thread, "org.gorda.bindings.triggers.Turn") && System.nanoTime() > next);
+            }
+            long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(500);
+            await("they have looked several times", () -> System.nanoTime() > end);
+            holder.commit();
+        }
+        for (Thread thread : waiting) {
+            thread.join();
+        }
+        assertThat(served)
+                .containsExactlyElementsOf(
+                        IntStream.range(0, number).boxed().toList());
         assertEqual();
     }
 
