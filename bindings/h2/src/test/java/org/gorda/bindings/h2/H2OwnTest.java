@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -921,5 +922,37 @@ class H2OwnTest extends OwnStandardTck {
         }
         assertEqual();
         assertThat(query(replica, "SELECT A FROM T")).containsExactly("20");
+    }
+
+    /** As {@link #whoWaitsForATurnIsToldWhoHoldsItAndGetsItFromWhoDoesNothing}, from who waits for what its client gives. */
+    @Test
+    @SuppressWarnings("InputStreamSlowMultibyteRead") // it has none
+    void whoWaitsForATurnGetsItFromWhoseClientGivesNothing() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARBINARY(100))");
+        CountDownLatch isOver = new CountDownLatch(1);
+        try (Connection giving = connect();
+                Statement statement = giving.createStatement();
+                PreparedStatement insert = giving.prepareStatement("INSERT INTO T VALUES (2, ?)")) {
+            statement.executeUpdate("INSERT INTO T VALUES (1, NULL)");
+            Future<?> client = clients.submit(() -> {
+                InputStream nothing = new InputStream() {
+                    @Override
+                    public int read() {
+                        awaitUninterrupted(isOver);
+                        return -1;
+                    }
+                };
+                assertRefused("40001", () -> insert.setBinaryStream(1, nothing, 10));
+            });
+            Awaitility.await("nobody gives nothing for that long")
+                    .atMost(Duration.ofSeconds(40))
+                    .ignoreExceptionsMatching(e ->
+                            e instanceof SQLException late && late.getSQLState().equals("40001"))
+                    .untilAsserted(() -> execute("INSERT INTO T VALUES (3, NULL)"));
+            isOver.countDown();
+            client.get(20, TimeUnit.SECONDS);
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID FROM T")).containsExactly("3");
     }
 }
