@@ -6,7 +6,6 @@ import java.sql.Driver;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -229,16 +228,7 @@ final class H2Dialect implements Dialect {
 
     @Override
     public List<TableShape> tables() {
-        List<TableShape> found = new ArrayList<>();
-        H2SchemaChanges.tables(database).filter(H2SchemaChanges::isClients).forEach(table -> {
-            try {
-                found.add(captured(table).shape());
-            } catch (SQLException ignored) {
-                // Its rows are refused.
-            }
-        });
-        found.sort(Comparator.comparing(TableShape::schema).thenComparing(TableShape::name));
-        return found;
+        return Dialect.shapes(H2SchemaChanges.tables(database).filter(H2SchemaChanges::isClients), H2Dialect::captured);
     }
 
     @Override

@@ -458,11 +458,38 @@ class H2OwnTest extends OwnStandardTck {
                 "ALTER TABLE T ADD COLUMN B VARCHAR(50) DEFAULT '' || RANDOM_UUID()",
                 "ALTER TABLE T ADD COLUMN B BOOLEAN DEFAULT TRUE AND RAND() > 0.5",
                 "ALTER TABLE T ADD COLUMN B BIGINT DEFAULT 0 + NEXT VALUE FOR S NOT NULL",
+                "ALTER TABLE T ADD COLUMN B INTEGER SEQUENCE S",
+                "ALTER TABLE T ADD COLUMN B INTEGER GENERATED ALWAYS AS IDENTITY",
+                "ALTER TABLE T ADD COLUMN (C INTEGER, B INTEGER AS (A * RAND()))",
                 "CREATE DOMAIN D AS DOUBLE PRECISION DEFAULT 1 + RAND()");
         execute(
                 "ALTER TABLE T ADD COLUMN B INTEGER DEFAULT 1 NOT NULL",
-                "ALTER TABLE T ADD C DATE DEFAULT DATE '2024-02-29' BEFORE B");
+                "ALTER TABLE T ADD C DATE DEFAULT DATE '2024-02-29' BEFORE B",
+                "ALTER TABLE T ADD (SEQUENCE INTEGER DEFAULT -5, \"AS\" VARCHAR(9) DEFAULT 'a', E ENUM('e', 'f') DEFAULT 'f')");
         assertEqual();
+    }
+
+    /** Clients cannot make it. */
+    @Test
+    void columnsAreNotAddedOfADomainWhoseDefaultIsComputed() throws SQLException {
+        try (Connection made = past("domains");
+                Statement statement = made.createStatement()) {
+            statement.execute("CREATE DOMAIN D AS DOUBLE PRECISION DEFAULT RAND()");
+            statement.execute("CREATE DOMAIN OF_D AS D");
+            statement.execute("CREATE DOMAIN L AS INTEGER DEFAULT 7");
+            statement.execute("CREATE TABLE T (ID INTEGER PRIMARY KEY)");
+            statement.execute("INSERT INTO T VALUES (1), (2)");
+        }
+        try (var database = tested().binding().open(configuration("domains"), meta);
+                Connection connection = connect(database, new Properties());
+                Statement statement = connection.createStatement()) {
+            for (String sql : List.of("ALTER TABLE T ADD COLUMN B D", "ALTER TABLE T ADD COLUMN B OF_D NOT NULL")) {
+                assertRefused("0A000", () -> statement.execute(sql));
+            }
+            statement.execute("ALTER TABLE T ADD COLUMN B L");
+            statement.execute("ALTER TABLE T ADD COLUMN C D DEFAULT 1");
+            assertThat(meta.takeWriteSets()).hasSize(2);
+        }
     }
 
     private static MVStore store(String location) throws SQLException {

@@ -8,7 +8,6 @@ import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -255,16 +254,7 @@ final class HsqldbDialect implements Dialect {
 
     @Override
     public List<TableShape> tables() {
-        List<TableShape> found = new ArrayList<>();
-        all().stream().filter(HsqldbDialect::isClients).forEach(table -> {
-            try {
-                found.add(captured(table).shape());
-            } catch (SQLException ignored) {
-                // Its rows are refused.
-            }
-        });
-        found.sort(Comparator.comparing(TableShape::schema).thenComparing(TableShape::name));
-        return found;
+        return Dialect.shapes(all().stream().filter(HsqldbDialect::isClients), HsqldbDialect::captured);
     }
 
     private Tables known() {
