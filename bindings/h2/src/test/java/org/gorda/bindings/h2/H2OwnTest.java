@@ -501,6 +501,26 @@ class H2OwnTest extends OwnStandardTck {
         }
     }
 
+    /** H2 keeps those that it has made for clients for minutes, who may read them. */
+    @Test
+    void largeValuesThatAreAppliedAndDeletedAgainLeaveNothing() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A CLOB, B BLOB)",
+                "INSERT INTO T SELECT X, REPEAT('x', 50000), CAST(REPEAT('ab', 50000) AS VARBINARY) FROM SYSTEM_RANGE(1, 20)",
+                "UPDATE T SET ID = ID + 100, A = A || 'y'",
+                "UPDATE T SET A = A || 'z'");
+        assertEqual();
+        execute("DELETE FROM T");
+        assertEqual();
+        MVStore store = store(configuration("replica").location());
+        for (String map : List.of("lobMap", "lobRef", "lobData", "tempLobMap")) {
+            Awaitility.await(map + " is empty").untilAsserted(() -> {
+                replica.flush();
+                assertThat(store.openMap(map).sizeAsLong()).isZero();
+            });
+        }
+    }
+
     @Test
     void preparedBatchThatFailsInTheMiddle() throws SQLException {
         execute(
@@ -911,8 +931,7 @@ class H2OwnTest extends OwnStandardTck {
             thread.join();
         }
         assertThat(served)
-                .containsExactlyElementsOf(
-                        IntStream.range(0, number).boxed().toList());
+                .containsExactlyElementsOf(IntStream.range(0, number).boxed().toList());
         assertEqual();
     }
 

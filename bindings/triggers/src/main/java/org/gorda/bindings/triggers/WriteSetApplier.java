@@ -256,8 +256,8 @@ final class WriteSetApplier implements Applier {
     @Override
     public void rollback() {
         try {
-            rows.rolledBack();
             database.change(() -> {
+                rows.rolledBack();
                 connection.rollback();
                 return true;
             });
