@@ -16,6 +16,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
+import org.gorda.bindings.triggers.ClientTables;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.Refused;
@@ -227,8 +228,9 @@ final class H2Dialect implements Dialect {
     // ----------------------------------------------------------------------------------------------------- catalogue
 
     @Override
-    public List<TableShape> tables() {
-        return Dialect.shapes(H2SchemaChanges.tables(database).filter(H2SchemaChanges::isClients), H2Dialect::captured);
+    public ClientTables tables() {
+        Stream<Table> all = H2SchemaChanges.tables(database).filter(H2SchemaChanges::isClients);
+        return ClientTables.of(all, table -> table.getSQL(0), H2Dialect::captured);
     }
 
     @Override

@@ -648,6 +648,31 @@ class H2OwnTest extends OwnStandardTck {
         assertThat(count(origin, "T")).isZero();
     }
 
+    /** As another kind of database would receive them. */
+    @Test
+    void rowsThatCannotBeReplicatedAreNotLeftOutWithoutAWord() throws SQLException {
+        for (String name : List.of("without rows", "with rows")) {
+            try (Connection made = past(name);
+                    Statement statement = made.createStatement()) {
+                statement.execute("CREATE TABLE T (ID INTEGER PRIMARY KEY)");
+                statement.execute("CREATE TABLE \"a table\" (ID INTEGER PRIMARY KEY, J JSON)");
+                if (name.equals("with rows")) {
+                    statement.execute("INSERT INTO \"a table\" VALUES (1, NULL)");
+                }
+            }
+        }
+        try (var database = tested().binding().open(configuration("without rows"), meta);
+                FrozenRows frozen = database.freeze(directory.resolve("frozen"))) {
+            assertThat(frozen.tables()).hasSize(1);
+        }
+        try (var database = tested().binding().open(configuration("with rows"), meta)) {
+            assertThatThrownBy(() -> database.freeze(directory.resolve("not frozen")))
+                    .isInstanceOf(ReflectionException.class)
+                    .hasMessageContaining("\"a table\"")
+                    .hasMessageContaining("column J is of type JSON");
+        }
+    }
+
     @Test
     void databasesThatAreNotFit() throws SQLException {
         try (Connection made = past("unfit");

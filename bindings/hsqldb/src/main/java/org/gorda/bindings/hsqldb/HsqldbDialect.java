@@ -21,6 +21,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
+import org.gorda.bindings.triggers.ClientTables;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.EngineFields;
 import org.gorda.bindings.triggers.Owner;
@@ -253,8 +254,11 @@ final class HsqldbDialect implements Dialect {
     }
 
     @Override
-    public List<TableShape> tables() {
-        return Dialect.shapes(all().stream().filter(HsqldbDialect::isClients), HsqldbDialect::captured);
+    public ClientTables tables() {
+        return ClientTables.of(
+                all().stream().filter(HsqldbDialect::isClients),
+                table -> table.getName().getSchemaQualifiedStatementName(),
+                HsqldbDialect::captured);
     }
 
     private Tables known() {

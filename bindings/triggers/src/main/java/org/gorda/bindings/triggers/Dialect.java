@@ -4,13 +4,10 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
-import java.util.stream.Stream;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.TableShape;
@@ -47,30 +44,6 @@ public interface Dialect {
      * @param keyMayNotChange whether what follows an update of a key could not be told apart from what precedes it
      */
     record Captured(TableShape shape, Set<Integer> unique, boolean keyMayNotChange) {}
-
-    /** Describes a table as the database knows it. */
-    interface Describing<T> {
-        /**
-         * Describes it.
-         *
-         * @throws SQLException with 0A000 if its rows cannot be replicated
-         */
-        Captured describe(T table) throws SQLException;
-    }
-
-    /** Those of the tables whose rows can be replicated, in the order of their names. */
-    static <T> List<TableShape> shapes(Stream<T> tables, Describing<T> describing) {
-        List<TableShape> found = new ArrayList<>();
-        tables.forEach(table -> {
-            try {
-                found.add(describing.describe(table).shape());
-            } catch (SQLException ignored) {
-                // Its rows are refused.
-            }
-        });
-        found.sort(Comparator.comparing(TableShape::schema).thenComparing(TableShape::name));
-        return found;
-    }
 
     /** How far a generator has come. */
     record Generated(Generator generator, long last) {}
@@ -160,8 +133,8 @@ public interface Dialect {
         return false;
     }
 
-    /** The tables whose changes are captured, in the order of their names. */
-    List<TableShape> tables();
+    /** All tables of clients. */
+    ClientTables tables();
 
     /**
      * A table by its name in the catalogue.

@@ -244,7 +244,7 @@ final class WriteSetApplier implements Applier {
 
     @Override
     public List<TableShape> tables() {
-        return dialect.tables();
+        return dialect.tables().captured();
     }
 
     /** The database checks itself when it is opened. */
