@@ -56,6 +56,8 @@ public final class WriteSetWriter {
     /** So much of a write set is in memory at most, not counting tables and keys. */
     static final int MEMORY_BYTES = 1 << 20;
 
+    private static final int KEY_BYTES = 9;
+
     static final byte INSERT = 1;
     static final byte UPDATE = 2;
     static final byte DELETE = 3;
@@ -242,6 +244,9 @@ public final class WriteSetWriter {
 
     /** A key of a row that the transaction wrote, removed or referenced. */
     public void key(KeyMode mode, long hash) {
+        if ((long) KEY_BYTES * keyCount > WriteSet.ENCODED_BYTES_MAX) {
+            throw tooManyNames(); // they are kept in memory
+        }
         if (keyCount == keyHashes.length) {
             keyHashes = Arrays.copyOf(keyHashes, keyCount * 2);
             keyModes = Arrays.copyOf(keyModes, keyCount * 2);
@@ -490,6 +495,11 @@ public final class WriteSetWriter {
         return new RefusedException(new Refusal(Refusal.Cause.TOO_LARGE, message));
     }
 
+    private RefusedException tooManyNames() {
+        return tooLarge("the transaction touches " + keyCount + " keys in " + tableCount
+                + " tables, more than a write set can name: commit more often");
+    }
+
     private void putByte(byte value) {
         room(1);
         bytes[size++] = value;
@@ -560,13 +570,12 @@ public final class WriteSetWriter {
         if (changes() - spooled > MEMORY_BYTES) {
             spill(); // where something before has left an array that is larger
         }
-        long room = 10 + 9L * keyCount;
+        long room = 10 + (long) KEY_BYTES * keyCount;
         for (int i = 0; i < tableCount; i++) {
             room += 28 + 3L * (tables[i].schema().length() + tables[i].name().length());
         }
         if (size - headroom + room > WriteSet.ENCODED_BYTES_MAX) {
-            throw tooLarge("the transaction touches " + keyCount + " keys in " + tableCount
-                    + " tables, more than a write set can name: commit more often");
+            throw tooManyNames();
         }
         // Tables and keys stay with the end of the changes.
         enlarge((int) room, 0);
@@ -583,7 +592,7 @@ public final class WriteSetWriter {
         for (int i = 0; i < keyCount; i++) {
             bytes[size] = keyModes[i];
             LONGS.set(bytes, size + 1, keyHashes[i]);
-            size += 9;
+            size += KEY_BYTES;
         }
         ByteBuffer header = ByteBuffer.wrap(bytes, headroom, HEADER_BYTES);
         header.put(MAGIC).put(VERSION).putShort((short) 0).putInt(0);

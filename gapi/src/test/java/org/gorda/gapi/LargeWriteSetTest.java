@@ -188,6 +188,24 @@ class LargeWriteSetTest {
         assertThat(writer.finish().length()).isLessThan(5 << 20);
     }
 
+    /** They are not kept until it is asked for its commit, which would need the memory for them. */
+    @Test
+    void aTransactionOfMoreKeysThanCanBeNamedIsRefusedBeforeItsCommit() {
+        assertThatThrownBy(() -> {
+                    for (int i = 0; i <= WriteSet.ENCODED_BYTES_MAX / 9 + 1; i++) {
+                        writer.key(KeyMode.WRITTEN, i);
+                    }
+                })
+                .isInstanceOfSatisfying(
+                        RefusedException.class,
+                        e -> assertThat(e.refusal().cause()).isEqualTo(Refusal.Cause.TOO_LARGE))
+                .hasMessageContaining("commit more often");
+        writer.clear();
+        writer.key(KeyMode.WRITTEN, 1);
+        insert(1, noise(10, 1));
+        assertThat(writer.finish().length()).isLessThan(200);
+    }
+
     @Test
     void longStatementsFollowEachOther() throws IOException {
         writer.statement("me", "", "APP", "x".repeat(6_000_000), List.of());

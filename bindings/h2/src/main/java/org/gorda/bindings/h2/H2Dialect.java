@@ -6,7 +6,6 @@ import java.sql.Driver;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -17,6 +16,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
+import org.gorda.bindings.triggers.ClientTables;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.Refused;
@@ -228,17 +228,9 @@ final class H2Dialect implements Dialect {
     // ----------------------------------------------------------------------------------------------------- catalogue
 
     @Override
-    public List<TableShape> tables() {
-        List<TableShape> found = new ArrayList<>();
-        H2SchemaChanges.tables(database).filter(H2SchemaChanges::isClients).forEach(table -> {
-            try {
-                found.add(captured(table).shape());
-            } catch (SQLException ignored) {
-                // Its rows are refused.
-            }
-        });
-        found.sort(Comparator.comparing(TableShape::schema).thenComparing(TableShape::name));
-        return found;
+    public ClientTables tables() {
+        Stream<Table> all = H2SchemaChanges.tables(database).filter(H2SchemaChanges::isClients);
+        return ClientTables.of(all, table -> table.getSQL(0), H2Dialect::captured);
     }
 
     @Override

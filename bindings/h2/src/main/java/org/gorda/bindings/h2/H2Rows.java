@@ -22,6 +22,7 @@ import org.h2.jdbc.JdbcResultSet;
 import org.h2.message.DbException;
 import org.h2.result.Row;
 import org.h2.result.SimpleResult;
+import org.h2.store.LobStorageInterface;
 import org.h2.table.Column;
 import org.h2.table.Table;
 import org.h2.value.Value;
@@ -37,6 +38,9 @@ final class H2Rows implements Dialect.Rows {
     private final SessionLocal session;
 
     private final MovedRows<Moved> moved;
+
+    /** Of which each row has a copy of its own. H2 would keep them for minutes, as if a client were reading them. */
+    private final List<ValueLob> copied = new ArrayList<>();
 
     private record Moved(Table table, Row row) {}
 
@@ -94,10 +98,7 @@ final class H2Rows implements Dialect.Rows {
             if (before == null) {
                 return false;
             }
-            Row row = table.getTemplateRow();
-            for (int i = 0; i < before.getColumnCount(); i++) {
-                row.setValue(i, before.getValue(i));
-            }
+            Row row = table.createRow(before.getValueList().clone(), Row.MEMORY_CALCULATE);
             for (int i = 0; i < columns.size(); i++) {
                 int column = columns.get(i) - 1;
                 row.setValue(column, value(table.getColumn(column), values.get(i)));
@@ -197,25 +198,26 @@ final class H2Rows implements Dialect.Rows {
 
     private Value large(Column column, LongValue large) {
         try {
-            ValueLob stored;
-            switch (column.getType().getValueType()) {
-                case Value.CLOB ->
-                    stored = session.getDatabase().getLobStorage().createClob(large.text(), -1);
-                case Value.BLOB ->
-                    stored = session.getDatabase().getLobStorage().createBlob(large.binary(), -1);
-                case Value.BINARY, Value.VARBINARY -> {
-                    return org.h2.value.ValueVarbinary.getNoCopy(large.binary().readAllBytes());
-                }
+            LobStorageInterface lobs = session.getDatabase().getLobStorage();
+            return switch (column.getType().getValueType()) {
+                case Value.CLOB -> copied(lobs.createClob(large.text(), -1));
+                case Value.BLOB -> copied(lobs.createBlob(large.binary(), -1));
+                case Value.BINARY, Value.VARBINARY ->
+                    org.h2.value.ValueVarbinary.getNoCopy(large.binary().readAllBytes());
                 default -> {
                     StringWriter text = new StringWriter();
                     large.text().transferTo(text);
-                    return org.h2.value.ValueVarchar.get(text.toString());
+                    yield org.h2.value.ValueVarchar.get(text.toString());
                 }
-            }
-            return session.addTemporaryLob(stored);
+            };
         } catch (IOException e) {
             throw new ReflectionException("a large value cannot be read", e);
         }
+    }
+
+    private ValueLob copied(ValueLob made) {
+        copied.add(made);
+        return made;
     }
 
     @Override
@@ -224,7 +226,14 @@ final class H2Rows implements Dialect.Rows {
     }
 
     @Override
+    public void committing() {
+        copied.forEach(ValueLob::remove);
+        copied.clear();
+    }
+
+    @Override
     public void rolledBack() {
         moved.clear();
+        committing();
     }
 }

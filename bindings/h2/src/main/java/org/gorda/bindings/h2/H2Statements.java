@@ -1,7 +1,7 @@
 package org.gorda.bindings.h2;
 
 import java.sql.SQLException;
-import java.util.Objects;
+import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.gorda.bindings.triggers.Dialect;
@@ -12,6 +12,7 @@ import org.h2.command.CommandInterface;
 import org.h2.command.Prepared;
 import org.h2.command.ddl.CreateTableData;
 import org.h2.engine.SessionLocal;
+import org.h2.expression.Expression;
 import org.h2.schema.Schema;
 import org.h2.table.Column;
 import org.h2.table.Table;
@@ -148,7 +149,7 @@ final class H2Statements {
         }
         boolean isRefused = switch (type) {
             case CommandInterface.CREATE_TABLE -> {
-                CreateTableData data = (CreateTableData) Objects.requireNonNull(EngineFields.get(prepared, "data"));
+                CreateTableData data = EngineFields.there(prepared, "data", CreateTableData.class);
                 if (data.temporary || !data.persistData || data.tableEngine != null) {
                     throw Refused.unsupported(
                             "tables that are temporary, not persistent or of another engine are not replicated");
@@ -164,7 +165,8 @@ final class H2Statements {
                             "H2 adds a column also if its constraint fails afterwards: add the column, and its constraint by a statement of its own: "
                                     + SchemaText.shown(sql));
                 }
-                yield SchemaText.computes(sql);
+                List<?> added = EngineFields.there(prepared, "columnsToAdd", List.class);
+                yield added.stream().anyMatch(column -> isComputed((Column) column));
             }
             case CommandInterface.ALTER_TABLE_DROP_COLUMN -> SchemaText.computes(sql);
             case CommandInterface.CREATE_TRIGGER -> {
@@ -180,6 +182,12 @@ final class H2Statements {
         if (isRefused) {
             throw SchemaText.refusedAsComputed(sql);
         }
+    }
+
+    /** Whether rows that are there get values of a column that is added which are no literals: by itself, or by its domain. */
+    private static boolean isComputed(Column added) {
+        Expression value = added.getEffectiveDefaultExpression();
+        return added.isIdentity() || (value != null && !value.isConstant());
     }
 
     /** The column whose type is changed; null if none is, or if there is none of its name. */
@@ -209,9 +217,8 @@ final class H2Statements {
                     CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_REFERENTIAL,
                     CommandInterface.ALTER_TABLE_ADD_CONSTRAINT_PRIMARY_KEY,
                     CommandInterface.CREATE_INDEX ->
-                ((Schema) Objects.requireNonNull(EngineFields.get(prepared, "schema")))
-                        .findTableOrView(
-                                session, (String) Objects.requireNonNull(EngineFields.get(prepared, "tableName")));
+                EngineFields.there(prepared, "schema", Schema.class)
+                        .findTableOrView(session, EngineFields.there(prepared, "tableName", String.class));
             default -> null;
         };
     }

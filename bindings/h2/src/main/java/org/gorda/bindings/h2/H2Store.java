@@ -6,7 +6,6 @@ import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Objects;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 import org.gorda.bindings.triggers.EngineFields;
@@ -49,7 +48,7 @@ final class H2Store {
 
     H2Store(Database database) {
         this.store = database.getStore().getMvStore();
-        this.ownLimit = (int) Objects.requireNonNull(EngineFields.get(store, LIMIT));
+        this.ownLimit = EngineFields.there(store, LIMIT, Integer.class);
         try {
             this.header = RandomAccessStore.class.getDeclaredMethod("writeStoreHeader");
             header.setAccessible(true);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,6 +18,8 @@ import java.sql.SQLTransactionRollbackException;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Properties;
 import java.util.Random;
@@ -24,6 +27,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.awaitility.Awaitility;
@@ -454,11 +458,38 @@ class H2OwnTest extends OwnStandardTck {
                 "ALTER TABLE T ADD COLUMN B VARCHAR(50) DEFAULT '' || RANDOM_UUID()",
                 "ALTER TABLE T ADD COLUMN B BOOLEAN DEFAULT TRUE AND RAND() > 0.5",
                 "ALTER TABLE T ADD COLUMN B BIGINT DEFAULT 0 + NEXT VALUE FOR S NOT NULL",
+                "ALTER TABLE T ADD COLUMN B INTEGER SEQUENCE S",
+                "ALTER TABLE T ADD COLUMN B INTEGER GENERATED ALWAYS AS IDENTITY",
+                "ALTER TABLE T ADD COLUMN (C INTEGER, B INTEGER AS (A * RAND()))",
                 "CREATE DOMAIN D AS DOUBLE PRECISION DEFAULT 1 + RAND()");
         execute(
                 "ALTER TABLE T ADD COLUMN B INTEGER DEFAULT 1 NOT NULL",
-                "ALTER TABLE T ADD C DATE DEFAULT DATE '2024-02-29' BEFORE B");
+                "ALTER TABLE T ADD C DATE DEFAULT DATE '2024-02-29' BEFORE B",
+                "ALTER TABLE T ADD (SEQUENCE INTEGER DEFAULT -5, \"AS\" VARCHAR(9) DEFAULT 'a', E ENUM('e', 'f') DEFAULT 'f')");
         assertEqual();
+    }
+
+    /** Clients cannot make it. */
+    @Test
+    void columnsAreNotAddedOfADomainWhoseDefaultIsComputed() throws SQLException {
+        try (Connection made = past("domains");
+                Statement statement = made.createStatement()) {
+            statement.execute("CREATE DOMAIN D AS DOUBLE PRECISION DEFAULT RAND()");
+            statement.execute("CREATE DOMAIN OF_D AS D");
+            statement.execute("CREATE DOMAIN L AS INTEGER DEFAULT 7");
+            statement.execute("CREATE TABLE T (ID INTEGER PRIMARY KEY)");
+            statement.execute("INSERT INTO T VALUES (1), (2)");
+        }
+        try (var database = tested().binding().open(configuration("domains"), meta);
+                Connection connection = connect(database, new Properties());
+                Statement statement = connection.createStatement()) {
+            for (String sql : List.of("ALTER TABLE T ADD COLUMN B D", "ALTER TABLE T ADD COLUMN B OF_D NOT NULL")) {
+                assertRefused("0A000", () -> statement.execute(sql));
+            }
+            statement.execute("ALTER TABLE T ADD COLUMN B L");
+            statement.execute("ALTER TABLE T ADD COLUMN C D DEFAULT 1");
+            assertThat(meta.takeWriteSets()).hasSize(2);
+        }
     }
 
     private static MVStore store(String location) throws SQLException {
@@ -467,6 +498,26 @@ class H2OwnTest extends OwnStandardTck {
                     .getDatabase()
                     .getStore()
                     .getMvStore();
+        }
+    }
+
+    /** H2 keeps those that it has made for clients for minutes, who may read them. */
+    @Test
+    void largeValuesThatAreAppliedAndDeletedAgainLeaveNothing() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A CLOB, B BLOB)",
+                "INSERT INTO T SELECT X, REPEAT('x', 50000), CAST(REPEAT('ab', 50000) AS VARBINARY) FROM SYSTEM_RANGE(1, 20)",
+                "UPDATE T SET ID = ID + 100, A = A || 'y'",
+                "UPDATE T SET A = A || 'z'");
+        assertEqual();
+        execute("DELETE FROM T");
+        assertEqual();
+        MVStore store = store(configuration("replica").location());
+        for (String map : List.of("lobMap", "lobRef", "lobData", "tempLobMap")) {
+            Awaitility.await(map + " is empty").untilAsserted(() -> {
+                replica.flush();
+                assertThat(store.openMap(map).sizeAsLong()).isZero();
+            });
         }
     }
 
@@ -595,6 +646,31 @@ class H2OwnTest extends OwnStandardTck {
                 .isInstanceOf(SQLException.class)
                 .hasMessageContaining("column J is of type JSON");
         assertThat(count(origin, "T")).isZero();
+    }
+
+    /** As another kind of database would receive them. */
+    @Test
+    void rowsThatCannotBeReplicatedAreNotLeftOutWithoutAWord() throws SQLException {
+        for (String name : List.of("without rows", "with rows")) {
+            try (Connection made = past(name);
+                    Statement statement = made.createStatement()) {
+                statement.execute("CREATE TABLE T (ID INTEGER PRIMARY KEY)");
+                statement.execute("CREATE TABLE \"a table\" (ID INTEGER PRIMARY KEY, J JSON)");
+                if (name.equals("with rows")) {
+                    statement.execute("INSERT INTO \"a table\" VALUES (1, NULL)");
+                }
+            }
+        }
+        try (var database = tested().binding().open(configuration("without rows"), meta);
+                FrozenRows frozen = database.freeze(directory.resolve("frozen"))) {
+            assertThat(frozen.tables()).hasSize(1);
+        }
+        try (var database = tested().binding().open(configuration("with rows"), meta)) {
+            assertThatThrownBy(() -> database.freeze(directory.resolve("not frozen")))
+                    .isInstanceOf(ReflectionException.class)
+                    .hasMessageContaining("\"a table\"")
+                    .hasMessageContaining("column J is of type JSON");
+        }
     }
 
     @Test
@@ -842,6 +918,48 @@ class H2OwnTest extends OwnStandardTck {
         assertEqual();
     }
 
+    /** Also while they look again and again whether they wait in vain. */
+    @Test
+    void whoHasComeFirstGetsTheTurnFirst() throws Exception {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 0)");
+        int number = 10;
+        List<Integer> served = Collections.synchronizedList(new ArrayList<>());
+        List<Thread> waiting = new ArrayList<>();
+        try (Connection holder = connect();
+                Statement statement = holder.createStatement()) {
+            statement.executeUpdate("UPDATE T SET A = A + 1");
+            for (int i = 0; i < number; i++) {
+                int client = i;
+                Thread thread = new Thread(() -> {
+                    try (Connection connection = connect();
+                            Statement own = connection.createStatement()) {
+                        own.executeUpdate("UPDATE T SET A = A + 1");
+                        served.add(client);
+                        connection.commit();
+                    } catch (SQLException e) {
+                        served.add(-1);
+                    }
+                });
+                waiting.add(thread);
+                thread.start();
+                long next = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(7);
+                await(
+                        "it waits for its turn, and looks at other times than the others",
+                        () -> isIn(thread, "org.gorda.bindings.triggers.Turn") && System.nanoTime() > next);
+            }
+            long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(500);
+            await("they have looked several times", () -> System.nanoTime() > end);
+            holder.commit();
+        }
+        for (Thread thread : waiting) {
+            thread.join();
+        }
+        assertThat(served)
+                .containsExactlyElementsOf(IntStream.range(0, number).boxed().toList());
+        assertEqual();
+    }
+
     /** What all databases behind triggers have, as their own tests would show for each of them in the same minute. */
     @Test
     void whoWaitsForATurnIsToldWhoHoldsItAndGetsItFromWhoDoesNothing() throws Exception {
@@ -875,5 +993,37 @@ class H2OwnTest extends OwnStandardTck {
         }
         assertEqual();
         assertThat(query(replica, "SELECT A FROM T")).containsExactly("20");
+    }
+
+    /** As {@link #whoWaitsForATurnIsToldWhoHoldsItAndGetsItFromWhoDoesNothing}, from who waits for what its client gives. */
+    @Test
+    @SuppressWarnings("InputStreamSlowMultibyteRead") // it has none
+    void whoWaitsForATurnGetsItFromWhoseClientGivesNothing() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARBINARY(100))");
+        CountDownLatch isOver = new CountDownLatch(1);
+        try (Connection giving = connect();
+                Statement statement = giving.createStatement();
+                PreparedStatement insert = giving.prepareStatement("INSERT INTO T VALUES (2, ?)")) {
+            statement.executeUpdate("INSERT INTO T VALUES (1, NULL)");
+            Future<?> client = clients.submit(() -> {
+                InputStream nothing = new InputStream() {
+                    @Override
+                    public int read() {
+                        awaitUninterrupted(isOver);
+                        return -1;
+                    }
+                };
+                assertRefused("40001", () -> insert.setBinaryStream(1, nothing, 10));
+            });
+            Awaitility.await("nobody gives nothing for that long")
+                    .atMost(Duration.ofSeconds(40))
+                    .ignoreExceptionsMatching(e ->
+                            e instanceof SQLException late && late.getSQLState().equals("40001"))
+                    .untilAsserted(() -> execute("INSERT INTO T VALUES (3, NULL)"));
+            isOver.countDown();
+            client.get(20, TimeUnit.SECONDS);
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT ID FROM T")).containsExactly("3");
     }
 }

@@ -8,7 +8,6 @@ import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -22,6 +21,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
+import org.gorda.bindings.triggers.ClientTables;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.EngineFields;
 import org.gorda.bindings.triggers.Owner;
@@ -254,17 +254,11 @@ final class HsqldbDialect implements Dialect {
     }
 
     @Override
-    public List<TableShape> tables() {
-        List<TableShape> found = new ArrayList<>();
-        all().stream().filter(HsqldbDialect::isClients).forEach(table -> {
-            try {
-                found.add(captured(table).shape());
-            } catch (SQLException ignored) {
-                // Its rows are refused.
-            }
-        });
-        found.sort(Comparator.comparing(TableShape::schema).thenComparing(TableShape::name));
-        return found;
+    public ClientTables tables() {
+        return ClientTables.of(
+                all().stream().filter(HsqldbDialect::isClients),
+                table -> table.getName().getSchemaQualifiedStatementName(),
+                HsqldbDialect::captured);
     }
 
     private Tables known() {

@@ -67,6 +67,8 @@ final class ReflectedConnection extends JDBC4Connection {
 
     private boolean firesAgain;
 
+    private boolean ignoresChecks;
+
     /** What a trigger has refused, of which SQLite keeps no more than the text. */
     private @Nullable SQLException refused;
 
@@ -187,6 +189,23 @@ final class ReflectedConnection extends JDBC4Connection {
         public boolean execute(String text) throws SQLException {
             cut = false;
             return super.execute(text);
+        }
+
+        /** One statement, and the rows that it may give: the driver would execute all that SQLite finds in the text. */
+        @Override
+        public long executeLargeUpdate(String text) throws SQLException {
+            long before = getDatabase().total_changes();
+            try {
+                if (!SqliteStatements.isEmpty(text) && execute(text)) {
+                    ResultSet rows = getResultSet();
+                    while (rows.next()) {
+                        // What it changes is not done before.
+                    }
+                }
+                return getDatabase().total_changes() - before;
+            } finally {
+                internalClose();
+            }
         }
 
         @Override
@@ -335,6 +354,14 @@ final class ReflectedConnection extends JDBC4Connection {
         if (again != firesAgain) {
             getDatabase().exec("pragma recursive_triggers=" + again + ";", false);
             firesAgain = again;
+        }
+    }
+
+    /** Has rows be what they are elsewhere, whatever CHECK says of them here; or not, where the schema is changed. */
+    void ignoresChecks(boolean ignores) throws SQLException {
+        if (ignores != ignoresChecks) {
+            getDatabase().exec("pragma ignore_check_constraints=" + ignores + ";", false);
+            ignoresChecks = ignores;
         }
     }
 

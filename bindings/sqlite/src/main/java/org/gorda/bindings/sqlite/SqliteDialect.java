@@ -10,7 +10,6 @@ import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -18,6 +17,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.gorda.bindings.triggers.ClientTables;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.RowCapture;
@@ -25,7 +25,6 @@ import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectionException;
-import org.gorda.gapi.TableShape;
 import org.jspecify.annotations.Nullable;
 import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
@@ -228,11 +227,8 @@ final class SqliteDialect implements Dialect {
     }
 
     @Override
-    public List<TableShape> tables() {
-        return known().tables().values().stream()
-                .map(SqliteCatalogue.Table::shape)
-                .sorted(Comparator.comparing(TableShape::name))
-                .toList();
+    public ClientTables tables() {
+        return ClientTables.of(known().tables().values().stream(), Object::toString, SqliteCatalogue.Table::captured);
     }
 
     @Override
@@ -363,6 +359,7 @@ final class SqliteDialect implements Dialect {
         try (Statement statement = connection.createStatement()) {
             if (!sql.isEmpty()) {
                 connection.leaveForeignKeys();
+                connection.ignoresChecks(false); // of which rows that are there may be a failure everywhere
                 connection.beginToChange();
                 SqliteCatalogue.leave(statement);
                 requireNoReferrer(connection, sql);

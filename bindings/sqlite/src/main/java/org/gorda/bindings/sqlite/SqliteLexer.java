@@ -10,6 +10,9 @@ final class SqliteLexer {
     /** SQLite takes it for a blank, but only where a token begins. */
     static final char BOM = '\uFEFF';
 
+    /** SQLite takes it for a blank, but only behind another one. */
+    static final char VERTICAL_TAB = '\u000B';
+
     private static final String BLANKS = " \t\n\f\r";
 
     private SqliteLexer() {}
@@ -30,6 +33,11 @@ final class SqliteLexer {
 
         boolean isMark(char mark) {
             return !isName && text.length() == 1 && text.charAt(0) == mark;
+        }
+
+        /** Whether it begins where another ends that has no quotes. */
+        boolean isDirectlyBehind(Token other) {
+            return start == other.start + other.text.length();
         }
 
         /** A keyword as SQL writes it. */

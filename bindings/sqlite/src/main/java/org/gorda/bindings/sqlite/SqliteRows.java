@@ -18,7 +18,7 @@ import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.TableShape;
 import org.jspecify.annotations.Nullable;
 
-/** Changes rows by SQL, on a connection whose triggers do nothing and whose foreign keys are not checked. Confined to the applier's thread. */
+/** Changes rows by SQL, on a connection whose triggers do nothing, and on which neither foreign keys nor CHECK constraints are compared. Confined to the applier's thread. */
 final class SqliteRows implements Dialect.Rows {
 
     private static final int STATEMENTS_MAX = 200;
@@ -64,6 +64,7 @@ final class SqliteRows implements Dialect.Rows {
     private boolean change(Object table, Work work) throws Locked {
         try {
             connection.beginToChange();
+            connection.ignoresChecks(true);
             return work.run();
         } catch (SQLException e) {
             if (dialect.isLocked(e)) {

@@ -47,8 +47,14 @@ final class SqliteStatements {
         if (tokens.isEmpty()) {
             return Kind.READ;
         }
-        if (tokens.stream().anyMatch(token -> token.isMark(SqliteLexer.BOM))) {
-            throw Refused.unsupported("a text has no byte order marks but in quotes: " + SchemaText.shown(sql));
+        if (tokens.stream()
+                .anyMatch(token -> token.isMark(SqliteLexer.BOM) || token.isMark(SqliteLexer.VERTICAL_TAB))) {
+            throw Refused.unsupported(
+                    "a text has no byte order marks and no vertical tabs but in quotes: " + SchemaText.shown(sql));
+        }
+        if (hasParameterOfTcl(tokens)) {
+            throw Refused.unsupported("a parameter is named by letters and digits only, without :: and parentheses: "
+                    + SchemaText.shown(sql));
         }
         checkTold(tokens, sql);
         if (!isTrigger(tokens) && tokens.stream().anyMatch(token -> token.isMark(';'))) {
@@ -98,6 +104,25 @@ final class SqliteStatements {
         throw Refused.unsupported("this kind of statement is not replicated on SQLite: " + SchemaText.shown(sql));
     }
 
+    /** Whether a parameter's name goes on with :: or in parentheses, where SQLite takes quotes and marks for a part of it. */
+    private static boolean hasParameterOfTcl(List<Token> tokens) {
+        for (int i = 1; i < tokens.size(); i++) {
+            Token token = tokens.get(i);
+            Token before = tokens.get(i - 1);
+            boolean isLong = token.isMark(':') && before.isMark(':');
+            boolean hasSuffix = token.isMark('(') && isParameter(before, tokens.get(Math.max(0, i - 2)));
+            if (token.isDirectlyBehind(before) && (isLong || hasSuffix)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean isParameter(Token name, Token before) {
+        boolean isMark = before.isMark('@') || before.isMark(':') || before.isMark('#');
+        return name.isWord() && (name.text().startsWith("$") || (isMark && name.isDirectlyBehind(before)));
+    }
+
     /** The keyword that says what it does, behind what it names by WITH. */
     private static String verb(List<Token> tokens) {
         return tokens.get(verbAt(tokens)).upper();
@@ -119,13 +144,19 @@ final class SqliteStatements {
         return 0;
     }
 
+    /** Whether there is nothing to execute. */
+    static boolean isEmpty(String sql) {
+        return SqliteLexer.tokens(sql).stream().allMatch(token -> token.isMark(';'));
+    }
+
     /** Whether it puts rows into a table. */
     static boolean inserts(String sql) {
         List<Token> tokens = SqliteLexer.tokens(sql);
         return !tokens.isEmpty() && Set.of("INSERT", "REPLACE").contains(verb(tokens));
     }
 
-    private static boolean follow(List<Token> tokens, String... keywords) {
+    /** Whether these keywords follow one another somewhere. */
+    static boolean follow(List<Token> tokens, String... keywords) {
         for (int from = 0; from + keywords.length <= tokens.size(); from++) {
             int found = 0;
             while (found < keywords.length && tokens.get(from + found).is(keywords[found])) {

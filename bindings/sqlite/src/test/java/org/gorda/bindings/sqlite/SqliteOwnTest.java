@@ -234,6 +234,36 @@ class SqliteOwnTest extends OwnTck {
         assertThat(query(replica, "SELECT ID || '-' || C FROM G ORDER BY ID")).containsExactly("100-10", "300-99");
     }
 
+    /** A row may be older than what it violates, or have been put in where nothing was checked. */
+    @Test
+    void rowsThatViolateAConstraintElsewhereDoSoHere() throws SQLException, IOException {
+        origin.close();
+        replica.close();
+        for (String name : List.of("old origin", "old replica")) {
+            Files.createDirectories(Path.of(configuration(name).location()));
+            try (Connection made = past(name);
+                    Statement statement = made.createStatement()) {
+                for (String sql : List.of(
+                        "CREATE TABLE T (ID INTEGER PRIMARY KEY, U TEXT UNIQUE, A INTEGER CHECK (A >= 0))",
+                        "PRAGMA ignore_check_constraints = ON",
+                        "INSERT INTO T VALUES (1, 'a', -5), (2, 'b', 1)")) {
+                    statement.execute(sql);
+                }
+            }
+        }
+        origin = tested().binding().open(configuration("old origin"), meta);
+        replica = tested().binding().open(configuration("old replica"), replicaMeta);
+        applier = replica.applier();
+        execute("UPDATE T SET U = 'c' WHERE ID = 1");
+        assertEqual();
+        assertRefused("23514", () -> execute("UPDATE T SET A = -1 WHERE ID = 2"));
+        assertThatThrownBy(() -> execute("ALTER TABLE T ADD COLUMN B INTEGER DEFAULT 5 CHECK (B > 10)"))
+                .isInstanceOf(SQLException.class);
+        execute("DELETE FROM T WHERE U = 'c'");
+        assertEqual();
+        assertThat(query(replica, "SELECT U FROM T")).containsExactly("b");
+    }
+
     @Test
     void valuesAreOfTheirOwnTypes() throws SQLException {
         execute(
@@ -341,6 +371,25 @@ class SqliteOwnTest extends OwnTck {
         replica.takeOver();
         change(replica, "CREATE TABLE F (ID INTEGER PRIMARY KEY AUTOINCREMENT)", "INSERT INTO F DEFAULT VALUES");
         assertThat(query(replica, "SELECT MAX(ID) FROM F")).containsExactly("1");
+    }
+
+    /** How many rows there are is told with those that triggers have changed. */
+    @Test
+    void whatATextChangesIsCounted() throws SQLException {
+        makeTable();
+        execute("CREATE TRIGGER TR AFTER UPDATE ON T BEGIN INSERT INTO T VALUES (NEW.ID + 10, 0); END");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            assertThat(statement.executeUpdate("INSERT INTO T VALUES (1, 1), (2, 2), (3, 3) RETURNING ID"))
+                    .isEqualTo(3);
+            assertThat(statement.executeUpdate("UPDATE T SET A = 5 WHERE ID < 3"))
+                    .isEqualTo(4);
+            assertThat(statement.executeUpdate("SELECT * FROM T")).isZero();
+            assertThat(statement.executeUpdate(" -- nothing")).isZero();
+            connection.commit();
+        }
+        assertEqual();
+        assertThat(count(replica, "T")).isEqualTo(5);
     }
 
     // ---------------------------------------------------------------------------------------------------- transactions
@@ -773,6 +822,20 @@ class SqliteOwnTest extends OwnTck {
                 .hasMessageContaining("table \"W\"")
                 .hasMessageContaining("trigger \"TR\"")
                 .hasMessageNotContaining("table \"N\"");
+    }
+
+    /** Names and texts may have the words of what is refused. */
+    @Test
+    void whatClientsHaveMadeIsFitAgain() throws SQLException {
+        execute(
+                "CREATE TABLE SYNC_LOG (ID INTEGER PRIMARY KEY, ACTION TEXT, CONFLICT INT, REPLACED_BY INT)",
+                "CREATE TABLE R (ID INTEGER PRIMARY KEY, RESOLUTION TEXT CHECK (RESOLUTION IN ('conflict', 'rollback')))",
+                "CREATE TABLE FK (ID INTEGER PRIMARY KEY, INITIALLY_DEFERRED INT)");
+        assertEqual();
+        origin.close();
+        origin = tested().binding().open(configuration("origin"), meta);
+        execute("INSERT INTO R VALUES (1, 'rollback')");
+        assertEqual();
     }
 
     @Test

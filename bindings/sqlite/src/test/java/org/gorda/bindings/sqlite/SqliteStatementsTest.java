@@ -1,6 +1,7 @@
 package org.gorda.bindings.sqlite;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -49,6 +50,9 @@ class SqliteStatementsTest {
             ":a",
             "$b",
             "#",
+            "@c(",
+            "$d('",
+            "::",
             "\\",
             "INSERT INTO T VALUES (1)",
             "INSERT INTO T VALUES (2)",
@@ -88,6 +92,30 @@ class SqliteStatementsTest {
             }
         }
         assertThat(run).as("texts that SQLite understands").isGreaterThan(1000);
+    }
+
+    /** In the name of a parameter SQLite takes quotes for letters. */
+    @Test
+    void noStatementHidesInAParameter() throws SQLException {
+        for (String sql : List.of(
+                "UPDATE T SET V = $a('); COMMIT; INSERT INTO T VALUES (99, 'x'); --')",
+                "SELECT $a('); COMMIT; INSERT INTO T VALUES (99, 'x'); COMMIT; BEGIN; --')",
+                "SELECT @a('); COMMIT; --')",
+                "SELECT :1::a('); COMMIT; --')",
+                "SELECT #é$::('); COMMIT; --')",
+                "INSERT OR \u000bREPLACE INTO T VALUES (1, 'x')",
+                "CREATE TABLE U (ID TEXT PRIMARY KEY) WITHOUT \u000bROWID")) {
+            assertThatThrownBy(() -> SqliteStatements.kind(sql))
+                    .as(sql)
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"));
+        }
+        for (String sql : List.of(
+                "INSERT INTO A$B(C$) VALUES (:a, $b, @c, '$d(', '\u000b')",
+                "UPDATE T SET A = :a + f$(1), B = ?1 -- $e(::",
+                "DELETE FROM T WHERE A IN(@a) AND B IN (:b) AND C = $c AND(D)")) {
+            assertThat(SqliteStatements.kind(sql)).as(sql).isEqualTo(Kind.ROWS);
+        }
     }
 
     @Test

@@ -1,5 +1,6 @@
 package org.gorda.bindings.triggers;
 
+import java.io.IOException;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -77,10 +78,21 @@ public final class ClientConnection implements ConnectionContext {
     private volatile String lastThread = "";
     private volatile long usedNanos;
 
+    /** Whether the database executes a statement; used by who uses the connection. */
+    private boolean isExecuting;
+
+    /** Whether it waits within that for what its client gives. */
+    private volatile boolean awaitsClient;
+
     /** What is done with the database. */
     interface Work<T> {
         @Nullable
         T run() throws SQLException;
+    }
+
+    /** What reads some of a value that its client gives. */
+    interface Reading {
+        int read() throws IOException;
     }
 
     ClientConnection(TriggeredDatabase database, Properties properties) throws SQLException {
@@ -240,6 +252,47 @@ public final class ClientConnection implements ConnectionContext {
         });
     }
 
+    /** What gives a value to a statement, which its client may take long for: it is told by that if its transaction was aborted meanwhile. */
+    <T> @Nullable T give(Work<T> work) throws SQLException {
+        return within(() -> {
+            try {
+                return work.run();
+            } catch (SQLException e) {
+                tellRefusal();
+                throw e;
+            }
+        });
+    }
+
+    /**
+     * Waits for its client, who does nothing as long as that takes. Unless a statement is executed, whoever aborts the transaction rolls it back meanwhile.
+     *
+     * @throws IOException also if the transaction was aborted
+     */
+    int awaitClient(Reading reading) throws IOException {
+        boolean isExecuted = isExecuting;
+        awaitsClient = isExecuted;
+        usedNanos = System.nanoTime();
+        if (!isExecuted) {
+            unlock();
+        }
+        int read;
+        try {
+            read = reading.read();
+        } finally {
+            if (!isExecuted) {
+                using.lock();
+            }
+            awaitsClient = false;
+        }
+        LocalTransaction running = transaction;
+        Refusal why = running == null ? null : running.refusal();
+        if (why != null) {
+            throw new IOException(Refused.of(why));
+        }
+        return read;
+    }
+
     private void unlock() {
         usedNanos = System.nanoTime();
         using.unlock();
@@ -249,9 +302,9 @@ public final class ClientConnection implements ConnectionContext {
         }
     }
 
-    /** For how long its client has done nothing; zero while it does something. */
+    /** For how long its client has done nothing, as while what it gives is waited for; zero while it does something. */
     long idleNanos() {
-        return using.isLocked() ? 0 : System.nanoTime() - usedNanos;
+        return using.isLocked() && !awaitsClient ? 0 : System.nanoTime() - usedNanos;
     }
 
     /** Whose it is and what it does, for people. */
@@ -259,11 +312,10 @@ public final class ClientConnection implements ConnectionContext {
     public String toString() {
         LocalTransaction running = transaction;
         boolean isCommitting = running != null && running.commit() != null;
+        long idleNanos = idleNanos();
         String state = isCommitting
                 ? "whose commit waits for the group after "
-                : using.isLocked()
-                        ? "executing "
-                        : "idle for " + TimeUnit.NANOSECONDS.toSeconds(idleNanos()) + " s after ";
+                : idleNanos == 0 ? "executing " : "idle for " + TimeUnit.NANOSECONDS.toSeconds(idleNanos) + " s after ";
         return "session " + session + " of thread " + lastThread + ", " + state
                 + lastSql.substring(0, Math.min(lastSql.length(), SQL_SHOWN_MAX));
     }
@@ -281,6 +333,7 @@ public final class ClientConnection implements ConnectionContext {
         WriteSetWriter.Mark mark = capture.begin();
         @Nullable T result;
         dialect.inStatement(inner, sql);
+        isExecuting = true;
         try {
             result = begins || dialect.readersAreInTheWay() ? database.change(work) : work.run();
             capture.end();
@@ -302,6 +355,7 @@ public final class ClientConnection implements ConnectionContext {
             }
             throw e;
         } finally {
+            isExecuting = false;
             dialect.inStatement(inner, null);
         }
         if (capture.isLost()) {

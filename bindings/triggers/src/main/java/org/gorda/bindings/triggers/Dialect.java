@@ -133,8 +133,8 @@ public interface Dialect {
         return false;
     }
 
-    /** The tables whose changes are captured, in the order of their names. */
-    List<TableShape> tables();
+    /** All tables of clients. */
+    ClientTables tables();
 
     /**
      * A table by its name in the catalogue.

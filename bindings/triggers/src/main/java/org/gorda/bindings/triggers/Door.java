@@ -223,7 +223,7 @@ final class Door implements InvocationHandler {
                 }
             }
         }
-        return behind(method, proxy, null, connection.within(() -> call(method, arguments)));
+        return behind(method, proxy, null, connection.give(() -> call(method, arguments)));
     }
 
     private static Object onlyOnce() throws SQLException {

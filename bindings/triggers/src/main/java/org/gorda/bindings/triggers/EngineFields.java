@@ -1,6 +1,7 @@
 package org.gorda.bindings.triggers;
 
 import java.lang.reflect.Field;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** What an engine's own objects know and have no method to tell or to be told. Stateless. */
@@ -19,6 +20,11 @@ public final class EngineFields {
         } catch (IllegalAccessException e) {
             throw new IllegalStateException(e);
         }
+    }
+
+    /** As {@link #get}, where there is always something of a type. */
+    public static <T> T there(Object of, String name, Class<T> type) {
+        return type.cast(Objects.requireNonNull(get(of, name), name));
     }
 
     /** Changes that, as {@link #get} finds it. */

@@ -8,7 +8,10 @@ import java.io.Reader;
 import java.sql.SQLException;
 import org.jspecify.annotations.Nullable;
 
-/** Streams that clients give as parameters. While they are read the database writes what it has of them, so that it need not have all in memory. */
+/**
+ * Streams that clients give as parameters. While they are read the database writes what it has of them, so that it need not have all in memory. Who reads them waits
+ * for the client.
+ */
 final class LargeParameter {
 
     private LargeParameter() {}
@@ -20,7 +23,7 @@ final class LargeParameter {
                 @Override
                 public int read(byte[] into, int from, int length) throws IOException {
                     relieve(connection);
-                    return super.read(into, from, length);
+                    return connection.awaitClient(() -> super.read(into, from, length));
                 }
             };
         }
@@ -29,7 +32,7 @@ final class LargeParameter {
                 @Override
                 public int read(char[] into, int from, int length) throws IOException {
                     relieve(connection);
-                    return super.read(into, from, length);
+                    return connection.awaitClient(() -> super.read(into, from, length));
                 }
             };
         }

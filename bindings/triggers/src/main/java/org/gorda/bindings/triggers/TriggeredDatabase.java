@@ -392,7 +392,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
 
     @Override
     public List<TableShape> tables() {
-        return dialect.tables();
+        return dialect.tables().captured();
     }
 
     @Override
@@ -487,8 +487,10 @@ public final class TriggeredDatabase implements ReflectedDatabase {
             Map<Generator, Long> generated = ((TriggeredDatabase) copy)
                     .dialect().generators().stream()
                             .collect(Collectors.toMap(Dialect.Generated::generator, Dialect.Generated::last));
-            return new FrozenRows(
-                    copy.storedPosition(), copy.tables(), copy.applier().reading(), generated, copy::close);
+            Connection reading = copy.applier().reading();
+            ClientTables tables = ((TriggeredDatabase) copy).dialect().tables();
+            tables.requireNoOtherRows(reading);
+            return new FrozenRows(copy.storedPosition(), tables.captured(), reading, generated, copy::close);
         } catch (RuntimeException e) {
             copy.close();
             throw e;

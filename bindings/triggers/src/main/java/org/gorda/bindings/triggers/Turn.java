@@ -1,7 +1,9 @@
 package org.gorda.bindings.triggers;
 
 import java.time.Duration;
-import java.util.concurrent.Semaphore;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
@@ -11,7 +13,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Held by the transaction that changes rows or the schema, from its begin to its end: with several at a time, changes of keys under contention were
- * captured otherwise than they were made. Who holds it and does nothing loses it to who waits for it. Thread-safe.
+ * captured otherwise than they were made. Who has come first gets it first. Who holds it and does nothing loses it to who waits for it. Thread-safe.
  */
 final class Turn {
 
@@ -22,7 +24,10 @@ final class Turn {
     /** So long who holds it may do nothing while others wait: more than they do, because those have less to do again. */
     private static final Duration IDLE_MAX = Duration.ofSeconds(30);
 
-    private final Semaphore free = new Semaphore(1, true);
+    /** The places of those who wait, in the order in which they have come: each is opened when its turn has come. */
+    private final Deque<CountDownLatch> waiting = new ArrayDeque<>();
+
+    private boolean isTaken;
     private volatile @Nullable Held held;
 
     /** By whom, and since when. */
@@ -41,8 +46,10 @@ final class Turn {
      */
     void take(LocalTransaction transaction) {
         long end = System.nanoTime() + TIMEOUT.toNanos();
+        CountDownLatch place = place();
+        boolean isMine = false;
         try {
-            while (!free.tryAcquire(GLANCE.toNanos(), TimeUnit.NANOSECONDS)) {
+            while (!place.await(GLANCE.toNanos(), TimeUnit.NANOSECONDS)) {
                 Refusal refusal = transaction.refusal();
                 if (refusal != null) {
                     throw new RefusedException(refusal);
@@ -55,16 +62,41 @@ final class Turn {
                     throw late(now);
                 }
             }
+            isMine = true;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw late(held);
+        } finally {
+            if (!isMine) {
+                leave(place);
+            }
         }
         held = new Held(transaction, System.nanoTime());
     }
 
-    void give() {
+    private synchronized CountDownLatch place() {
+        CountDownLatch place = new CountDownLatch(isTaken ? 1 : 0);
+        if (isTaken) {
+            waiting.add(place);
+        }
+        isTaken = true;
+        return place;
+    }
+
+    /** Who had it waits no more, and may have been given the turn meanwhile. */
+    private synchronized void leave(CountDownLatch place) {
+        if (!waiting.remove(place)) {
+            give();
+        }
+    }
+
+    synchronized void give() {
         held = null;
-        free.release();
+        CountDownLatch next = waiting.poll();
+        isTaken = next != null;
+        if (next != null) {
+            next.countDown();
+        }
     }
 
     private static void endIdle(Held now) {

@@ -244,7 +244,7 @@ final class WriteSetApplier implements Applier {
 
     @Override
     public List<TableShape> tables() {
-        return dialect.tables();
+        return dialect.tables().captured();
     }
 
     /** The database checks itself when it is opened. */
@@ -256,8 +256,8 @@ final class WriteSetApplier implements Applier {
     @Override
     public void rollback() {
         try {
-            rows.rolledBack();
             database.change(() -> {
+                rows.rolledBack();
                 connection.rollback();
                 return true;
             });
