@@ -16,9 +16,11 @@ import java.sql.Savepoint;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Consumer;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.TableShape;
@@ -37,6 +39,9 @@ final class PostgresSnapshot {
     private static final Logger LOG = LoggerFactory.getLogger(PostgresSnapshot.class);
 
     private static final int COPY_BUFFER = 1 << 18;
+
+    /** Of a table whose loading is told in the log. */
+    private static final long LOGGED_BYTES = 64L << 20;
 
     /** Written last. */
     private static final String POSITION = "position";
@@ -161,8 +166,11 @@ final class PostgresSnapshot {
         }
     }
 
-    /** @param replaces a database that is there, once all of the snapshot is loaded */
-    static void load(Path snapshot, Server server, boolean replaces) {
+    /**
+     * @param replaces a database that is there, once all of the snapshot is loaded
+     * @param progress is told what is being done
+     */
+    static void load(Path snapshot, Server server, boolean replaces, Consumer<String> progress) {
         try (Connection maintenance = server.maintain();
                 Statement statement = maintenance.createStatement()) {
             boolean exists = !SqlSession.of(maintenance)
@@ -172,7 +180,7 @@ final class PostgresSnapshot {
                 throw new ReflectionException(
                         "a snapshot cannot be loaded to " + server + ", which exists: drop it first");
             }
-            prepare(snapshot, server);
+            prepare(snapshot, server, progress);
             if (exists) {
                 statement.execute("DROP DATABASE " + TableShape.quoted(server.database()) + " WITH (FORCE)");
             }
@@ -185,7 +193,7 @@ final class PostgresSnapshot {
     }
 
     /** Loads it beside the database, unless that is done: its place in the order says which one it is. */
-    static void prepare(Path snapshot, Server server) {
+    static void prepare(Path snapshot, Server server, Consumer<String> progress) {
         if (!Files.isRegularFile(snapshot.resolve(POSITION))) {
             throw new ReflectionException(
                     snapshot + " is no snapshot of a PostgreSQL database: it has no file " + POSITION);
@@ -208,7 +216,7 @@ final class PostgresSnapshot {
             statement.execute("CREATE DATABASE " + made + " TEMPLATE template0");
             try (Connection connection = unfinished.connect(Server.APPLIES)) {
                 connection.setAutoCommit(false);
-                fill(connection, snapshot);
+                fill(connection, snapshot, progress);
             }
             Path rights = snapshot.resolve(RIGHTS);
             giveRights(statement, made, Files.exists(rights) ? texts(rights) : List.of());
@@ -245,17 +253,31 @@ final class PostgresSnapshot {
                 .toList();
     }
 
-    private static void fill(Connection connection, Path snapshot) throws SQLException, IOException {
+    private static void fill(Connection connection, Path snapshot, Consumer<String> progress)
+            throws SQLException, IOException {
         SqlSession.of(connection).query("SET LOCAL check_function_bodies TO off");
         execute(connection, texts(snapshot.resolve(SCHEMA.get(0))));
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         List<String> tables = texts(snapshot.resolve(TABLES));
         execute(connection, rowsOfExtensions(connection));
         for (int i = 0; i < tables.size(); i++) {
-            try (InputStream in = Files.newInputStream(snapshot.resolve(String.valueOf(i)))) {
+            Path rows = snapshot.resolve(String.valueOf(i));
+            long bytes = Files.size(rows);
+            String text = String.format(
+                    Locale.ROOT,
+                    "loads the database that it received: table %,d of %,d, %,d MB",
+                    i + 1,
+                    tables.size(),
+                    bytes >> 20);
+            progress.accept(text);
+            if (bytes >= LOGGED_BYTES) {
+                LOG.info("{}", text);
+            }
+            try (InputStream in = Files.newInputStream(rows)) {
                 copy.copyIn("COPY " + tables.get(i) + " FROM STDIN", in);
             }
         }
+        progress.accept("loads the database that it received: has all rows, makes keys and indexes");
         execute(connection, texts(snapshot.resolve(SCHEMA.get(1))));
         String token = UUID.randomUUID().toString();
         String position = Files.readString(snapshot.resolve(POSITION));

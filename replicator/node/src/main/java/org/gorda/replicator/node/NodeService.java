@@ -72,6 +72,8 @@ final class NodeService implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(NodeService.class);
 
+    private static final String STATUS = "/status";
+
     /** More than may wait for something at once, or for the rest of a request: whoever looks after the replica is to be answered meanwhile. */
     private static final int THREADS_MAX = 256;
 
@@ -113,6 +115,7 @@ final class NodeService implements AutoCloseable {
     private final ThreadPoolExecutor threads;
     private final ScheduledThreadPoolExecutor impatience = new ScheduledThreadPoolExecutor(1, NodeService::thread);
     private volatile @Nullable Replica replica;
+    private volatile String starting = "opens its database";
     private volatile String clients = "";
 
     NodeService(NodeConfiguration configuration) {
@@ -131,7 +134,7 @@ final class NodeService implements AutoCloseable {
         threads = new ThreadPoolExecutor(
                 0, THREADS_MAX, 30, TimeUnit.SECONDS, new SynchronousQueue<>(), NodeService::thread);
         server.setExecutor(threads);
-        on("GET", "/status", (node, query) -> Response.json(status(node)));
+        on("GET", STATUS, (node, query) -> Response.json(status(node)));
         on("GET", "/ready", (node, query) -> ready(status(node)));
         on("GET", "/writable", (node, query) -> writable(status(node)));
         on("GET", "/metrics", (node, query) -> metrics(status(node), node));
@@ -176,6 +179,11 @@ final class NodeService implements AutoCloseable {
             }
         });
         return encrypted;
+    }
+
+    /** What is done before there is a replica to tell of. */
+    void starting(String progress) {
+        starting = progress;
     }
 
     /** There is a replica to tell of now. */
@@ -241,7 +249,8 @@ final class NodeService implements AutoCloseable {
         }
         Replica node = replica;
         if (node == null) {
-            return Response.text(503, "the replica is starting");
+            NodeStatus now = NodeStatus.starting(configuration, starting);
+            return path.equals(STATUS) ? Response.json(now) : ready(now);
         }
         try {
             return answer.to(node, query(exchange.getRequestURI().getQuery()));
