@@ -6,7 +6,9 @@ import com.sun.net.httpserver.HttpServer;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -61,5 +63,28 @@ final class StatusTest {
         GordaRun member = GordaRun.in(directory, "status", "--at", "127.0.0.1:" + port());
         assertThat(member.out()).contains("takes part").doesNotContain("majorities");
         assertThat(member.status()).as(member.out() + member.err()).isZero();
+    }
+
+    @Test
+    void hostsOfDockerAreAsked() throws Exception {
+        Path hosts = directory.resolve("hosts");
+        Files.writeString(hosts, "127.0.0.1 bank_db_1\n");
+        tell("bank_db_1:1", "bank_db_1", "");
+        GordaRun run = GordaRun.in(
+                directory,
+                Map.of("JDK_JAVA_OPTIONS", "-Djdk.net.hosts.file=" + hosts),
+                "status",
+                "--at",
+                "bank_db_1:" + port());
+        assertThat(run.out()).as(run.err()).contains("bank_db_1:1").contains("takes part");
+        assertThat(run.status()).isZero();
+        GordaRun unknown = GordaRun.in(
+                directory,
+                Map.of("JDK_JAVA_OPTIONS", "-Djdk.net.hosts.file=" + hosts),
+                "status",
+                "--at",
+                "bank_db_9:" + port());
+        assertThat(unknown.err()).contains("bank_db_9").doesNotContain("encrypt");
+        assertThat(unknown.status()).isEqualTo(1);
     }
 }

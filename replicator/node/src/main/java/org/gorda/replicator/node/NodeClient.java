@@ -4,8 +4,11 @@ import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
 import java.io.IOException;
 import java.net.ConnectException;
+import java.net.Inet6Address;
+import java.net.InetAddress;
 import java.net.URI;
 import java.net.URLEncoder;
+import java.net.UnknownHostException;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -19,6 +22,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 import javax.net.ssl.SSLParameters;
+import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
@@ -192,7 +196,7 @@ public final class NodeClient {
 
     /** A connection that is there and says nothing sensible speaks TLS, or does not. */
     private String hint(IOException failure) {
-        boolean isReached = !(failure instanceof ConnectException);
+        boolean isReached = !(failure instanceof ConnectException || failure instanceof UnknownHostException);
         boolean encrypts = scheme.equals("https://");
         return !isReached
                 ? ""
@@ -205,10 +209,22 @@ public final class NodeClient {
         return answer.orElseThrow(() -> new ReplicaException(at + " is not the service address of a replica"));
     }
 
+    /** By name; or by address, if a {@code _} is in the name, as docker has them, which is in no URI's host: without TLS it proves nothing. */
+    private URI uri(String at, String path) throws UnknownHostException {
+        URI named = URI.create(scheme + at + path);
+        if (named.getHost() != null) {
+            return named;
+        }
+        MemberId service = new MemberId(at);
+        InetAddress address = InetAddress.getByName(service.host());
+        String host = address instanceof Inet6Address ? "[" + address.getHostAddress() + "]" : address.getHostAddress();
+        return URI.create(scheme + host + ":" + service.port() + path);
+    }
+
     /** Empty if the service does not know what it is asked for (404). */
     private <T> Optional<T> ask(String method, String at, String path, Duration timeout, Class<T> type) {
         try {
-            HttpRequest request = HttpRequest.newBuilder(URI.create(scheme + at + path))
+            HttpRequest request = HttpRequest.newBuilder(uri(at, path))
                     .timeout(timeout)
                     .method(method, HttpRequest.BodyPublishers.noBody())
                     .build();
