@@ -26,10 +26,13 @@ import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Asks the {@linkplain NodeService services} of replica processes. Thread-safe. */
 public final class NodeClient {
 
+    private static final Logger LOG = LoggerFactory.getLogger(NodeClient.class);
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
     private static final Duration CHANGE_TIMEOUT = Duration.ofSeconds(30);
     private static final Duration POLL = Duration.ofMillis(20);
@@ -144,21 +147,16 @@ public final class NodeClient {
      */
     public Comparison verify(String at, Duration wait) {
         NodeStatus any = status(at);
-        String primary = any.executes()
-                ? at
-                : any.primary() == null ? null : any.services().get(any.primary());
-        if (primary == null) {
-            throw new ReplicaException("the group has no primary now (" + any.explanation() + "), who would lead it");
-        }
+        String leader = leader(at, any);
         long end = System.nanoTime() + wait.toNanos();
         ReplicaContent reference = known(
                 ask(
                         "POST",
-                        primary,
+                        leader,
                         "/verify?wait-millis=" + wait.toMillis(),
                         wait.plus(CHANGE_TIMEOUT), // it waits for its own reading all the same
                         ReplicaContent.class),
-                primary);
+                leader);
         List<ReplicaContent> found = new ArrayList<>();
         Map<String, String> missing = new LinkedHashMap<>();
         any.services().forEach((member, service) -> {
@@ -173,6 +171,31 @@ public final class NodeClient {
                         && content.tables().equals(reference.tables())
                         && content.tables().stream().allMatch(table -> table.damage() == null));
         return new Comparison(agree && missing.isEmpty(), agree, List.copyOf(found), missing);
+    }
+
+    /** Who can lead a verification. Where all take writes, one that takes none now does not know who does. */
+    private String leader(String at, NodeStatus any) {
+        if (any.executes()) {
+            return at;
+        }
+        String primary = any.primary() == null ? null : any.services().get(any.primary());
+        if (primary != null) {
+            return primary;
+        }
+        return any.services().values().stream()
+                .filter(this::executes)
+                .findFirst()
+                .orElseThrow(() -> new ReplicaException(
+                        "the group has no primary now (" + any.explanation() + "), who would lead it"));
+    }
+
+    private boolean executes(String service) {
+        try {
+            return status(service).executes();
+        } catch (ReplicaException e) {
+            LOG.debug("{} is not asked to lead a verification", service, e);
+            return false;
+        }
     }
 
     /** Waits until the replica has got there; one that does not answer at all is not waited for. */
