@@ -259,9 +259,9 @@ final class NodeService implements AutoCloseable {
         } catch (ReplicaException e) {
             return Response.text(409, String.valueOf(e.getMessage()));
         } catch (ExecutionException e) {
-            return Response.text(503, String.valueOf(e.getCause()));
+            return Response.text(503, why(e.getCause()));
         } catch (TimeoutException e) {
-            return Response.text(503, "not ordered within " + OUTCOME_WAIT.toSeconds() + " s, but may be yet");
+            return Response.text(503, why(e));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return Response.text(503, "stopping");
@@ -269,6 +269,14 @@ final class NodeService implements AutoCloseable {
             LOG.warn("{} could not be answered", exchange.getRequestURI(), e);
             return Response.text(500, "internal error: " + e);
         }
+    }
+
+    /** Whoever has only run out of time does not say it himself. */
+    private static String why(@Nullable Throwable failure) {
+        String message = failure == null ? null : failure.getMessage();
+        return failure instanceof TimeoutException
+                ? "not ordered in time, but may be yet: look before you ask again"
+                : message == null ? String.valueOf(failure) : message;
     }
 
     /** To who reads it: an interrupt ends the connection of who does not. The JDK's own limit would count how long it took to find the answer. */

@@ -1,6 +1,7 @@
 package org.gorda.replicator.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.gson.Gson;
 import com.google.gson.JsonObject;
@@ -11,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import org.gorda.replicator.engine.ReplicaException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -53,6 +55,22 @@ class NodeClientTest {
             } finally {
                 asked.stop(0);
             }
+        }
+    }
+
+    @Test
+    void whatCannotBeDecidedIsToldInWords(@TempDir Path directory) {
+        try (NodeGroup group = new NodeGroup(directory, 3, Map.of("election-timeout", "300ms"))) {
+            int left = group.primary();
+            for (int i = 0; i < group.size(); i++) {
+                if (i != left) {
+                    group.stop(i);
+                }
+            }
+            assertThatThrownBy(() -> client.change(group.service(left), "add", "127.0.0.1:1"))
+                    .isInstanceOf(ReplicaException.class)
+                    .hasMessageMatching(".*(adding 127.0.0.1:1 could not be done now: |but may be yet).*")
+                    .hasMessageNotContainingAny("Exception", "null");
         }
     }
 }
