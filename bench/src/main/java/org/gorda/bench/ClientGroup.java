@@ -29,6 +29,7 @@ final class ClientGroup {
     private final LongAdder aborted = new LongAdder();
     private final Histogram measured = new Histogram(Timeline.LATENCY_NANOS_MAX, Timeline.DIGITS);
     private long abortedMeasured;
+    private long notBegun;
     private @Nullable Histogram second;
 
     ClientGroup(String name, Workload workload) {
@@ -86,6 +87,17 @@ final class ClientGroup {
         return perS == null ? System.nanoTime() : beginNanos + (long) (arrivals.getAndIncrement() * 1e9 / perS);
     }
 
+    /** The time is over: what is due by the rate and has not begun, because all clients are busy, is counted. */
+    void end(long beginNanos, long nowNanos) {
+        Double perS = rate;
+        notBegun = perS == null ? 0 : Math.max(0, (long) ((nowNanos - beginNanos) / 1e9 * perS) + 1 - arrivals.get());
+    }
+
+    /** How many were due and had not begun in the end. */
+    long notBegun() {
+        return notBegun;
+    }
+
     void committed(long nanos) {
         latency.recordValue(Math.min(Timeline.LATENCY_NANOS_MAX, nanos));
     }
@@ -117,6 +129,7 @@ final class ClientGroup {
                 measured.getTotalCount(),
                 LoadTest.rounded(measured.getTotalCount() / seconds),
                 abortedMeasured,
+                notBegun,
                 Latencies.of(measured));
     }
 }

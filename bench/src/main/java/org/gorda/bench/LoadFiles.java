@@ -115,7 +115,8 @@ public final class LoadFiles implements AutoCloseable {
         List<Object> header = new ArrayList<>(List.of("workload"));
         header.addAll(parameters);
         header.addAll(List.of("measured_s", "committed", "throughput_per_s", "throughput_low", "throughput_high"));
-        header.addAll(List.of("retried", "unknown", "mean_ms", "mean_below_p95_ms", "p50_ms", "p90_ms", "p95_ms"));
+        header.addAll(List.of(
+                "retried", "unknown", "not_begun", "mean_ms", "mean_below_p95_ms", "p50_ms", "p90_ms", "p95_ms"));
         header.addAll(List.of("p99_ms", "p999_ms", "max_ms", "cpu_us", "consistent"));
         header.addAll(causes);
         try (CSVPrinter csv = CSVFormat.RFC4180.print(file, StandardCharsets.UTF_8)) {
@@ -125,7 +126,8 @@ public final class LoadFiles implements AutoCloseable {
                 List<Object> values = new ArrayList<>(List.of(run.workload()));
                 parameters.forEach(name -> values.add(run.parameters().getOrDefault(name, "")));
                 values.addAll(List.of(run.seconds(), run.committed(), run.throughputPerS(), run.throughputLow()));
-                values.addAll(List.of(run.throughputHigh(), run.retried(), run.unknown(), latency.mean()));
+                values.addAll(List.of(run.throughputHigh(), run.retried(), run.unknown(), run.notBegun()));
+                values.add(latency.mean());
                 values.addAll(List.of(latency.meanBelowP95(), latency.p50(), latency.p90(), latency.p95()));
                 values.addAll(List.of(latency.p99(), latency.p999(), latency.max(), run.cpuMicros()));
                 values.add(run.check().consistent());

@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param aborted transactions that did not happen, by SQLSTATE and what it means; what was run again successfully is not among them
  * @param retried how often a transaction was run again
  * @param unknown transactions of which the client was told that nobody knows (08007)
+ * @param notBegun transactions that were to begin and have not, when the time was over, because all clients were busy; 0 without a rate
  * @param latency of committed ones, from when they were to begin; retries are within
  * @param service as {@code latency}, but from when a client was free for them; null without a rate, when that is the same
  * @param cpuMicros processor time for a committed transaction of this process, which has the clients, and an embedded database if it is one
@@ -41,6 +42,7 @@ public record LoadReport(
         Map<String, Long> aborted,
         long retried,
         long unknown,
+        long notBegun,
         Latencies latency,
         @Nullable Latencies service,
         double cpuMicros,
@@ -56,10 +58,17 @@ public record LoadReport(
      * What clients of one kind did. Immutable.
      *
      * @param aborted for any cause; what was run again successfully is not among them
+     * @param notBegun as of all
      * @param latency as that of all
      */
     public record Group(
-            String name, int clients, long committed, double throughputPerS, long aborted, Latencies latency) {}
+            String name,
+            int clients,
+            long committed,
+            double throughputPerS,
+            long aborted,
+            long notBegun,
+            Latencies latency) {}
 
     /**
      * A replica is something else than before. Immutable.
@@ -76,6 +85,11 @@ public record LoadReport(
         Map<String, Long> failures = new TreeMap<>(aborted);
         failures.keySet().removeIf(cause -> cause.endsWith(REFUSED));
         return failures;
+    }
+
+    /** Whether more than a client each has at the very end have not begun: those that waited longest are in no latency. */
+    private boolean isLowerBound() {
+        return notBegun > clients;
     }
 
     /** How many did not happen, for any cause. */
@@ -125,6 +139,9 @@ public record LoadReport(
             line(text, "run again", "%,d", retried);
         }
         line(text, "unknown", "%,d", unknown);
+        if (notBegun > 0) {
+            line(text, "not begun", "%,d%s", notBegun, isLowerBound() ? "; latency is a lower bound" : "");
+        }
         if (committed > 0) {
             latencies(text, "latency", latency);
         }
@@ -135,7 +152,7 @@ public record LoadReport(
             line(
                     text,
                     "group",
-                    "%s: %,d by %s, %,.1f/s%s, aborted %,d",
+                    "%s: %,d by %s, %,.1f/s%s, aborted %,d%s",
                     group.name(),
                     group.committed(),
                     clients(group.clients()),
@@ -148,7 +165,8 @@ public record LoadReport(
                                     group.latency().mean(),
                                     group.latency().p50(),
                                     group.latency().p99()),
-                    group.aborted());
+                    group.aborted(),
+                    group.notBegun() == 0 ? "" : String.format(Locale.ROOT, ", not begun %,d", group.notBegun()));
         }
         if (committed > 0) {
             line(

@@ -35,7 +35,8 @@ import org.jspecify.annotations.Nullable;
  * Clients that run transactions of a workload, each on a connection that it takes from a HikariCP pool for each transaction, as
  * applications do. Closed loop: a client waits for the answer before its next transaction. Open loop, with a {@link #rate}:
  * transactions are to begin at constant intervals, whatever became of those before, and their latency counts from then, also if all
- * clients are busy. Clients can be of several groups, each with a workload of its own. Confined to one thread.
+ * clients are busy; of those that still have not begun when the time is over there is none, and they are counted. Clients can be of
+ * several groups, each with a workload of its own. Confined to one thread.
  */
 public final class LoadTest {
 
@@ -421,7 +422,7 @@ public final class LoadTest {
             }
             watch(begin, begin + ramp().plus(warmUp).toNanos(), null);
             try (ProbedReplicas probed = ProbedReplicas.of(asked, client)) {
-                return measure(pools, threads, replicas, probed);
+                return measure(pools, threads, begin, replicas, probed);
             }
         } finally {
             stop(threads);
@@ -429,7 +430,11 @@ public final class LoadTest {
     }
 
     private LoadReport measure(
-            List<HikariDataSource> pools, List<Thread> threads, GroupWatch replicas, ProbedReplicas probed)
+            List<HikariDataSource> pools,
+            List<Thread> threads,
+            long beginNanos,
+            GroupWatch replicas,
+            ProbedReplicas probed)
             throws SQLException {
         Histogram all = new Histogram(Timeline.LATENCY_NANOS_MAX, Timeline.DIGITS);
         Supplier<Duration> clock = processorClock;
@@ -445,6 +450,7 @@ public final class LoadTest {
         long measured = System.nanoTime();
         watch(measured, measured + duration.toNanos(), all);
         long end = System.nanoTime();
+        groups.forEach(group -> group.end(beginNanos, end));
         Histogram served = service.getIntervalHistogram();
         double seconds = (end - measured) / 1e9;
         long cpuNanos = cpuNanos() - cpuBefore;
@@ -481,6 +487,7 @@ public final class LoadTest {
                 causes,
                 retriedNow,
                 unknownNow,
+                groups.stream().mapToLong(ClientGroup::notBegun).sum(),
                 latency,
                 rate == null ? null : Latencies.of(served),
                 rounded(cpuNanos / 1e3 / Math.max(1, committed)),

@@ -6,6 +6,7 @@ import java.sql.SQLException;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /** Makes a kind of database reflective; found by {@link java.util.ServiceLoader} and its name. Thread-safe. */
 public interface DatabaseBinding {
@@ -42,17 +43,19 @@ public interface DatabaseBinding {
     /**
      * Does what can be done of {@link #replace} while the database is still open; nothing, where a snapshot becomes the database at once.
      *
+     * @param progress is told what is being done, for people; if it throws, that ends
      * @throws ReflectionException as of load
      */
-    default void prepare(Path snapshot, DatabaseConfiguration configuration) {}
+    default void prepare(Path snapshot, DatabaseConfiguration configuration, Consumer<String> progress) {}
 
     /**
      * {@linkplain #load Makes} a database in the place of one that may be there, which is {@linkplain #drop deleted}; where that can be, only once all of
      * the snapshot is loaded. If it is interrupted, it can be called again as long as the snapshot is there.
      *
+     * @param progress as of prepare
      * @throws ReflectionException as of load and drop
      */
-    default void replace(Path snapshot, DatabaseConfiguration configuration) {
+    default void replace(Path snapshot, DatabaseConfiguration configuration, Consumer<String> progress) {
         drop(configuration);
         load(snapshot, configuration);
     }

@@ -22,6 +22,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.assertj.core.data.Percentage;
 import org.gorda.bench.LoadMatrix;
@@ -255,6 +256,32 @@ class WorkloadsTest {
                 .run();
 
         assertThat(report.committed()).isBetween(1L, 75L);
+    }
+
+    @Test
+    void whatIsDueAndNotBegunWhenTheTimeIsOverIsTold() {
+        AtomicLong begin = new AtomicLong();
+        LoadReport report = LoadTest.of(new Bare() {
+                    @Override
+                    public void run(Connection connection, Choices choices) throws SQLException {
+                        begin.compareAndSet(0, System.nanoTime());
+                        if (System.nanoTime() - begin.get() > TimeUnit.SECONDS.toNanos(1)) {
+                            LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(2)); // into what comes after the end
+                        }
+                        super.run(connection, choices);
+                    }
+                })
+                .target(URL)
+                .clients(2)
+                .rate(100)
+                .duration(Duration.ofSeconds(2))
+                .run();
+
+        assertThat(report.notBegun()).isGreaterThan(20);
+        assertThat(report.committed() + report.notBegun())
+                .as("what was due, but for what has begun")
+                .isGreaterThan(Math.round(report.seconds() * 100) - 5);
+        assertThat(report.toText()).contains("not begun   " + report.notBegun() + "; latency is a lower bound");
     }
 
     /** As another replica's, which are applied late. */

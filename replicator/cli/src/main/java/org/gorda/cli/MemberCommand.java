@@ -58,8 +58,7 @@ final class MemberCommand {
 
         private void tellIfSilent(NodeClient client, String member) {
             try {
-                client.status(String.valueOf(
-                        client.status(replica.service()).services().get(member)));
+                client.status(client.status(replica.service()).service(member));
             } catch (ReplicaException e) {
                 output.line(
                         member + " receives what it lacks, and counts, once a replica runs there; now there is none: "

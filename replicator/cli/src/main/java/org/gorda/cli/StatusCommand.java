@@ -15,7 +15,7 @@ import picocli.CommandLine.Mixin;
         mixinStandardHelpOptions = true,
         description = {
             "Shows all replicas of a group as each sees itself.",
-            "Exits with 0 only if all answer, are ONLINE and agree on the primary, and the one that is asked is one of them."
+            "Exits with 0 only if all answer, are ONLINE, count for majorities and agree on the primary, and the one that is asked is one of them."
         })
 @SuppressWarnings("FieldMayBeFinal") // by picocli
 final class StatusCommand implements Callable<Integer> {
@@ -31,6 +31,7 @@ final class StatusCommand implements Callable<Integer> {
 
     private static String why(NodeStatus status) {
         String slower = status.pacedFor();
+        String uncounted = status.learners().contains(status.self()) ? "; does not count for majorities yet" : "";
         String undecided = status.undecided() == 0
                 ? ""
                 : String.format(
@@ -38,7 +39,7 @@ final class StatusCommand implements Callable<Integer> {
                         "; no majority has the last %d places that it shows, the first of them for %.1f s",
                         status.undecided(),
                         status.undecidedSeconds());
-        return status.explanation() + undecided + (slower == null ? "" : "; waits for " + slower);
+        return status.explanation() + uncounted + undecided + (slower == null ? "" : "; waits for " + slower);
     }
 
     private void line(String member, NodeStatus status) {
@@ -84,6 +85,8 @@ final class StatusCommand implements Callable<Integer> {
         boolean healthy = isMember
                 && missing.isEmpty()
                 && replicas.values().stream().allMatch(status -> status.state().equals("ONLINE"))
+                && replicas.values().stream()
+                        .allMatch(status -> status.learners().isEmpty())
                 && replicas.values().stream().map(NodeStatus::epoch).distinct().count() == 1
                 && (replicas.values().stream()
                                         .filter(status -> status.role().equals("primary"))

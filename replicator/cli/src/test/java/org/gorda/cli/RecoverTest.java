@@ -109,7 +109,9 @@ final class RecoverTest {
             other.start();
             Awaitility.await("it answers")
                     .atMost(WAIT)
-                    .until(() -> group.status(other).isPresent());
+                    .until(() -> group.status(other)
+                            .filter(status -> !status.state().equals("STARTING"))
+                            .isPresent());
             GordaRun tooEarly = recover(newest, "--accept-loss");
             assertThat(tooEarly.status()).isEqualTo(1);
             assertThat(tooEarly.err())

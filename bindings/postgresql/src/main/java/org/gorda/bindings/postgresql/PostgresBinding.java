@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Consumer;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Finding;
@@ -74,17 +75,17 @@ public final class PostgresBinding implements InstalledBinding {
 
     @Override
     public void load(Path snapshot, DatabaseConfiguration configuration) {
-        PostgresSnapshot.load(snapshot, Server.of(configuration), false);
+        PostgresSnapshot.load(snapshot, Server.of(configuration), false, progress -> {});
     }
 
     @Override
-    public void prepare(Path snapshot, DatabaseConfiguration configuration) {
-        PostgresSnapshot.prepare(snapshot, Server.of(configuration));
+    public void prepare(Path snapshot, DatabaseConfiguration configuration, Consumer<String> progress) {
+        PostgresSnapshot.prepare(snapshot, Server.of(configuration), progress);
     }
 
     @Override
-    public void replace(Path snapshot, DatabaseConfiguration configuration) {
-        PostgresSnapshot.load(snapshot, Server.of(configuration), true);
+    public void replace(Path snapshot, DatabaseConfiguration configuration, Consumer<String> progress) {
+        PostgresSnapshot.load(snapshot, Server.of(configuration), true, progress);
     }
 
     @Override

@@ -16,10 +16,12 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
@@ -39,6 +41,9 @@ final class PostgresSnapshot {
     private static final Logger LOG = LoggerFactory.getLogger(PostgresSnapshot.class);
 
     private static final int COPY_BUFFER = 1 << 18;
+
+    /** Of a table whose loading is told in the log. */
+    private static final long LOGGED_BYTES = 64L << 20;
 
     /** Written last. */
     private static final String POSITION = "position";
@@ -182,8 +187,11 @@ final class PostgresSnapshot {
         }
     }
 
-    /** @param replaces a database that is there, once all of the snapshot is loaded */
-    static void load(Path snapshot, Server server, boolean replaces) {
+    /**
+     * @param replaces a database that is there, once all of the snapshot is loaded
+     * @param progress is told what is being done
+     */
+    static void load(Path snapshot, Server server, boolean replaces, Consumer<String> progress) {
         try (Connection maintenance = server.maintain();
                 Statement statement = maintenance.createStatement()) {
             boolean exists = !SqlSession.of(maintenance)
@@ -193,7 +201,7 @@ final class PostgresSnapshot {
                 throw new ReflectionException(
                         "a snapshot cannot be loaded to " + server + ", which exists: drop it first");
             }
-            prepare(snapshot, server);
+            prepare(snapshot, server, progress);
             if (exists) {
                 statement.execute("DROP DATABASE " + TableShape.quoted(server.database()) + " WITH (FORCE)");
             }
@@ -206,7 +214,7 @@ final class PostgresSnapshot {
     }
 
     /** Loads it beside the database, unless that is done: its place in the order says which one it is. */
-    static void prepare(Path snapshot, Server server) {
+    static void prepare(Path snapshot, Server server, Consumer<String> progress) {
         if (!Files.isRegularFile(snapshot.resolve(POSITION))) {
             throw new ReflectionException(
                     snapshot + " is no snapshot of a PostgreSQL database: it has no file " + POSITION);
@@ -229,7 +237,7 @@ final class PostgresSnapshot {
             statement.execute("CREATE DATABASE " + made + " TEMPLATE template0 "
                     + String.join("", textsIfAny(snapshot.resolve(LOCALE))));
             try (Connection connection = unfinished.connect(Server.APPLIES + " -c check_function_bodies=off")) {
-                fill(connection, snapshot);
+                fill(connection, snapshot, progress);
             }
             giveRights(statement, made, textsIfAny(snapshot.resolve(RIGHTS)));
             statement.execute("COMMENT ON DATABASE " + made + " IS " + whole);
@@ -266,16 +274,30 @@ final class PostgresSnapshot {
     }
 
     /** Each statement is committed by itself: the server has not the locks for all of them at once. */
-    private static void fill(Connection connection, Path snapshot) throws SQLException, IOException {
+    private static void fill(Connection connection, Path snapshot, Consumer<String> progress)
+            throws SQLException, IOException {
         Map<String, SQLException> late = require(execute(connection, texts(snapshot.resolve(SCHEMA.get(0)))), LATE);
         CopyManager copy = new CopyManager(connection.unwrap(BaseConnection.class));
         List<String> tables = texts(snapshot.resolve(TABLES));
         require(execute(connection, rowsOfExtensions(connection)), COMMENTS);
         for (int i = 0; i < tables.size(); i++) {
-            try (InputStream in = Files.newInputStream(snapshot.resolve(String.valueOf(i)))) {
+            Path rows = snapshot.resolve(String.valueOf(i));
+            long bytes = Files.size(rows);
+            String text = String.format(
+                    Locale.ROOT,
+                    "loads the database that it received: table %,d of %,d, %,d MB",
+                    i + 1,
+                    tables.size(),
+                    bytes >> 20);
+            progress.accept(text);
+            if (bytes >= LOGGED_BYTES) {
+                LOG.info("{}", text);
+            }
+            try (InputStream in = Files.newInputStream(rows)) {
                 copy.copyIn("COPY " + tables.get(i) + " FROM STDIN", in);
             }
         }
+        progress.accept("loads the database that it received: has all rows, makes keys and indexes");
         List<String> after = new ArrayList<>(late.keySet());
         after.addAll(texts(snapshot.resolve(SCHEMA.get(1))));
         require(execute(connection, after), COMMENTS).forEach((sql, e) -> LOG.warn(NOT_DONE, sql, e.getMessage()));

@@ -10,6 +10,8 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.NoClients;
 import org.gorda.gapi.ReflectedDatabase;
@@ -52,6 +54,8 @@ class ReplacedDatabaseTest {
         TestServer.execute("DROP ROLE replaced_owner");
     }
 
+    private static void nobody(String progress) {}
+
     private static String name(DatabaseConfiguration database) {
         return database.location().substring(database.location().lastIndexOf('/') + 1);
     }
@@ -86,14 +90,17 @@ class ReplacedDatabaseTest {
         String whole = Files.readString(schema);
         Files.writeString(schema, whole + "\0CREATE TABLE u (a known_nowhere)");
         PostgresBinding binding = new PostgresBinding();
-        assertThatThrownBy(() -> binding.replace(snapshot, here))
+        assertThatThrownBy(() -> binding.replace(snapshot, here, ReplacedDatabaseTest::nobody))
                 .isInstanceOf(ReflectionException.class)
                 .hasMessageContaining("known_nowhere");
         assertThat(ask(here, "SELECT a FROM t")).isEqualTo("2");
         Files.writeString(schema, whole);
-        binding.replace(snapshot, here);
+        List<String> told = new ArrayList<>();
+        binding.replace(snapshot, here, told::add);
+        assertThat(told).first().asString().contains("table 1 of ");
+        assertThat(told).last().asString().contains("makes keys and indexes");
         assertThat(ask(here, "SELECT a FROM t")).isEqualTo("1");
-        binding.replace(snapshot, here);
+        binding.replace(snapshot, here, ReplacedDatabaseTest::nobody);
         assertThat(ask(here, "SELECT a FROM t")).isEqualTo("1");
     }
 
@@ -109,7 +116,7 @@ class ReplacedDatabaseTest {
         execute(origin, "REVOKE CONNECT ON DATABASE " + name(origin) + " FROM PUBLIC");
         execute(origin, "GRANT TEMP ON DATABASE " + name(origin) + " TO pg_monitor WITH GRANT OPTION");
         copyOrigin();
-        new PostgresBinding().replace(snapshot, here);
+        new PostgresBinding().replace(snapshot, here, ReplacedDatabaseTest::nobody);
         assertThat(rights(here)).isEqualTo(rights(origin));
         assertThat(ask(here, "SELECT has_schema_privilege('replaced_owner', 'public', 'CREATE')"))
                 .isEqualTo("t");
@@ -120,7 +127,7 @@ class ReplacedDatabaseTest {
         copyOrigin();
         Path file = snapshot.resolve("rights");
         Files.writeString(file, Files.readString(file).replace("replaced_owner", "known_nowhere"));
-        new PostgresBinding().replace(snapshot, here);
+        new PostgresBinding().replace(snapshot, here, ReplacedDatabaseTest::nobody);
         assertThat(rights(here)).startsWith("postgres");
         assertThat(ask(here, "SELECT a FROM t")).isEqualTo("1");
     }
@@ -130,18 +137,19 @@ class ReplacedDatabaseTest {
         copyOrigin();
         PostgresBinding binding = new PostgresBinding();
         try (ReflectedDatabase opened = binding.open(here, new NoClients())) {
-            binding.prepare(snapshot, here);
+            binding.prepare(snapshot, here, ReplacedDatabaseTest::nobody);
             assertThat(opened.storedPosition()).isEmpty();
             assertThat(ask(here, "SELECT a FROM t")).isEqualTo("2");
         }
         Path schema = snapshot.resolve("schema-before");
         String whole = Files.readString(schema);
         Files.writeString(schema, "is not read again");
-        binding.replace(snapshot, here);
+        binding.replace(snapshot, here, ReplacedDatabaseTest::nobody);
         assertThat(ask(here, "SELECT a FROM t")).isEqualTo("1");
-        assertThatThrownBy(() -> binding.replace(snapshot, here)).hasMessageContaining("is not read again");
+        assertThatThrownBy(() -> binding.replace(snapshot, here, ReplacedDatabaseTest::nobody))
+                .hasMessageContaining("is not read again");
         Files.writeString(schema, whole);
-        binding.replace(snapshot, here);
+        binding.replace(snapshot, here, ReplacedDatabaseTest::nobody);
         try (ReflectedDatabase opened = binding.open(here, new NoClients())) {
             assertThat(opened.storedPosition()).contains(new StoredPosition(1, 2, 3, 4));
         }

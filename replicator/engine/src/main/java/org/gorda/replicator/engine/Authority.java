@@ -125,10 +125,12 @@ public final class Authority {
         }
     }
 
-    private static String name(String host) {
+    /** @param given as in members, where addresses of IPv6 are in brackets */
+    private static String name(String given) {
+        String host = given.matches("\\[.*:.*\\]") ? given.substring(1, given.length() - 1) : given;
         boolean isAddress = host.matches("[0-9.]+") || host.contains(":");
         if (!host.matches("[A-Za-z0-9.:*_-]+")) {
-            throw new ReplicaException("'" + host + "' is no host");
+            throw new ReplicaException("'" + given + "' is no host");
         }
         return (isAddress ? "ip:" : "dns:") + host;
     }

@@ -122,12 +122,16 @@ final class ReceivedDatabase {
         return Files.exists(completeFile);
     }
 
-    /** Does what can be done of {@link #install} while the database is open. */
-    void prepare(DatabaseBinding binding, DatabaseConfiguration database) {
+    /**
+     * Does what can be done of {@link #install} while the database is open.
+     *
+     * @param progress is told what a person should know
+     */
+    void prepare(DatabaseBinding binding, DatabaseConfiguration database, Consumer<String> progress) {
         Path snapshot = content.resolve(SNAPSHOT);
         if (isToBeInstalled() && Files.isDirectory(snapshot)) {
             try {
-                binding.prepare(snapshot, database);
+                binding.prepare(snapshot, database, progress);
             } catch (ReflectionException e) {
                 throw cannotBeLoaded(e);
             }
@@ -164,8 +168,9 @@ final class ReceivedDatabase {
         Path snapshot = content.resolve(SNAPSHOT);
         if (checkpoint != null && Files.isDirectory(snapshot)) {
             LOG.info("puts the database that was received in the place of {}", database.location());
+            progress.accept("puts the database that it received in the place of " + database.location());
             try {
-                binding.replace(snapshot, database);
+                binding.replace(snapshot, database, progress);
             } catch (ReflectionException e) {
                 throw cannotBeLoaded(e);
             }

@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.StreamSupport;
 import javax.net.ssl.SSLContext;
@@ -71,6 +72,10 @@ public final class Replica implements AutoCloseable {
 
     private final ReplicaConfiguration configuration;
     private final DatabaseBinding binding;
+
+    /** Told what it does before there is an engine to tell it. */
+    private final Consumer<String> starting;
+
     private volatile @Nullable ReflectedDatabase database;
     private volatile @Nullable ReplicaEngine engine;
     private @Nullable InetSocketAddress listening;
@@ -79,8 +84,9 @@ public final class Replica implements AutoCloseable {
     /** Somebody waits to close it. */
     private volatile boolean stopping;
 
-    private Replica(ReplicaConfiguration configuration) {
+    private Replica(ReplicaConfiguration configuration, Consumer<String> starting) {
         this.configuration = configuration;
+        this.starting = starting;
         this.binding = binding(configuration.binding());
         checkCapabilities();
         open();
@@ -108,8 +114,10 @@ public final class Replica implements AutoCloseable {
             new ReceivedDatabase(configuration.directory())
                     .install(binding, described, progress -> receiving(before, progress));
             ReplicaEngine started = new ReplicaEngine(configuration, this::reopen);
+            starting.accept("opens its log");
             Group group = openGroup(started);
             try {
+                starting.accept("opens its database");
                 ReflectedDatabase opened = binding.open(described, started.local());
                 started.database(opened);
                 database = opened;
@@ -133,7 +141,9 @@ public final class Replica implements AutoCloseable {
         if (stopping) {
             throw new ReplicaException("stopped while it " + progress + "; the next start begins with that again");
         }
-        if (before != null) {
+        if (before == null) {
+            starting.accept(progress);
+        } else {
             before.receiving(progress);
         }
     }
@@ -147,7 +157,8 @@ public final class Replica implements AutoCloseable {
         try {
             before.receiving("loads the database that it received");
             // As a member still: however long it takes, the log here has what follows.
-            new ReceivedDatabase(configuration.directory()).prepare(binding, described());
+            new ReceivedDatabase(configuration.directory())
+                    .prepare(binding, described(), progress -> receiving(before, progress));
             before.retire("opens the database that it received");
             open();
             InetSocketAddress address = listening;
@@ -636,6 +647,15 @@ public final class Replica implements AutoCloseable {
          * @throws ReplicaException if a value cannot be, or if database, directory or port cannot be used
          */
         public Replica start() {
+            return start(progress -> {});
+        }
+
+        /**
+         * As {@link #start()}, which takes long where a database that was received is put in its place, or has much to recover.
+         *
+         * @param progress is told meanwhile what it does, for people
+         */
+        public Replica start(Consumer<String> progress) {
             String database = location;
             if (database == null || database.isBlank()) {
                 throw new ReplicaException("no database is given: name the binding and the database's location");
@@ -659,7 +679,7 @@ public final class Replica implements AutoCloseable {
                 encrypts.requireServer(me.host());
             }
             Path kept = directory == null ? ReplicaConfiguration.standardDirectory(database) : directory;
-            return new Replica(new ReplicaConfiguration(
+            ReplicaConfiguration described = new ReplicaConfiguration(
                     binding,
                     database,
                     attributes,
@@ -679,7 +699,8 @@ public final class Replica implements AutoCloseable {
                     writeSetBytesMax,
                     logRetainBytes,
                     transferBytesPerSecond,
-                    encrypts));
+                    encrypts);
+            return new Replica(described, progress);
         }
     }
 }

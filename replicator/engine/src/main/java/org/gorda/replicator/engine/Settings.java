@@ -19,6 +19,9 @@ import org.slf4j.LoggerFactory;
 import org.snakeyaml.engine.v2.api.Load;
 import org.snakeyaml.engine.v2.api.LoadSettings;
 import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
+import org.snakeyaml.engine.v2.nodes.Tag;
+import org.snakeyaml.engine.v2.resolver.ScalarResolver;
+import org.snakeyaml.engine.v2.schema.JsonSchema;
 
 /**
  * Puts settings together from the places where they may stand. What stands nearer to the program wins: first what the program gives
@@ -35,6 +38,15 @@ public final class Settings {
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
 
     private Settings() {}
+
+    /** Of a file's values, what is there is text: a password of {@code 1.10} is no number. */
+    private static final class AsWritten extends JsonSchema {
+        @Override
+        public ScalarResolver getScalarResolver() {
+            ScalarResolver json = super.getScalarResolver();
+            return (value, isPlain) -> json.resolve(value, isPlain).equals(Tag.NULL) ? Tag.NULL : Tag.STR;
+        }
+    }
 
     /**
      * Adds to what the program gives what stands in the environment and in a file. The file and the environment may be shared: keys
@@ -107,7 +119,10 @@ public final class Settings {
                 throw new ReplicaException(
                         file + " is larger than " + FILE_BYTES_MAX + " bytes, it is no configuration");
             }
-            LoadSettings yaml = LoadSettings.builder().setLabel(file.toString()).build();
+            LoadSettings yaml = LoadSettings.builder()
+                    .setLabel(file.toString())
+                    .setSchema(new AsWritten())
+                    .build();
             Object content = new Load(yaml).loadFromString(Files.readString(file));
             if (!(content instanceof Map<?, ?> map)) {
                 throw new ReplicaException(file + " is not a list of 'key: value' lines");

@@ -7,6 +7,7 @@ import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
@@ -29,6 +30,7 @@ final class Cluster implements AutoCloseable {
     private final Replica[] replicas;
     private final String binding;
     private final Consumer<Replica.Builder> settings;
+    private final List<String> told = new ArrayList<>();
 
     Cluster(Path directory, int size, Consumer<Replica.Builder> settings) {
         this(directory, size, "derby", settings);
@@ -67,7 +69,7 @@ final class Cluster implements AutoCloseable {
                 .members(members)
                 .electionTimeout(ELECTION_TIMEOUT);
         own.accept(builder);
-        replicas[i] = builder.start();
+        replicas[i] = builder.start(told::add);
     }
 
     void awaitOnline() {
@@ -75,6 +77,11 @@ final class Cluster implements AutoCloseable {
             replica.awaitPrimary(Duration.ofSeconds(30));
         }
         patiently("all know the primary").until(() -> primaryNow() >= 0);
+    }
+
+    /** What starts have told. */
+    List<String> told() {
+        return told;
     }
 
     Replica replica(int i) {

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class SettingsTest {
 
@@ -85,6 +86,7 @@ class SettingsTest {
             value = {
                 "durablity: group | gorda.yaml: there is no setting 'durablity'; did you mean 'durability'?",
                 "self: | gorda.yaml: self has no value",
+                "password: null | gorda.yaml: password has no value",
                 "just text | gorda.yaml is not a list of 'key: value' lines",
                 "a: [ | gorda.yaml is not YAML",
             })
@@ -95,6 +97,16 @@ class SettingsTest {
                 .message()
                 .contains(message)
                 .doesNotContain("\n");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"12e4", "1.10", "007", "0x1F", "-0", "12345678901234567890", "true", "~", "1_000", "2024-10-01"})
+    void valuesOfAFileAreAsTheyAreWritten(String value) throws IOException {
+        String file = file("password: " + value + "\nmembers: [a:1, " + value + "]\n");
+        assertThat(Settings.complete(EMBEDDED, Map.of("config", file), List.of(), Map.of()))
+                .containsEntry("password", value)
+                .containsEntry("members", "a:1," + value);
     }
 
     @Test

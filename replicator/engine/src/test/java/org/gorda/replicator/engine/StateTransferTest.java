@@ -123,7 +123,13 @@ class StateTransferTest {
             assertThat(directory.resolve("replica" + away + ".gorda/received/complete"))
                     .exists();
             cluster.replica(away).close();
+            cluster.told().clear();
             cluster.start(away);
+            assertThat(cluster.told())
+                    .containsExactly(
+                            "puts the database that it received in the place of " + directory.resolve("replica" + away),
+                            "opens its log",
+                            "opens its database");
             cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
             cluster.assertIdentical();
         } finally {

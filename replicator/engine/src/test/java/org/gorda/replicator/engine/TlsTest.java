@@ -56,6 +56,17 @@ class TlsTest {
     }
 
     @Test
+    void hostsAreNamedAsTheyStandInMembers() {
+        Authority authority = authority(directory);
+        authority.issue("replica", List.of("[::1]", "db1.example.com"), 30);
+        new Tls(authority.place("replica")).requireServer("[::1]");
+        for (String host : List.of("[db1]", "[::1", "[]")) {
+            assertThatThrownBy(() -> authority.issue("replica", List.of(host), 30))
+                    .hasMessageContaining("'" + host + "' is no host");
+        }
+    }
+
+    @Test
     void membersReplicateAndOthersStayOutside() throws Exception {
         Authority ours = authority(directory.resolve("ours"), "replica", "elsewhere");
         ours.issue("elsewhere", List.of("db9.example.com", "10.1.2.3"), 30);

@@ -22,7 +22,7 @@ public final class Node implements AutoCloseable {
     private Node(NodeConfiguration configuration, boolean listens) {
         service = new NodeService(configuration);
         try {
-            replica = configuration.replica().start();
+            replica = configuration.replica().start(service::starting);
         } catch (RuntimeException e) {
             service.close();
             throw e;

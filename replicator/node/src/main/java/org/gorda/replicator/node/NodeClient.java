@@ -4,8 +4,11 @@ import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
 import java.io.IOException;
 import java.net.ConnectException;
+import java.net.Inet6Address;
+import java.net.InetAddress;
 import java.net.URI;
 import java.net.URLEncoder;
+import java.net.UnknownHostException;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -19,13 +22,17 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 import javax.net.ssl.SSLParameters;
+import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Tls;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Asks the {@linkplain NodeService services} of replica processes. Thread-safe. */
 public final class NodeClient {
 
+    private static final Logger LOG = LoggerFactory.getLogger(NodeClient.class);
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
     private static final Duration CHANGE_TIMEOUT = Duration.ofSeconds(30);
     private static final Duration POLL = Duration.ofMillis(20);
@@ -140,21 +147,16 @@ public final class NodeClient {
      */
     public Comparison verify(String at, Duration wait) {
         NodeStatus any = status(at);
-        String primary = any.executes()
-                ? at
-                : any.primary() == null ? null : any.services().get(any.primary());
-        if (primary == null) {
-            throw new ReplicaException("the group has no primary now (" + any.explanation() + "), who would lead it");
-        }
+        String leader = leader(at, any);
         long end = System.nanoTime() + wait.toNanos();
         ReplicaContent reference = known(
                 ask(
                         "POST",
-                        primary,
+                        leader,
                         "/verify?wait-millis=" + wait.toMillis(),
                         wait.plus(CHANGE_TIMEOUT), // it waits for its own reading all the same
                         ReplicaContent.class),
-                primary);
+                leader);
         List<ReplicaContent> found = new ArrayList<>();
         Map<String, String> missing = new LinkedHashMap<>();
         any.services().forEach((member, service) -> {
@@ -169,6 +171,31 @@ public final class NodeClient {
                         && content.tables().equals(reference.tables())
                         && content.tables().stream().allMatch(table -> table.damage() == null));
         return new Comparison(agree && missing.isEmpty(), agree, List.copyOf(found), missing);
+    }
+
+    /** Who can lead a verification. Where all take writes, one that takes none now does not know who does. */
+    private String leader(String at, NodeStatus any) {
+        if (any.executes()) {
+            return at;
+        }
+        String primary = any.primary() == null ? null : any.services().get(any.primary());
+        if (primary != null) {
+            return primary;
+        }
+        return any.services().values().stream()
+                .filter(this::executes)
+                .findFirst()
+                .orElseThrow(() -> new ReplicaException(
+                        "the group has no primary now (" + any.explanation() + "), who would lead it"));
+    }
+
+    private boolean executes(String service) {
+        try {
+            return status(service).executes();
+        } catch (ReplicaException e) {
+            LOG.debug("{} is not asked to lead a verification", service, e);
+            return false;
+        }
     }
 
     /** Waits until the replica has got there; one that does not answer at all is not waited for. */
@@ -192,7 +219,7 @@ public final class NodeClient {
 
     /** A connection that is there and says nothing sensible speaks TLS, or does not. */
     private String hint(IOException failure) {
-        boolean isReached = !(failure instanceof ConnectException);
+        boolean isReached = !(failure instanceof ConnectException || failure instanceof UnknownHostException);
         boolean encrypts = scheme.equals("https://");
         return !isReached
                 ? ""
@@ -205,10 +232,22 @@ public final class NodeClient {
         return answer.orElseThrow(() -> new ReplicaException(at + " is not the service address of a replica"));
     }
 
+    /** By name; or by address, if a {@code _} is in the name, as docker has them, which is in no URI's host: without TLS it proves nothing. */
+    private URI uri(String at, String path) throws UnknownHostException {
+        URI named = URI.create(scheme + at + path);
+        if (named.getHost() != null) {
+            return named;
+        }
+        MemberId service = new MemberId(at);
+        InetAddress address = InetAddress.getByName(service.host());
+        String host = address instanceof Inet6Address ? "[" + address.getHostAddress() + "]" : address.getHostAddress();
+        return URI.create(scheme + host + ":" + service.port() + path);
+    }
+
     /** Empty if the service does not know what it is asked for (404). */
     private <T> Optional<T> ask(String method, String at, String path, Duration timeout, Class<T> type) {
         try {
-            HttpRequest request = HttpRequest.newBuilder(URI.create(scheme + at + path))
+            HttpRequest request = HttpRequest.newBuilder(uri(at, path))
                     .timeout(timeout)
                     .method(method, HttpRequest.BodyPublishers.noBody())
                     .build();

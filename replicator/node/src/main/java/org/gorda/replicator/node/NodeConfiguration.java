@@ -183,6 +183,11 @@ public record NodeConfiguration(
         return services.get(members.indexOf(self));
     }
 
+    /** The value of a setting of the replica, or what holds without one. */
+    String setting(Setting setting) {
+        return settings.getOrDefault(setting, setting.standard());
+    }
+
     /** Whether the database is one of a server of its own, {@code //host:port/name}, and no path. */
     boolean isOfServer() {
         return isOfServer(database);

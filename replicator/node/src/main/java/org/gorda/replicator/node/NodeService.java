@@ -72,6 +72,8 @@ final class NodeService implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(NodeService.class);
 
+    private static final String STATUS = "/status";
+
     /** More than may wait for something at once, or for the rest of a request: whoever looks after the replica is to be answered meanwhile. */
     private static final int THREADS_MAX = 256;
 
@@ -113,6 +115,7 @@ final class NodeService implements AutoCloseable {
     private final ThreadPoolExecutor threads;
     private final ScheduledThreadPoolExecutor impatience = new ScheduledThreadPoolExecutor(1, NodeService::thread);
     private volatile @Nullable Replica replica;
+    private volatile String starting = "opens its database";
     private volatile String clients = "";
 
     NodeService(NodeConfiguration configuration) {
@@ -131,7 +134,7 @@ final class NodeService implements AutoCloseable {
         threads = new ThreadPoolExecutor(
                 0, THREADS_MAX, 30, TimeUnit.SECONDS, new SynchronousQueue<>(), NodeService::thread);
         server.setExecutor(threads);
-        on("GET", "/status", (node, query) -> Response.json(status(node)));
+        on("GET", STATUS, (node, query) -> Response.json(status(node)));
         on("GET", "/ready", (node, query) -> ready(status(node)));
         on("GET", "/writable", (node, query) -> writable(status(node)));
         on("GET", "/metrics", (node, query) -> metrics(status(node), node));
@@ -176,6 +179,11 @@ final class NodeService implements AutoCloseable {
             }
         });
         return encrypted;
+    }
+
+    /** What is done before there is a replica to tell of. */
+    void starting(String progress) {
+        starting = progress;
     }
 
     /** There is a replica to tell of now. */
@@ -241,7 +249,8 @@ final class NodeService implements AutoCloseable {
         }
         Replica node = replica;
         if (node == null) {
-            return Response.text(503, "the replica is starting");
+            NodeStatus now = NodeStatus.starting(configuration, starting);
+            return path.equals(STATUS) ? Response.json(now) : ready(now);
         }
         try {
             return answer.to(node, query(exchange.getRequestURI().getQuery()));
@@ -250,9 +259,9 @@ final class NodeService implements AutoCloseable {
         } catch (ReplicaException e) {
             return Response.text(409, String.valueOf(e.getMessage()));
         } catch (ExecutionException e) {
-            return Response.text(503, String.valueOf(e.getCause()));
+            return Response.text(503, why(e.getCause()));
         } catch (TimeoutException e) {
-            return Response.text(503, "not ordered within " + OUTCOME_WAIT.toSeconds() + " s, but may be yet");
+            return Response.text(503, why(e));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return Response.text(503, "stopping");
@@ -260,6 +269,14 @@ final class NodeService implements AutoCloseable {
             LOG.warn("{} could not be answered", exchange.getRequestURI(), e);
             return Response.text(500, "internal error: " + e);
         }
+    }
+
+    /** Whoever has only run out of time does not say it himself. */
+    private static String why(@Nullable Throwable failure) {
+        String message = failure == null ? null : failure.getMessage();
+        return failure instanceof TimeoutException
+                ? "not ordered in time, but may be yet: look before you ask again"
+                : message == null ? String.valueOf(failure) : message;
     }
 
     /** To who reads it: an interrupt ends the connection of who does not. The JDK's own limit would count how long it took to find the answer. */

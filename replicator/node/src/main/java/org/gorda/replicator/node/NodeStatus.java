@@ -5,7 +5,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.gorda.jgcs.MemberId;
+import org.gorda.replicator.engine.ReplicaState;
 import org.gorda.replicator.engine.ReplicaStatus;
+import org.gorda.replicator.engine.Setting;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -95,16 +97,62 @@ public record NodeStatus(
                 clients);
     }
 
-    /** Of those who belong to the group now. One that was added later is configured only itself: it has its service at the default port. */
+    /** Where a member tells of itself. One that is not known here yet was added: it has its service at the default port. */
+    public String service(String member) {
+        String known = services.get(member);
+        return known == null ? defaultService(new MemberId(member)).toString() : known;
+    }
+
+    private static MemberId defaultService(MemberId member) {
+        return new MemberId(member.host() + ":" + (member.port() + 1));
+    }
+
+    /** Before there is a replica to ask. */
+    static NodeStatus starting(NodeConfiguration node, String progress) {
+        return new NodeStatus(
+                node.self().toString(),
+                ReplicaState.STARTING.toString(),
+                progress,
+                "backup",
+                null,
+                0,
+                false,
+                List.of(),
+                List.of(),
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                null,
+                Map.of(),
+                node.setting(Setting.PROTOCOL),
+                node.setting(Setting.DURABILITY),
+                node.databaseName(),
+                services(node, node.members()),
+                "");
+    }
+
+    /** Of those who belong to the group now. */
     private static Map<String, String> services(NodeConfiguration node, ReplicaStatus now) {
         List<MemberId> members = new ArrayList<>(now.members());
         members.addAll(now.learners());
+        return services(node, members.isEmpty() ? node.members() : members);
+    }
+
+    /** One that was added later is configured only itself: it has its service at the default port. */
+    private static Map<String, String> services(NodeConfiguration node, List<MemberId> members) {
         Map<String, String> services = new TreeMap<>();
-        for (MemberId member : members.isEmpty() ? node.members() : members) {
+        for (MemberId member : members) {
             int configured = node.members().indexOf(member);
-            MemberId service = configured < 0
-                    ? new MemberId(member.host() + ":" + (member.port() + 1))
-                    : node.services().get(configured);
+            MemberId service =
+                    configured < 0 ? defaultService(member) : node.services().get(configured);
             services.put(member.toString(), service.toString());
         }
         return services;
