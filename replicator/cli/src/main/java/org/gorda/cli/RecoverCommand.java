@@ -194,7 +194,9 @@ final class RecoverCommand implements Callable<Integer> {
         output.line("replica     " + report.member() + " of group " + report.group());
         output.line("voters      " + String.join(", ", report.voters()) + ": "
                 + (report.voters().size() / 2 + 1) + " must be there"
-                + (report.certain() ? "" : " with whole logs, or all " + report.voters().size()));
+                + (report.certain()
+                        ? ""
+                        : " with whole logs, or all " + report.voters().size()));
         if (!report.learners().isEmpty()) {
             output.line("learners    " + String.join(", ", report.learners()));
         }
