@@ -177,7 +177,7 @@ class EncryptedServerTest {
                     Statement statement = connection.createStatement()) {
                 statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A CLOB)");
                 try (PreparedStatement insert = connection.prepareStatement("INSERT INTO T VALUES (1, ?)")) {
-                    insert.setString(1, "a".repeat(30_000_000));
+                    insert.setString(1, "a".repeat(16_000_000));
                     insert.execute();
                 }
             }

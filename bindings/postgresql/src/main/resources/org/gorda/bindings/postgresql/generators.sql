@@ -3,6 +3,7 @@
 -- bounds are, so that there is one within a lease only. The bounds are such as a sequence can be made with, and the start is within them: who dumps the
 -- catalogue can restore it.
 create table if not exists gorda.leasing (leases boolean not null, era bigint not null);
+alter table gorda.leasing replica identity full; -- as gorda.flush
 insert into gorda.leasing select false, 0 where not exists (select from gorda.leasing);
 
 -- All generators, while they are leased, by names that a dump can restore: their own bounds and start, where each goes on for who leases first after the last

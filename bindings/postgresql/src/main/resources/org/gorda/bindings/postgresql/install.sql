@@ -16,6 +16,7 @@ grant insert on gorda.position to public;
 
 -- Changed to have something to force to disk where no position is deleted.
 create table if not exists gorda.flush (flushes bigint not null);
+alter table gorda.flush replica identity full; -- it is changed also where all tables are published
 insert into gorda.flush select 0 where not exists (select from gorda.flush);
 
 -- By which SERIALIZABLE transactions are asked whether they can be committed; always empty.

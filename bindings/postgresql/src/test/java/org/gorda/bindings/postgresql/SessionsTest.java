@@ -1101,6 +1101,21 @@ class SessionsTest {
 
     // ----------------------------------------------------------------------------------------------------------- relay
 
+    /** As those ask for who take all changes from the server, too. */
+    @Test
+    void allTablesMayBePublished() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "CREATE PUBLICATION everything FOR ALL TABLES",
+                    "INSERT INTO t VALUES (1, 1)",
+                    "UPDATE t SET a = 2");
+        }
+        database.flush();
+        assertThat(database.flush()).isPresent();
+        direct("UPDATE gorda.leasing SET era = era");
+    }
+
     @Test
     void clientsOverTheNetworkAreServedAlike() throws Exception {
         String url =
