@@ -478,7 +478,7 @@ final class Delivery implements Effects {
 
     @Override
     public void verify(long request, Position position) {
-        if (history.holds(position.index()) || standing.isBeforeThisRun(position.index())) {
+        if (history.holds(position.index())) {
             engine.requests().passOver(request); // the database may be further already
             return;
         }

@@ -23,12 +23,6 @@ final class Standing {
     private volatile @Nullable Throwable failure;
 
     private volatile View view = View.NOTHING;
-
-    /** Whether this run has been in touch with the group, and what was decided then. By the delivery alone. */
-    private boolean joined;
-
-    private long decidedBefore;
-
     private volatile @Nullable ReplicationProtocol followed;
     private volatile boolean executesHere;
     private volatile boolean everywhere;
@@ -105,15 +99,6 @@ final class Standing {
 
     void view(View next) {
         view = next;
-        if (next.working() && !joined) {
-            joined = true;
-            decidedBefore = next.decided();
-        }
-    }
-
-    /** Whether a place in the order was decided when this run got in touch with the group: nobody waits for an answer of this run to what was asked there. By the delivery. */
-    boolean isBeforeThisRun(long index) {
-        return !joined || index <= decidedBefore;
     }
 
     /** The group's protocol; null until it has one. */

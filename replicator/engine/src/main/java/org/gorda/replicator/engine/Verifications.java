@@ -99,7 +99,7 @@ final class Verifications {
         awaited.values().forEach(future -> future.completeExceptionally(why));
     }
 
-    /** It is not made here: it was asked for before this run of the replica. */
+    /** It is not made here: the database was further already when this run of the replica began. */
     void passOver(long request) {
         keep(request, Optional.empty());
     }

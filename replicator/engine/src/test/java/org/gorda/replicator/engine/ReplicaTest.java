@@ -134,15 +134,12 @@ class ReplicaTest {
             cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
             Verification overtaken = cluster.replica(0).verify(PATIENCE);
             cluster.execute("INSERT INTO T VALUES (1)");
-            Verification last = cluster.replica(0).verify(PATIENCE);
             cluster.replica(0).close();
             cluster.start(0);
             cluster.awaitOnline();
-            for (Verification before : List.of(overtaken, last)) {
-                assertThatThrownBy(() -> cluster.replica(0).verification(before.request()))
-                        .isInstanceOf(ReplicaException.class)
-                        .hasMessageContaining("started again");
-            }
+            assertThatThrownBy(() -> cluster.replica(0).verification(overtaken.request()))
+                    .isInstanceOf(ReplicaException.class)
+                    .hasMessageContaining("started again");
             assertThat(cluster.assertIdentical())
                     .singleElement()
                     .satisfies(table -> assertThat(table.rows()).isEqualTo(1));
