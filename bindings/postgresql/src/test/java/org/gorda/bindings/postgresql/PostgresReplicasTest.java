@@ -635,7 +635,10 @@ class PostgresReplicasTest extends ThreeReplicas {
                 acknowledged.incrementAndGet();
             }
         } catch (SQLException e) {
-            assertThat(e.getSQLState()).as(e.toString()).isIn("57P01", "40001", "25006", "08006", "08007");
+            // PostgreSQL's driver tells so where a session was ended just before it is closed.
+            if (!"Unable to close connection properly".equals(e.getMessage())) {
+                assertThat(e.getSQLState()).as(e.toString()).isIn("57P01", "40001", "25006", "08006", "08007");
+            }
         }
     }
 
