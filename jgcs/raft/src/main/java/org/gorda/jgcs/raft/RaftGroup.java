@@ -354,8 +354,9 @@ final class RaftGroup
         }
     }
 
-    private static void log(GroupException reason, Throwable cause) {
-        if (cause instanceof UncheckedIOException) {
+    private void log(GroupException reason, Throwable cause) {
+        boolean isOurs = cause != deliveryFailure && !(cause instanceof UncheckedIOException);
+        if (!isOurs) { // whoever takes what is delivered, or the message, tells the rest
             LOG.error(reason.getMessage());
         } else {
             LOG.error(reason.getMessage(), cause);
