@@ -355,8 +355,8 @@ final class RaftGroup
     }
 
     private void log(GroupException reason, Throwable cause) {
-        boolean isOurs = cause != deliveryFailure && !(cause instanceof UncheckedIOException);
-        if (!isOurs) { // whoever takes what is delivered, or the message, tells the rest
+        // Whoever takes what is delivered tells the rest, and of a disk there is no more to tell.
+        if (cause == deliveryFailure || cause instanceof UncheckedIOException) {
             LOG.error(reason.getMessage());
         } else {
             LOG.error(reason.getMessage(), cause);

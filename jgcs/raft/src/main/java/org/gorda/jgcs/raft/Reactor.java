@@ -55,8 +55,11 @@ final class Reactor {
             return;
         }
         int flushes = 0;
-        while (!tasks.isEmpty() && !stopped && failed == null && working.tryLock()) {
+        while (!tasks.isEmpty() && working.tryLock()) {
             try {
+                if (stopped || failed != null) { // looked at by who has the lock: meanwhile another may have had it
+                    return;
+                }
                 int done = 0;
                 Runnable task = tasks.poll();
                 while (task != null) {

@@ -595,7 +595,7 @@ public final class FileStorage implements Storage {
                 mark.clean();
             }
         } catch (IOException e) {
-            mark.failed();
+            noteFailure(e);
             LOG.warn("{}: not closed cleanly: {}", identity.member(), e.toString());
         }
         segments.values().forEach(FileStorage::closeQuietly);
@@ -621,13 +621,17 @@ public final class FileStorage implements Storage {
         try {
             work.run();
         } catch (IOException e) {
-            UncheckedIOException failure = new UncheckedIOException(e);
-            try {
-                mark.failed();
-            } catch (RuntimeException unmarked) {
-                failure.addSuppressed(unmarked);
-            }
-            throw failure;
+            noteFailure(e);
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** As far as that disk lets it. */
+    private void noteFailure(IOException failure) {
+        try {
+            mark.failed();
+        } catch (RuntimeException unmarked) {
+            failure.addSuppressed(unmarked);
         }
     }
 
