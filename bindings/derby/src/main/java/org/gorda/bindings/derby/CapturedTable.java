@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.derby.catalog.UUID;
+import org.apache.derby.iapi.services.io.FormatableBitSet;
 import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.iapi.sql.dictionary.ColumnDescriptor;
 import org.apache.derby.iapi.sql.dictionary.ConglomerateDescriptor;
@@ -18,9 +19,14 @@ import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
 import org.apache.derby.iapi.sql.dictionary.ReferencedKeyConstraintDescriptor;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
+import org.apache.derby.iapi.sql.execute.ScanQualifier;
+import org.apache.derby.iapi.store.access.ScanController;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.types.DataTypeDescriptor;
 import org.apache.derby.iapi.types.DataValueDescriptor;
+import org.apache.derby.iapi.types.Orderable;
+import org.apache.derby.iapi.types.SQLChar;
+import org.apache.derby.iapi.types.SQLLongint;
 import org.apache.derby.iapi.types.StringDataValue;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.KeyHasher;
@@ -111,7 +117,7 @@ record CapturedTable(
         // transaction.
         lcc.beginNestedTransaction(true);
         try {
-            ConglomerateDescriptor container = dictionary.getConglomerateDescriptor(id);
+            ConglomerateDescriptor container = descriptor(lcc, id);
             if (container == null) {
                 return null; // a declared temporary table
             }
@@ -124,6 +130,58 @@ record CapturedTable(
             return new Container(of(dictionary, table), columns);
         } finally {
             lcc.commitNestedTransaction();
+        }
+    }
+
+    /**
+     * What the catalogue has of a heap or an index; null if that is a temporary table's, or of none. Derby has the catalogue locked while it looks for it, and
+     * so would wait for any transaction that changes the schema. It is found without here, with a look at what nobody may have committed, and only if
+     * what is committed has it, too.
+     */
+    static @Nullable ConglomerateDescriptor descriptor(LanguageConnectionContext lcc, long id)
+            throws StandardException {
+        if (id < 0) {
+            return null; // temporary
+        }
+        DataDictionary dictionary = lcc.getDataDictionary();
+        UUID tableId = tableOf(lcc, id);
+        TableDescriptor table = tableId == null ? null : dictionary.getTableDescriptor(tableId);
+        ConglomerateDescriptor found = table == null ? null : table.getConglomerateDescriptor(id);
+        return found == null ? dictionary.getConglomerateDescriptor(id) : found;
+    }
+
+    private static @Nullable UUID tableOf(LanguageConnectionContext lcc, long id) throws StandardException {
+        TransactionController transaction = lcc.getTransactionExecute();
+        DataDictionary dictionary = lcc.getDataDictionary();
+        TableDescriptor catalogue =
+                dictionary.getTableDescriptor("SYSCONGLOMERATES", dictionary.getSystemSchemaDescriptor(), transaction);
+        int number = catalogue.getColumnDescriptor("CONGLOMERATENUMBER").getPosition() - 1;
+        int table = catalogue.getColumnDescriptor("TABLEID").getPosition() - 1;
+        DataValueDescriptor[] row = new DataValueDescriptor[Math.max(number, table) + 1];
+        row[number] = new SQLLongint();
+        row[table] = new SQLChar();
+        FormatableBitSet columns = new FormatableBitSet(row.length);
+        columns.set(number);
+        columns.set(table);
+        ScanQualifier[][] isIt =
+                lcc.getLanguageConnectionFactory().getExecutionFactory().getScanQualifier(1);
+        isIt[0][0].setQualifier(number, new SQLLongint(id), Orderable.ORDER_OP_EQUALS, false, false, false);
+        ScanController scan = transaction.openScan(
+                catalogue.getHeapConglomerateId(),
+                false,
+                0,
+                TransactionController.MODE_RECORD,
+                TransactionController.ISOLATION_READ_UNCOMMITTED,
+                columns,
+                null,
+                ScanController.NA,
+                isIt,
+                null,
+                ScanController.NA);
+        try {
+            return scan.fetchNext(row) ? dictionary.getUUIDFactory().recreateUUID(row[table].getString()) : null;
+        } finally {
+            scan.close();
         }
     }
 

@@ -71,7 +71,12 @@ final class DerbyApplier implements Applier {
                 database.requireStorage();
                 database.makeWay();
                 DerbyDatabase.within(context, () -> {
-                    applyWithin(new WriteSetReader(writeSet));
+                    try {
+                        applyWithin(new WriteSetReader(writeSet));
+                    } catch (RuntimeException e) { // a divergence, too
+                        context.requireStore(); // once that has failed, it gives what was on disk, or nothing
+                        throw e;
+                    }
                     return true;
                 });
             } catch (SQLException | StandardException e) {

@@ -107,7 +107,7 @@ final class DerbyDatabase implements ReflectedDatabase {
         DerbyEngine.start();
         InterruptedCreation.setAside(Path.of(configuration.location()));
         try {
-            internal = (EmbedConnection) DriverManager.getConnection(url + ";create=true", attributes());
+            internal = boot();
             if (!(internal.getLanguageConnection() instanceof ReflectedConnection connection)) {
                 internal.close();
                 throw DerbyEngine.notReflected(configuration.location());
@@ -158,6 +158,15 @@ final class DerbyDatabase implements ReflectedDatabase {
         Properties all = new Properties();
         all.putAll(configuration.attributes());
         return all;
+    }
+
+    private EmbedConnection boot() throws SQLException {
+        PageCacheFactory.opens();
+        try {
+            return (EmbedConnection) DriverManager.getConnection(url + ";create=true", attributes());
+        } finally {
+            PageCacheFactory.opened();
+        }
     }
 
     private void createTables() throws SQLException {

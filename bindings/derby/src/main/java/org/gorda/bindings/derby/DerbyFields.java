@@ -17,6 +17,7 @@ import org.apache.derby.iapi.sql.execute.ExecRow;
 import org.apache.derby.iapi.sql.execute.NoPutResultSet;
 import org.apache.derby.iapi.store.raw.Transaction;
 import org.apache.derby.impl.sql.execute.MatchingClauseConstantAction;
+import org.apache.derby.impl.store.raw.data.CachedPage;
 import org.apache.derby.impl.store.raw.xact.Xact;
 import org.apache.derby.shared.common.error.StandardException;
 import org.jspecify.annotations.Nullable;
@@ -40,6 +41,7 @@ final class DerbyFields {
     private static final Accessor TEMPORARY_TABLES = new Accessor("allDeclaredGlobalTempTables");
 
     private static final Accessor UNFORCED_COMMIT = new Accessor("needSync");
+    private static final Accessor WRITING = new Accessor("syncFlag");
     private static final Accessor FAILURE = new Accessor("corrupt");
 
     private DerbyFields() {}
@@ -111,6 +113,11 @@ final class DerbyFields {
     /** The store's transaction forgets that an earlier one has committed unforced, for which it would force the log when it ends otherwise than so. */
     static void forgetUnforcedCommit(Transaction store) {
         UNFORCED_COMMIT.set(store, false);
+    }
+
+    /** Has a page that is made be on disk before it is used. */
+    static void writeAtOnce(Object pageToMake) {
+        WRITING.set(pageToMake, CachedPage.WRITE_SYNC);
     }
 
     /** What has stopped the store, also if it is just about to stop; null if nothing has. */

@@ -2,6 +2,7 @@ package org.gorda.bindings.derby;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.apache.derby.iapi.sql.conn.LanguageConnectionContext;
 import org.apache.derby.iapi.sql.dictionary.ConglomerateDescriptor;
 import org.apache.derby.iapi.sql.dictionary.ConstraintDescriptor;
@@ -129,7 +130,7 @@ final class NullableKeys {
 
     private StandardException duplicate() throws StandardException {
         DataDictionary dictionary = connection.getDataDictionary();
-        ConglomerateDescriptor index = dictionary.getConglomerateDescriptor(indexId);
+        ConglomerateDescriptor index = Objects.requireNonNull(CapturedTable.descriptor(connection, indexId));
         TableDescriptor table = dictionary.getTableDescriptor(index.getTableID());
         ConstraintDescriptor constraint = dictionary.getConstraintDescriptor(table, index.getUUID());
         return StandardException.newException(

@@ -1,11 +1,16 @@
 package org.gorda.bindings.derby;
 
 import java.util.Collection;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.derby.iapi.services.cache.CacheFactory;
 import org.apache.derby.iapi.services.cache.CacheManager;
 import org.apache.derby.iapi.services.cache.Cacheable;
 import org.apache.derby.iapi.services.cache.CacheableFactory;
 import org.apache.derby.iapi.services.daemon.DaemonService;
+import org.apache.derby.iapi.store.raw.ContainerHandle;
+import org.apache.derby.iapi.store.raw.ContainerKey;
+import org.apache.derby.iapi.store.raw.PageKey;
 import org.apache.derby.iapi.util.Matchable;
 import org.apache.derby.impl.services.cache.ConcurrentCacheFactory;
 import org.apache.derby.impl.store.raw.data.StoredPage;
@@ -15,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Makes Derby's caches, of which that of pages lets a thread rest that copies the whole database: Derby looks each page up in it, holding none, and offers
- * no other place to do so. Also it lets tables grow where Derby would refuse to ({@link Pages#create}). Thread-safe.
+ * no other place to do so. Also it lets tables grow where Derby would refuse to, or lose rows ({@link Pages#create}). Thread-safe.
  */
 public final class PageCacheFactory implements CacheFactory {
 
@@ -23,6 +28,9 @@ public final class PageCacheFactory implements CacheFactory {
     private static final String PAGES = "PageCache";
 
     private static final ThreadLocal<@Nullable Restraint> COPYING = new ThreadLocal<>();
+
+    /** Not null within the thread that opens a database, which may recover it: pages that were made before are made again. */
+    private static final ThreadLocal<@Nullable Boolean> OPENING = new ThreadLocal<>();
 
     private final CacheFactory derby = new ConcurrentCacheFactory();
 
@@ -38,6 +46,15 @@ public final class PageCacheFactory implements CacheFactory {
         COPYING.remove();
     }
 
+    /** The calling thread opens a database, until {@link #opened}. */
+    static void opens() {
+        OPENING.set(true);
+    }
+
+    static void opened() {
+        OPENING.remove();
+    }
+
     @Override
     public CacheManager newCacheManager(CacheableFactory entries, String name, int initialSize, int maximumSize) {
         return name.equals(PAGES)
@@ -48,6 +65,9 @@ public final class PageCacheFactory implements CacheFactory {
     private final class Pages implements CacheManager {
 
         private final CacheManager cache;
+
+        /** The containers in which a page was made since the database was opened. */
+        private final Set<ContainerKey> grown = ConcurrentHashMap.newKeySet();
 
         Pages(CacheableFactory entries, int initialSize, int maximumSize) {
             // Derby tells by the cache what kind of entry is wanted.
@@ -69,19 +89,30 @@ public final class PageCacheFactory implements CacheFactory {
         }
 
         /**
-         * Makes the page anew, too, that is here from an allocation that was undone before its container knew of the page: when a database
-         * is opened whose log ends there, as a crash or the end of a copy may leave it. Derby would refuse to have its table grow. What was
-         * done and undone is not repeated: a checkpoint follows whatever is undone at the start.
+         * Makes a page. The first one of each container since the database was opened may have been made before, in an allocation that was undone before
+         * its container knew of it: where the log ended there, as a crash or the end of a copy may leave it. Derby's recovery leaves such a page in the
+         * cache, where its making anew would be refused, and so no table could grow; and on disk with a newer version, so that the changes of the one
+         * that takes its place would not be made again by the next recovery if that one was not written first. What was done and undone before is not
+         * made again: a checkpoint follows whatever is undone at the start.
          */
         @Override
         public Cacheable create(Object key, Object parameter) throws StandardException {
+            ContainerKey container = ((PageKey) key).getContainerId();
+            if (container.getSegmentId() != ContainerHandle.TEMPORARY_SEGMENT
+                    && (OPENING.get() != null || grown.add(container))) {
+                makeRoom(key);
+                DerbyFields.writeAtOnce(parameter);
+            }
+            return cache.create(key, parameter);
+        }
+
+        private void makeRoom(Object key) throws StandardException {
             Cacheable left = cache.findCached(key);
             if (left instanceof StoredPage page && page.getPageStatus() == StoredPage.INVALID_PAGE) {
                 cache.remove(left);
             } else if (left != null) {
                 cache.release(left);
             }
-            return cache.create(key, parameter);
         }
 
         @Override
@@ -121,6 +152,9 @@ public final class PageCacheFactory implements CacheFactory {
 
         @Override
         public boolean discard(Matchable key) {
+            if (key instanceof ContainerKey container) {
+                grown.remove(container); // it is dropped, or shorter now
+            }
             return cache.discard(key);
         }
 

@@ -760,7 +760,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
      * Derby's store, when it stops, first forgets the pages that it has in memory: who read then may have got one as it was on disk, without what was
      * committed since.
      */
-    private void requireStore() throws StandardException {
+    void requireStore() throws StandardException {
         StandardException failure =
                 DerbyFields.failure(((TransactionManager) getTransactionExecute()).getRawStoreXact());
         if (failure != null) {

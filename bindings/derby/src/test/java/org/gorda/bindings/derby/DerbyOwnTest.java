@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Properties;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
@@ -564,6 +565,38 @@ class DerbyOwnTest extends BindingTck {
     }
 
     /** Else the first clients to fire it compile it, and may wait for each other for a minute. */
+    @Test
+    void whoChangesRowsDoesNotWaitForASchemaChangeOfOtherTables() throws Exception {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER, T INTEGER REFERENCES T)",
+                "CREATE UNIQUE INDEX I ON U (A)");
+        try (Connection changing = connect();
+                Statement schema = changing.createStatement();
+                Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            statement.execute("DECLARE GLOBAL TEMPORARY TABLE X (A INTEGER) NOT LOGGED");
+            schema.execute("CREATE TABLE V (ID INTEGER NOT NULL PRIMARY KEY)");
+            statement.execute("INSERT INTO T VALUES 1");
+            Future<?> waits = CompletableFuture.runAsync(() -> {
+                try {
+                    schema.execute("CREATE INDEX J ON T (ID DESC)");
+                    changing.commit();
+                } catch (SQLException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            statement.execute("INSERT INTO SESSION.X VALUES 1");
+            statement.execute("INSERT INTO U VALUES (1, 1, 1)");
+            statement.execute("UPDATE U SET A = 2");
+            statement.execute("INSERT INTO T VALUES 2");
+            assertThat(waits.isDone()).isFalse();
+            connection.commit();
+            waits.get(20, TimeUnit.SECONDS);
+        }
+        assertEqual();
+    }
+
     @Test
     void whatTriggersDoIsCompiledOnEveryReplicaBeforeItIsNeeded() throws SQLException {
         execute(

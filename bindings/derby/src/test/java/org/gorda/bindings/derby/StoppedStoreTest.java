@@ -8,13 +8,18 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Properties;
 import org.apache.derby.iapi.store.access.conglomerate.TransactionManager;
 import org.apache.derby.impl.jdbc.EmbedConnection;
 import org.apache.derby.impl.store.raw.xact.Xact;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.SQLState;
+import org.gorda.gapi.Applier;
+import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.ReflectedDatabase;
+import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.tck.MetaLevel;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -114,5 +119,26 @@ class StoppedStoreTest {
         failTheDisk();
         assertThatThrownBy(connection::commit).isInstanceOf(SQLException.class);
         assertThat(meta.takeWriteSets()).isEmpty();
+    }
+
+    @Test
+    void whatCannotBeAppliedThenIsNoDivergence() throws Exception {
+        List<WriteSet> changes = new ArrayList<>();
+        try (Connection connection = database.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            statement.execute("UPDATE T SET A = 2 WHERE ID = " + (ROWS - 1));
+            statement.execute("CREATE TABLE V (ID INTEGER NOT NULL PRIMARY KEY)");
+            changes.addAll(meta.takeWriteSets());
+            statement.execute("DROP TABLE V");
+            statement.execute("DELETE FROM T");
+        }
+        try (Applier applier = database.applier()) {
+            failTheDisk();
+            for (WriteSet change : changes) {
+                assertThatThrownBy(() -> applier.apply(change))
+                        .isNotInstanceOf(DivergenceException.class)
+                        .hasMessageContaining("Derby could not apply a write set");
+            }
+        }
     }
 }

@@ -18,13 +18,16 @@ import java.util.zip.CRC32;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.tck.MetaLevel;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** A database whose log ends, by a crash or as a copy's does, within the allocation of a page: Derby undoes it, and the page is to be had again. */
 @Timeout(120)
 class UndoneAllocationTest {
+
+    private static final int GROWTH = 20;
 
     private static final String INSERT = "INSERT INTO T VALUES ('" + "x".repeat(900) + "')";
 
@@ -39,8 +42,21 @@ class UndoneAllocationTest {
 
     private final DerbyUnderTest derby = new DerbyUnderTest();
 
-    @Test
-    void aDatabaseWhoseLogEndsWhereverWithinAnAllocationGrowsOn() throws Exception {
+    /** Derby makes the first pages of a table one by one, and later ones eight at a time, before they are needed. */
+    private enum Table {
+        SMALL(2),
+        LARGE(14);
+
+        private final int pages;
+
+        Table(int pages) {
+            this.pages = pages;
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aDatabaseWhoseLogEndsWhereverWithinAnAllocationGrowsOn(Table table) throws Exception {
         Path crashed = directory.resolve("crashed");
         int rows = 0;
         List<Long> ends;
@@ -49,14 +65,17 @@ class UndoneAllocationTest {
                 Connection connection = database.connect(new Properties());
                 Statement statement = connection.createStatement()) {
             statement.execute("CREATE TABLE T (TEXT VARCHAR(1000) NOT NULL)");
+            while (pages(statement) < table.pages) {
+                statement.execute(INSERT);
+                rows++;
+            }
+            statement.execute("CALL SYSCS_UTIL.SYSCS_CHECKPOINT_DATABASE()");
             long from;
-            long pages;
             do {
-                pages = pages(statement);
                 from = records(log(configuration)).stream().reduce((a, b) -> b).orElseThrow();
                 statement.execute(INSERT);
                 rows++;
-            } while (pages == 0 || rows < 2 || pages(statement) == pages);
+            } while (pages(statement) == table.pages);
             copy(Path.of(configuration.location()), crashed);
             long before = from;
             ends = records(log(configuration)).stream()
@@ -69,18 +88,35 @@ class UndoneAllocationTest {
             DatabaseConfiguration copy = derby.configuration(directory, "copy" + end);
             copy(crashed, Path.of(copy.location()));
             endLog(log(copy), checksum, end);
-            MetaLevel meta = new MetaLevel();
-            try (ReflectedDatabase database = derby.binding().open(copy, meta);
+            DatabaseConfiguration killed = derby.configuration(directory, "killed" + end);
+            int held = grown(copy, Path.of(killed.location()));
+            assertThat(held).isBetween(rows - 1, rows);
+            try (ReflectedDatabase database = derby.binding().open(killed, new MetaLevel());
                     Connection connection = database.connect(new Properties());
                     Statement statement = connection.createStatement()) {
-                meta.continueAfter(database.storedPosition().orElseThrow().index());
-                int held = count(statement);
-                assertThat(held).isBetween(rows - 1, rows);
-                for (int i = 0; i < 20; i++) {
-                    statement.execute(INSERT);
-                }
-                assertThat(count(statement)).isEqualTo(held + 20);
+                assertThat(count(statement)).as("after the next crash").isEqualTo(held + GROWTH);
             }
+        }
+    }
+
+    /**
+     * Has a database grow, and copies it then as a process that is killed would leave it.
+     *
+     * @return how many rows it had before
+     */
+    private int grown(DatabaseConfiguration configuration, Path killed) throws Exception {
+        MetaLevel meta = new MetaLevel();
+        try (ReflectedDatabase database = derby.binding().open(configuration, meta);
+                Connection connection = database.connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            meta.continueAfter(database.storedPosition().orElseThrow().index());
+            int held = count(statement);
+            for (int i = 0; i < GROWTH; i++) {
+                statement.execute(INSERT);
+            }
+            assertThat(count(statement)).isEqualTo(held + GROWTH);
+            copy(Path.of(configuration.location()), killed);
+            return held;
         }
     }
 
