@@ -519,16 +519,22 @@ final class RaftGroup
 
     @Override
     public void onFrame(byte[] frame) {
-        reactor.execute(() -> {
-            try {
-                member.receive(now(), frame);
-                if (member.core().owesAnswer()) {
-                    tickSoon();
-                }
-            } catch (CorruptEntryException e) {
-                ignored(String.valueOf(e.getMessage()));
+        boolean taken = reactor.offer(() -> receive(frame), frame.length);
+        if (!taken) {
+            ignored("what others send, and will repeat: " + (Reactor.WAITING_BYTES_MAX >> 20)
+                    + " MiB of it wait already, for instance for the disk of " + configuration.directory());
+        }
+    }
+
+    private void receive(byte[] frame) {
+        try {
+            member.receive(now(), frame);
+            if (member.core().owesAnswer()) {
+                tickSoon();
             }
-        });
+        } catch (CorruptEntryException e) {
+            ignored(String.valueOf(e.getMessage()));
+        }
     }
 
     /** Who sends what cannot be used does so again and again. */

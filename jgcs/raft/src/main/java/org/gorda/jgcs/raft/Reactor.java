@@ -2,6 +2,7 @@ package org.gorda.jgcs.raft;
 
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -17,7 +18,11 @@ final class Reactor {
     private static final int TASKS_PER_FLUSH = 256;
     private static final int FLUSHES_PER_CALLER = 8;
 
+    /** Several times what the others send before they hear of this member again, and of no weight in a heap. */
+    static final long WAITING_BYTES_MAX = 16L << 20;
+
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+    private final AtomicLong waitingBytes = new AtomicLong();
     private final ReentrantLock working = new ReentrantLock();
     private final Runnable flush;
     private final Consumer<Throwable> failure;
@@ -44,6 +49,24 @@ final class Reactor {
     void execute(Runnable task) {
         tasks.add(task);
         work();
+    }
+
+    /**
+     * Executes a task that holds that many bytes until it has run, unless those that wait hold {@link #WAITING_BYTES_MAX} already: while a disk stands
+     * still, they are not worked off.
+     *
+     * @return whether it is, or will be, executed
+     */
+    boolean offer(Runnable task, int bytes) {
+        if (waitingBytes.get() >= WAITING_BYTES_MAX) {
+            return false;
+        }
+        waitingBytes.addAndGet(bytes);
+        execute(() -> {
+            waitingBytes.addAndGet(-bytes);
+            task.run();
+        });
+        return true;
     }
 
     void work() {

@@ -3,6 +3,7 @@ package org.gorda.jgcs.raft;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jetbrains.lincheck.Lincheck;
 import org.jspecify.annotations.Nullable;
@@ -115,5 +116,34 @@ class ReactorTest {
         reactor.stop();
         reactor.work();
         assertThat(told).hasValue(2);
+    }
+
+    /** A disk may stand still while others send. */
+    @Test
+    void noMoreBytesWaitThanItsBound() throws Exception {
+        Tasks tasks = new Tasks();
+        CountDownLatch standing = new CountDownLatch(1);
+        CountDownLatch goesOn = new CountDownLatch(1);
+        Beside disk = new Beside(() -> tasks.reactor.execute(() -> {
+            standing.countDown();
+            try {
+                goesOn.await();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        }));
+        standing.await();
+        int bytes = 1 << 20;
+        int taken = 0;
+        for (int i = 0; i < 100; i++) {
+            taken += tasks.reactor.offer(tasks::run, bytes) ? 1 : 0;
+        }
+        assertThat(taken * (long) bytes).isEqualTo(Reactor.WAITING_BYTES_MAX);
+        tasks.reactor.execute(tasks::run);
+        goesOn.countDown();
+        disk.end();
+        assertThat(tasks.done).isEqualTo(taken + 1);
+        assertThat(tasks.reactor.offer(tasks::run, bytes)).isTrue();
+        assertThat(tasks.done).isEqualTo(taken + 2);
     }
 }
