@@ -38,6 +38,13 @@ public final class PostgresBinding implements InstalledBinding {
 
     private static final String NO_SUCH_DATABASE = "3D000";
 
+    private static final int LOCK_SECONDS_MAX = 10;
+
+    private static final String LONG_TRANSACTIONS =
+            "SELECT coalesce(string_agg(format('process %s (%s, %s)', pid, usename, coalesce(nullif(application_name, ''), 'no name')), ', '), 'it has ended')"
+                    + " FROM pg_catalog.pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                    + " AND xact_start < now() - interval '" + LOCK_SECONDS_MAX + "s'";
+
     /** For {@link java.util.ServiceLoader}. */
     public PostgresBinding() {}
 
@@ -109,23 +116,38 @@ public final class PostgresBinding implements InstalledBinding {
 
     @Override
     public void install(Connection connection) throws SQLException {
-        lock(connection);
-        Installation.install(connection, UUID.randomUUID().toString()); // which nobody knows until a replica opens it
+        String token = UUID.randomUUID().toString(); // which nobody knows until a replica opens it
+        change(connection, () -> Installation.install(connection, token));
     }
 
     @Override
     public void uninstall(Connection connection) throws SQLException {
-        lock(connection);
-        Installation.uninstall(connection);
+        change(connection, () -> Installation.uninstall(connection));
     }
 
-    private static void lock(Connection connection) throws SQLException {
+    private interface Change {
+        void run() throws SQLException;
+    }
+
+    /** Changes a database that no replica has open. Others may use it: it does not wait for them for long, as all who come later would, behind it. */
+    private static void change(Connection connection, Change change) throws SQLException {
         connection.setAutoCommit(false);
+        SqlSession session = SqlSession.of(connection);
         try {
-            PostgresDatabase.lock(
-                    SqlSession.of(connection),
-                    "pg_advisory_xact_lock",
-                    "a replica has the database open: stop it first");
+            PostgresDatabase.lock(session, "pg_advisory_xact_lock", "a replica has the database open: stop it first");
+            session.query("SET LOCAL lock_timeout TO '" + LOCK_SECONDS_MAX + "s'");
+            change.run();
+        } catch (SQLException e) {
+            connection.rollback();
+            if (!PostgresDatabase.LOCK_NOT_AVAILABLE.equals(e.getSQLState())) {
+                throw e;
+            }
+            throw new ReflectionException(
+                    "somebody else has used the database for more than " + LOCK_SECONDS_MAX
+                            + " s, nothing was changed: "
+                            + session.query(LONG_TRANSACTIONS).get(0).get(0)
+                            + "; end that, or wait for it, and try again",
+                    e);
         } catch (ReflectionException e) {
             connection.rollback();
             throw e;

@@ -57,7 +57,7 @@ final class PostgresDatabase implements ReflectedDatabase {
     private static final long OPEN_LOCK = 0x676f726461L;
 
     private static final int OPEN_LOCK_TIMEOUT_MILLIS = 2000;
-    private static final String LOCK_NOT_AVAILABLE = "55P03";
+    static final String LOCK_NOT_AVAILABLE = "55P03";
 
     /** Stores a position, of which a {@linkplain #rowOf row} is to be inserted. */
     static final String STORES = "INSERT INTO gorda.position VALUES ($1, $2, $3, $4, $5, $6)";

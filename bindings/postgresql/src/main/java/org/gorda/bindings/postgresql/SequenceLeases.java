@@ -49,7 +49,6 @@ final class SequenceLeases implements AutoCloseable {
     private static final String SESSION = Server.APPLIES + " -c lock_timeout=50";
 
     private static final long LOCKED_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
-    private static final String LOCK_NOT_AVAILABLE = "55P03";
 
     private final Server server;
     private final TransactionListener listener;
@@ -264,7 +263,7 @@ final class SequenceLeases implements AutoCloseable {
         } catch (RefusedException e) {
             fail(e.refusal());
         } catch (SQLException e) {
-            if (LOCK_NOT_AVAILABLE.equals(e.getSQLState())) {
+            if (PostgresDatabase.LOCK_NOT_AVAILABLE.equals(e.getSQLState())) {
                 cover(upTo); // a schema change has it; nobody else is to wait for that
             } else if (!closed) {
                 LOG.warn("{}: sequences cannot be given leases: {}", server, e.getMessage());
@@ -347,7 +346,7 @@ final class SequenceLeases implements AutoCloseable {
             need.locked = 0;
             return "t".equals(begins);
         } catch (SQLException e) {
-            if (!LOCK_NOT_AVAILABLE.equals(e.getSQLState())) {
+            if (!PostgresDatabase.LOCK_NOT_AVAILABLE.equals(e.getSQLState())) {
                 throw e;
             }
             need.lockedNanos = System.nanoTime();

@@ -1190,6 +1190,13 @@ class RowsTest {
             stranger.rollback();
             assertThat(session.query(CATALOGUE)).isNotEqualTo(before);
             binding.uninstall(stranger);
+            try (Connection dump = origin.server().connect(" -c application_name=dump")) {
+                dump.setAutoCommit(false);
+                SqlSession.of(dump).query("LOCK TABLE public.t IN ACCESS SHARE MODE");
+                assertThatThrownBy(() -> binding.uninstall(stranger))
+                        .hasMessageContaining("used the database for more than 10 s, nothing was changed: process")
+                        .hasMessageContaining("; end that");
+            }
             binding.uninstall(stranger);
             assertThat(session.query(CATALOGUE)).isEqualTo(before);
             assertThat(session.query("SELECT id FROM public.t")).hasSize(1);
