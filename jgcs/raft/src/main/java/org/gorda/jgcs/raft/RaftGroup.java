@@ -343,14 +343,14 @@ final class RaftGroup
                     log(reason, cause);
                 }
                 stop(reason, false);
+                if (stopped == reason) {
+                    listener.onStop(reason);
+                }
                 ended = true;
             } catch (Throwable e) { // whoever relies on this member must learn that it is of no use
                 ended = reason != null && tries >= STOP_TRIES_MAX;
                 LockSupport.parkNanos(STOP_PAUSE_NANOS);
             }
-        }
-        if (reason != null && stopped == reason) {
-            listener.onStop(reason);
         }
     }
 

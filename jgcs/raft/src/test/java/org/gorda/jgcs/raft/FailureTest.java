@@ -28,6 +28,7 @@ import org.awaitility.Awaitility;
 import org.gorda.jgcs.Encryption;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
@@ -94,6 +95,20 @@ class FailureTest {
                 });
     }
 
+    /** Who is told has no memory for it at first. */
+    private static GroupListener forgetful(GroupListener listener) {
+        AtomicBoolean fails = new AtomicBoolean(true);
+        return (GroupListener) Proxy.newProxyInstance(
+                GroupListener.class.getClassLoader(),
+                new Class<?>[] {GroupListener.class},
+                (proxy, method, arguments) -> {
+                    if (method.getName().equals("onStop") && fails.getAndSet(false)) {
+                        throw new InternalError("no word can be said");
+                    }
+                    return method.invoke(listener, arguments);
+                });
+    }
+
     @Test
     void whatCannotBeToldStopsTheMemberAllTheSame() {
         List<MemberId> self = members(1);
@@ -102,7 +117,7 @@ class FailureTest {
                 opened -> failing(RaftProtocol.openStorage(opened), "append", fails), TcpTransport::new);
         GroupConfiguration configuration = configuration(self.get(0), self).build();
         Recorder recorder = new Recorder();
-        try (Group group = protocol.open(configuration, protocol.offers(configuration), recorder)) {
+        try (Group group = protocol.open(configuration, protocol.offers(configuration), forgetful(recorder))) {
             group.control().join(Position.START);
             group.data().multicast(ByteBuffer.wrap(new byte[10]), WAIT);
             Awaitility.await().atMost(WAIT).until(() -> recorder.count() == 1);

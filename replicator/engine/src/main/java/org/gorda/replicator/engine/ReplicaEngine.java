@@ -55,6 +55,8 @@ final class ReplicaEngine implements GroupListener {
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
+    private static final int END_TRIES_MAX = 100;
+    private static final long END_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** How often a replica that leads and is far behind has another one lead, until it has come nearer. */
     private static final int YIELDS_MAX = 5;
@@ -281,24 +283,28 @@ final class ReplicaEngine implements GroupListener {
         }
     }
 
-    /** Stops at once: going on could lose or change what others rely on. */
+    /** Stops at once: going on could lose or change what others rely on. Whoever has no memory or stack left to say why has woken who does that, too. */
     void fail(String what, Throwable cause) {
         if (!standing.fail(cause)) {
             return;
         }
-        boolean disk = isOfADisk(cause);
-        String why = disk
-                ? what + (what.endsWith(".") ? "" : ".") + " Make room or mend the disk, then start this replica again."
-                : what;
-        if (disk || cause instanceof ReplicaException || cause instanceof GroupException) {
+        failed = what;
+        startStopper();
+        LockSupport.unpark(stopper);
+        String why = explain(what, cause);
+        if (isOfADisk(cause) || cause instanceof ReplicaException || cause instanceof GroupException) {
             LOG.error("{}: the replica stops: {}", configuration.self(), why);
         } else {
             LOG.error("{}: the replica stops: {}", configuration.self(), why, cause);
         }
+    }
+
+    private String explain(String what, Throwable cause) {
+        String why = isOfADisk(cause)
+                ? what + (what.endsWith(".") ? "" : ".") + " Make room or mend the disk, then start this replica again."
+                : what;
         standing.explain(ReplicaState.STOPPED, why);
-        failed = why;
-        startStopper();
-        LockSupport.unpark(stopper);
+        return why;
     }
 
     private synchronized void startStopper() {
@@ -307,16 +313,30 @@ final class ReplicaEngine implements GroupListener {
         }
     }
 
+    /** What fails for want of memory is tried again. */
     private void endOnceFailed() {
-        String why = failed;
-        while (why == null && !hasEnded) {
+        String what = failed;
+        while (what == null && !hasEnded) {
             LockSupport.park(this);
-            why = failed;
+            what = failed;
         }
-        if (why == null) {
+        if (what == null) {
             return;
         }
         try {
+            boolean isDone = false;
+            for (int tries = 1; !isDone && tries <= END_TRIES_MAX; tries++) {
+                isDone = endFailed(what);
+            }
+        } finally {
+            ended.countDown();
+        }
+    }
+
+    /** Each step can be taken twice. */
+    private boolean endFailed(String what) {
+        try {
+            String why = explain(what, java.util.Objects.requireNonNull(standing.failure()));
             refuseAll(new Refusal(Refusal.Cause.STOPPED, "this replica has stopped: " + why));
             endMaintenance();
             Group joined = group;
@@ -324,8 +344,10 @@ final class ReplicaEngine implements GroupListener {
                 joined.close();
             }
             closeDatabase();
-        } finally {
-            ended.countDown();
+            return true;
+        } catch (Error e) {
+            LockSupport.parkNanos(END_PAUSE_NANOS);
+            return false;
         }
     }
 

@@ -98,6 +98,42 @@ class FailingDatabaseTest {
         }
     }
 
+    /** It may not even be told why when it happens, and where it is ended it is not at first, either. */
+    @Test
+    void anErrorThatThereIsNoMemoryToTellStopsTheReplica() throws Exception {
+        try (Cluster cluster = cluster(builder -> {})) {
+            int fails = cluster.backup();
+            AtomicInteger asked = new AtomicInteger();
+            before("flush", fails, () -> {
+                throw new AssertionError("planted") {
+                    private static final long serialVersionUID = 1L;
+
+                    @Override
+                    public synchronized Throwable getCause() {
+                        if (asked.incrementAndGet() <= 2) {
+                            throw new InternalError("no word can be said");
+                        }
+                        return super.getCause();
+                    }
+                };
+            });
+            cluster.execute("INSERT INTO T VALUES (1, NULL)");
+            Awaitility.await("it stops")
+                    .atMost(Duration.ofSeconds(30))
+                    .until(() -> cluster.replica(fails).status().state() == ReplicaState.STOPPED);
+            assertThat(cluster.replica(fails).status().explanation()).contains("planted");
+            Awaitility.await("it has left the group")
+                    .atMost(Duration.ofSeconds(30))
+                    .until(() -> !cluster.replica(fails)
+                            .engine()
+                            .group()
+                            .membership()
+                            .orElseThrow()
+                            .view()
+                            .working());
+        }
+    }
+
     /** Behind it in the order is one that takes long to apply. */
     @Test
     void whatIsCommittedIsAnsweredBeforeWhatTakesLong() throws Exception {

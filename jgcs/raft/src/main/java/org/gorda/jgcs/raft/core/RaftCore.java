@@ -96,9 +96,10 @@ public final class RaftCore {
     private long round;
     private long heartbeatDueNanos;
 
-    /** What was decided when the last heartbeats were sent, and when those before were. */
-    private long decidedAtHeartbeat;
+    /** When the next round of catching up begins (section 4.2.1), what was decided when this one began, and when the one before did. */
+    private long catchUpDueNanos;
 
+    private long decidedAtCatchUp;
     private long decidedBefore;
     private long quorumDueNanos;
     private @Nullable MemberId transferTo;
@@ -777,7 +778,8 @@ public final class RaftCore {
         peers.clear();
         reads.clear();
         transferTo = null;
-        decidedAtHeartbeat = Long.MAX_VALUE;
+        catchUpDueNanos = nowNanos;
+        decidedAtCatchUp = Long.MAX_VALUE;
         decidedBefore = Long.MAX_VALUE;
         termStartIndex = terms.lastIndex() + 1;
         quorumDueNanos = nowNanos + electionNanos;
@@ -1204,8 +1206,6 @@ public final class RaftCore {
             }
         }
         if (nowNanos >= heartbeatDueNanos) {
-            decidedBefore = decidedAtHeartbeat;
-            decidedAtHeartbeat = commitIndex;
             for (Peer peer : peers.values()) {
                 if (peer.probing && nowNanos - peer.probeSentNanos > heartbeatNanos) {
                     peer.probeSentNanos = 0;
@@ -1238,11 +1238,20 @@ public final class RaftCore {
     }
 
     /**
-     * Takes back members that have forgotten everything, as learners, and promotes learners that have caught up: that have what was decided a heartbeat
-     * ago or two (rounds, section 4.2.1). While there is always something to decide, one that answers later than others never has all of it.
+     * Takes back members that have forgotten everything, as learners, and promotes learners that have caught up: that have what was decided one round ago or
+     * two, which is at most an election timeout (section 4.2.1). While there is always something to decide, one that answers later than others never has all of
+     * it.
      */
     private void repairMembership(long nowNanos) {
-        if (commitIndex < termStartIndex || configurations.lastKey() > commitIndex) {
+        if (commitIndex < termStartIndex) {
+            return; // what it knows to be decided may be old
+        }
+        if (nowNanos >= catchUpDueNanos) {
+            catchUpDueNanos = nowNanos + electionNanos / 2;
+            decidedBefore = decidedAtCatchUp;
+            decidedAtCatchUp = commitIndex;
+        }
+        if (configurations.lastKey() > commitIndex) {
             return;
         }
         for (Configuration.Member member : configuration().members()) {

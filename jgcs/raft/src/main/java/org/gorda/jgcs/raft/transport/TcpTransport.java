@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.UnaryOperator;
 import org.gorda.jgcs.Encryption;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
@@ -29,8 +30,8 @@ import org.jgroups.blocks.cs.ConnectionListener;
 import org.jgroups.blocks.cs.Receiver;
 import org.jgroups.blocks.cs.TcpServer;
 import org.jgroups.stack.IpAddress;
-import org.jgroups.util.DefaultSocketFactory;
 import org.jgroups.util.DefaultThreadFactory;
+import org.jgroups.util.SocketFactory;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -90,6 +91,11 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
      * @throws GroupException if the port is taken or the host's address is not one of this machine
      */
     public TcpTransport(GroupConfiguration configuration) {
+        this(configuration, sockets -> sockets);
+    }
+
+    /** @param around makes of the sockets those that are used */
+    TcpTransport(GroupConfiguration configuration, UnaryOperator<SocketFactory> around) {
         self = configuration.self();
         frameBytesMax = configuration.messageBytesMax() + (1 << 20);
         silenceNanosMax = 3 * configuration.electionTimeout().toNanos();
@@ -98,7 +104,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
             InetAddress host = InetAddress.getByName(self.host());
             server = new TcpServer(
                     new Threads(),
-                    sockets(configuration.tls()),
+                    around.apply(sockets(configuration.tls())),
                     host,
                     self.port(),
                     self.port(),
@@ -125,10 +131,10 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         server.setLogAcceptError(false);
     }
 
-    private DefaultSocketFactory sockets(@Nullable Encryption tls) {
+    private SocketFactory sockets(@Nullable Encryption tls) {
         return tls == null
                 ? new BlockingSockets(watch)
-                : new TlsSockets(tls, this::hostAt, this::hosts, HANDSHAKE_TIMEOUT_MILLIS, watch);
+                : new TlsSockets(tls, this::hostAt, this::hosts, HANDSHAKE_TIMEOUT_MILLIS, watch, this::vital);
     }
 
     /** The host of the member that is connected to, as its address has it; nobody else is. */
@@ -313,15 +319,19 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         }
     }
 
-    /** When there are no more threads JGroups is told by an exception, which costs a connection: an error would end its acceptor. */
-    private static final class Threads extends DefaultThreadFactory {
+    /**
+     * When there are no more threads JGroups is told by an exception, which costs a connection: an error would end its acceptor. That is vital; who ends of
+     * those that receive closes its connection, which is made again.
+     */
+    private final class Threads extends DefaultThreadFactory {
         Threads() {
             super("gorda-transport", true, true);
         }
 
         @Override
         public Thread newThread(Runnable task, String name) {
-            Thread thread = new Thread(task, getThreadName(name, null, null)) {
+            Runnable told = name.startsWith("TcpServer.Acceptor") ? vital(task) : task;
+            Thread thread = new Thread(told, getThreadName(name, null, null)) {
                 @Override
                 public synchronized void start() {
                     try {

@@ -26,6 +26,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
 import org.gorda.jgcs.Encryption;
@@ -54,6 +55,7 @@ final class TlsSockets extends DefaultSocketFactory {
     private final Supplier<List<String>> hosts;
     private final int timeoutMillis;
     private final ScheduledExecutorService clock;
+    private final UnaryOperator<Runnable> vital;
     private final AtomicLong toldNanos = new AtomicLong(System.nanoTime() - TOLD_NANOS);
 
     /**
@@ -63,18 +65,21 @@ final class TlsSockets extends DefaultSocketFactory {
      * @param hosts of which hosts the certificate of who connects has to name one
      * @param timeoutMillis how long a peer may take to show its certificate
      * @param clock ends who takes longer
+     * @param vital tells when a task ends by an error without which nobody is let in any more
      */
     TlsSockets(
             Encryption encryption,
             Function<InetSocketAddress, List<String>> hostAt,
             Supplier<List<String>> hosts,
             int timeoutMillis,
-            ScheduledExecutorService clock) {
+            ScheduledExecutorService clock,
+            UnaryOperator<Runnable> vital) {
         this.encryption = encryption;
         this.hostAt = hostAt;
         this.hosts = hosts;
         this.timeoutMillis = timeoutMillis;
         this.clock = clock;
+        this.vital = vital;
     }
 
     @Override
@@ -190,7 +195,7 @@ final class TlsSockets extends DefaultSocketFactory {
         public Socket accept() throws IOException {
             synchronized (this) {
                 if (acceptor == null) {
-                    acceptor = daemon(this::acceptAll, "acceptor");
+                    acceptor = daemon(vital.apply(this::acceptAll), "acceptor");
                     acceptor.start();
                 }
             }
@@ -204,37 +209,49 @@ final class TlsSockets extends DefaultSocketFactory {
 
         private void acceptAll() {
             while (!isClosed()) {
-                EncryptedSocket socket = new EncryptedSocket();
                 try {
-                    implAccept(socket);
-                    handshakes.execute(() -> letIn(socket));
-                } catch (RejectedExecutionException e) {
-                    socket.closeLate();
+                    acceptNext();
                 } catch (IOException | RuntimeException | OutOfMemoryError e) {
-                    socket.closeLate();
                     LOG.debug("accepting at {}", getLocalSocketAddress(), e);
-                    // Perhaps there are no more files or threads to be had.
+                    // Perhaps there are no more files or threads to be had, or there is no more memory.
                     LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
+                }
+            }
+        }
+
+        private void acceptNext() throws IOException {
+            EncryptedSocket socket = new EncryptedSocket();
+            boolean isShowing = false;
+            try {
+                implAccept(socket);
+                handshakes.execute(() -> letIn(socket));
+                isShowing = true;
+            } catch (RejectedExecutionException e) {
+                LOG.debug("{}: too many are about to show who they are", getLocalSocketAddress(), e);
+            } finally {
+                if (!isShowing) {
+                    socket.closeLate();
                 }
             }
         }
 
         private void letIn(EncryptedSocket socket) {
             showing.add(socket);
+            boolean isIn = false;
             try {
                 if (!isClosed()) { // else nobody ends it any more
                     socket.accepted();
                 }
-                if (!ready.offer(socket) || (isClosed() && ready.remove(socket))) {
-                    socket.closeLate();
-                }
+                isIn = ready.offer(socket) && !(isClosed() && ready.remove(socket));
             } catch (IOException | RuntimeException e) {
                 if (!isClosed()) {
                     tell("not let in as a member:", socket.getRemoteSocketAddress(), e);
                 }
-                socket.closeLate();
             } finally {
                 showing.remove(socket);
+                if (!isIn) {
+                    socket.closeLate();
+                }
             }
         }
 

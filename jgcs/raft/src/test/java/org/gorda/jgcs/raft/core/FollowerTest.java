@@ -402,16 +402,46 @@ class FollowerTest {
         assertThat(sent).as("nothing is acknowledged").isEmpty();
     }
 
+    /** Until it has decided something itself, what it knows to be decided may be old. */
+    @Test
+    void promotesNobodyByWhatItKnewOfItsPredecessors() {
+        MemberId learner = new MemberId("db3:7800");
+        List<Configuration.Member> members = new ArrayList<>(MEMBERS.members());
+        members.add(new Configuration.Member(learner, 3, false));
+        RaftCore core = recovered(Checkpoint.NONE, new Configuration(MEMBERS.group(), 0, members));
+        entries(5, 810).forEach(core::recover);
+        core.start(0, 1, Standing.CERTAIN, 5, null);
+        elect(core);
+        for (long now = 3_100_000_000L; now < 3_500_000_000L; now += 10_000_000) {
+            core.tick(now);
+        }
+        core.receive(3_500_000_000L, learner, 3, 1, new RaftMessage.AppendReply(core.term(), false, 1, 810, 0, 1));
+        core.receive(3_500_000_001L, LEADER, 2, 1, new RaftMessage.AppendReply(core.term(), true, 811, 0, 0, 1));
+        core.stored(3_500_000_002L, core.generation(), 811);
+        assertThat(core.commitIndex()).isEqualTo(811);
+
+        core.tick(3_510_000_000L);
+
+        assertThat(core.configuration().isVoter(learner)).isFalse();
+        core.receive(3_520_000_000L, learner, 3, 1, new RaftMessage.AppendReply(core.term(), true, 811, 810, 0, 1));
+        core.tick(3_530_000_000L);
+        assertThat(core.configuration().isVoter(learner)).isTrue();
+    }
+
+    private static void elect(RaftCore core) {
+        core.tick(3_000_000_000L);
+        core.receive(3_000_000_001L, LEADER, 2, 1, new RaftMessage.VoteReply(core.term() + 1, true, true, false));
+        core.receive(3_000_000_002L, LEADER, 2, 1, new RaftMessage.VoteReply(core.term(), true, false, false));
+        assertThat(core.role()).isEqualTo(Role.LEADER);
+    }
+
     /** The follower finds out itself. */
     @Test
     void leadsOnWhereAFollowerHasMore() {
         RaftCore core = recovered(Checkpoint.NONE, MEMBERS);
         entries(5, 810).forEach(core::recover);
         core.start(0, 1, Standing.CERTAIN, 5, null);
-        core.tick(3_000_000_000L);
-        core.receive(3_000_000_001L, LEADER, 2, 1, new RaftMessage.VoteReply(6, true, true, false));
-        core.receive(3_000_000_002L, LEADER, 2, 1, new RaftMessage.VoteReply(core.term(), true, false, false));
-        assertThat(core.role()).isEqualTo(Role.LEADER);
+        elect(core);
 
         core.receive(3_000_000_003L, LEADER, 2, 1, new RaftMessage.AppendReply(core.term(), true, 1000, 0, 0, 1));
         core.stored(3_000_000_004L, core.generation(), 811);

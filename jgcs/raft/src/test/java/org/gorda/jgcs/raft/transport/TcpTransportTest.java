@@ -3,6 +3,9 @@ package org.gorda.jgcs.raft.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -15,10 +18,13 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
+import org.jgroups.util.DefaultSocketFactory;
+import org.jgroups.util.SocketFactory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -37,6 +43,7 @@ class TcpTransportTest {
     @AfterEach
     void closeAll() {
         open.forEach(Side::close);
+        assertThat(open).allSatisfy(side -> assertThat(side.failed).isEmpty());
     }
 
     /** A member, what it has received, and whom it has lost. */
@@ -44,14 +51,21 @@ class TcpTransportTest {
         final MemberId self;
         final Queue<byte[]> received = new ConcurrentLinkedQueue<>();
         final Queue<MemberId> lost = new ConcurrentLinkedQueue<>();
+        final Queue<Throwable> failed = new ConcurrentLinkedQueue<>();
         private final TcpTransport transport;
 
         Side(MemberId self, List<MemberId> all, Duration electionTimeout) {
+            this(self, all, electionTimeout, sockets -> sockets);
+        }
+
+        Side(MemberId self, List<MemberId> all, Duration electionTimeout, UnaryOperator<SocketFactory> around) {
             this.self = self;
-            transport = new TcpTransport(GroupConfiguration.builder("test", self, Path.of("none"))
-                    .members(all)
-                    .electionTimeout(electionTimeout)
-                    .build());
+            transport = new TcpTransport(
+                    GroupConfiguration.builder("test", self, Path.of("none"))
+                            .members(all)
+                            .electionTimeout(electionTimeout)
+                            .build(),
+                    around);
             transport.start(this);
             transport.connectTo(all);
         }
@@ -68,7 +82,7 @@ class TcpTransportTest {
 
         @Override
         public void onFailure(Throwable cause) {
-            throw new AssertionError("a thread has ended", cause);
+            failed.add(cause);
         }
 
         void send(Side to, byte[] frame) {
@@ -92,6 +106,35 @@ class TcpTransportTest {
 
         void close() {
             transport.close();
+        }
+    }
+
+    /** As where there is no memory for the next connection. */
+    private static SocketFactory failing() {
+        return new DefaultSocketFactory() {
+            @Override
+            public ServerSocket createServerSocket(String service) throws IOException {
+                return new ServerSocket() {
+                    @Override
+                    public Socket accept() throws IOException {
+                        super.accept().close();
+                        throw new OutOfMemoryError("no connection can be made");
+                    }
+                };
+            }
+        };
+    }
+
+    /** Otherwise nobody whose name is smaller comes to it any more, and it does not know. */
+    @Test
+    void tellsThatItAcceptsNobodyAnyMore() throws IOException {
+        MemberId self = new MemberId("127.0.0.1:" + LoopbackPorts.free(1).get(0));
+        Side side = new Side(self, List.of(self), Duration.ofSeconds(1), sockets -> failing());
+        try (Socket other = new Socket(InetAddress.getByName(self.host()), self.port())) {
+            Awaitility.await(other + " was not accepted").atMost(WAIT).until(() -> !side.failed.isEmpty());
+            assertThat(side.failed.remove()).isInstanceOf(OutOfMemoryError.class);
+        } finally {
+            side.close();
         }
     }
 
