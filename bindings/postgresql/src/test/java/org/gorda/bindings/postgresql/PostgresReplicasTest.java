@@ -224,6 +224,67 @@ class PostgresReplicasTest extends ThreeReplicas {
         assertIdentical();
     }
 
+    /** Each replica's database has a name of its own here. */
+    @Test
+    void whatNamesTheDatabaseMeansEachReplicasOwn() throws SQLException {
+        TestServer.execute("DROP ROLE IF EXISTS named_app");
+        TestServer.execute("CREATE ROLE named_app");
+        try {
+            int primary = primary();
+            String own = database(primary);
+            execute(
+                    primary,
+                    "SET standard_conforming_strings TO off",
+                    "GRANT CONNECT, temp\n ON DATABASE " + own + " TO named_app",
+                    "REVOKE TEMPORARY ON DATABASE \"" + own + "\" FROM named_app",
+                    "ALTER ROLE named_app IN DATABASE " + own + " SET search_path TO '$user', \"it's\"",
+                    "COMMENT ON DATABASE " + own + " IS 'it\\'s on database " + own + "'");
+            execute(
+                    primary,
+                    "GRANT CONNECT ON DATABASE postgres TO named_app",
+                    "REVOKE CONNECT ON DATABASE postgres FROM named_app",
+                    "COMMENT ON TABLESPACE pg_default IS NULL",
+                    "CREATE TABLE database (tablespace INTEGER PRIMARY KEY)",
+                    "GRANT SELECT ON database TO named_app");
+            for (int i = 0; i < SIZE; i++) {
+                try (Connection connection = TestServer.connect(database(i))) {
+                    assertThat(SqlSession.of(connection)
+                                    .query("SELECT has_database_privilege('named_app', d.oid, 'CONNECT'),"
+                                            + " datacl::text ~ 'named_app=c/', shobj_description(d.oid, 'pg_database'), setconfig::text"
+                                            + " FROM pg_database d LEFT JOIN pg_db_role_setting ON setdatabase = d.oid"
+                                            + " WHERE datname = current_database()"))
+                            .as("replica %s", i)
+                            .containsExactly(List.of(
+                                    "t",
+                                    "t",
+                                    "it's on database " + own,
+                                    "{\"search_path=\\\"$user\\\", \\\"it's\\\"\"}"));
+                }
+            }
+            for (String refused : List.of(
+                    "CREATE TABLE " + own + ".public.t (id INTEGER PRIMARY KEY)",
+                    "COMMENT ON COLUMN \"" + own + "\" . \"public\".database.tablespace IS 'x'",
+                    "CREATE FUNCTION f() RETURNS BIGINT LANGUAGE SQL AS 'SELECT count(*) FROM " + own
+                            + ".public.database'",
+                    "GRANT CONNECT ON DATABASE " + own + ", postgres TO named_app",
+                    "CREATE TABLE t (id INTEGER PRIMARY KEY) TABLESPACE pg_default")) {
+                assertRefused("0A000", () -> execute(primary, refused));
+            }
+            execute(
+                    primary,
+                    "CREATE SCHEMA " + own,
+                    "CREATE TABLE " + own + ".t (id INTEGER PRIMARY KEY)",
+                    "CREATE VIEW v AS SELECT " + own + ".t.id FROM " + own + ".t");
+            assertIdentical();
+        } finally {
+            stopAll();
+            for (int i = 0; i < SIZE; i++) {
+                TestServer.execute("DROP DATABASE IF EXISTS " + database(i) + " WITH (FORCE)");
+            }
+            TestServer.execute("DROP ROLE named_app");
+        }
+    }
+
     /** Which the primary's server knows nothing of. */
     @Test
     void whatClientsOfABackupMadeForThemselvesIsNotInTheWayOfASchemaChange() throws Exception {
