@@ -294,6 +294,10 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "CREATE TABLE seen (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER)",
                 "CREATE TABLE had (id INTEGER PRIMARY KEY)",
                 "CREATE TYPE pair AS (a INTEGER, b INTEGER)",
+                "CREATE TYPE mood AS ENUM ('sad', 'glad')",
+                "CREATE DOMAIN small AS INTEGER",
+                "CREATE TABLE called (id INTEGER PRIMARY KEY)",
+                "CREATE FUNCTION norm(a TEXT) RETURNS TEXT IMMUTABLE LANGUAGE SQL AS 'SELECT upper(a)'",
                 "CREATE SEQUENCE numbers");
         awaitEverywhere();
         try (Connection backup = connect((primary + 1) % SIZE);
@@ -303,6 +307,14 @@ class PostgresReplicasTest extends ThreeReplicas {
             client.execute("CREATE TEMPORARY TABLE heir () INHERITS (had)");
             client.execute("CREATE TEMPORARY TABLE pairs OF pair");
             client.execute("CREATE TEMPORARY TABLE counted (n INTEGER DEFAULT nextval('numbers'))");
+            client.execute("CREATE TEMPORARY TABLE indexed (a TEXT)");
+            client.execute("CREATE INDEX by_norm ON indexed (norm(a))");
+            client.execute("CREATE TEMPORARY TABLE limited AS SELECT (-1)::small AS n");
+            client.execute("CREATE FUNCTION pg_temp.of_row(r called) RETURNS INTEGER LANGUAGE SQL AS 'SELECT 1'");
+            client.execute("CREATE FUNCTION pg_temp.\"Of mood\"(m mood) RETURNS mood LANGUAGE SQL AS 'SELECT m'");
+            client.execute("CREATE TYPE pg_temp.moody AS (m mood)");
+            client.execute("CREATE DOMAIN pg_temp.felt AS mood");
+            client.execute("CREATE FUNCTION pg_temp.mine() RETURNS INTEGER LANGUAGE SQL AS 'SELECT 7'");
             client.execute("CREATE TEMPORARY TABLE own (n INTEGER)");
             client.execute("CREATE TEMPORARY VIEW other AS SELECT b FROM seen");
             execute(
@@ -311,10 +323,17 @@ class PostgresReplicasTest extends ThreeReplicas {
                     "ALTER TABLE had ADD COLUMN more INTEGER",
                     "ALTER TYPE pair ADD ATTRIBUTE c INTEGER",
                     "DROP SEQUENCE numbers",
+                    "DROP TABLE called",
+                    "DROP FUNCTION norm(TEXT)",
+                    "DROP TYPE mood",
+                    "ALTER DOMAIN small ADD CHECK (VALUE > 0)",
                     "INSERT INTO seen VALUES (1, 'a', 1)",
                     "INSERT INTO had VALUES (1, 2)");
+            client.execute("CREATE TEMPORARY TABLE paired (p pair)");
+            execute(primary, "ALTER TYPE pair ALTER ATTRIBUTE a TYPE TEXT");
             assertIdentical();
-            for (String gone : List.of("\"My view\"", "viewed", "heir", "pairs", "counted")) {
+            for (String gone :
+                    List.of("\"My view\"", "viewed", "heir", "pairs", "counted", "indexed", "paired", "limited")) {
                 assertThatThrownBy(() -> client.executeQuery("SELECT * FROM " + gone))
                         .isInstanceOfSatisfying(
                                 SQLException.class,
@@ -322,6 +341,7 @@ class PostgresReplicasTest extends ThreeReplicas {
             }
             assertThat(number(backup, "SELECT count(*) FROM own")).isZero();
             assertThat(number(backup, "SELECT b FROM other")).isEqualTo(1);
+            assertThat(number(backup, "SELECT pg_temp.mine()")).isEqualTo(7);
         }
     }
 
