@@ -530,12 +530,14 @@ begin
             execute format('drop trigger gorda_keyless on %s', t.relid::regclass);
         end if;
     end loop;
-    for t in select c.oid as relid from pg_class c
-        where (c.relkind = 'f' or c.relkind = 'r' and c.relpersistence = 'u') and c.relnamespace <> 'gorda'::regnamespace
+    for t in select c.oid as relid, case when c.relkind = 'f' or c.relpersistence = 'u' then 'its rows are not kept by this database for good' else
+                format('PARTITION BY HASH of %s puts rows into other partitions on each server; make it anew, partitioned BY LIST or RANGE, or by another column', h.type) end as reason
+        from pg_class c left join (
+            select p.relid, min(h.type::text) as type from gorda.hashed_by_number h cross join lateral pg_partition_tree(h.relid) p group by p.relid) h on h.relid = c.oid
+        where (c.relkind = 'f' or c.relkind = 'r' and (c.relpersistence = 'u' or c.relpersistence = 'p' and h.relid is not null)) and c.relnamespace <> 'gorda'::regnamespace
             and not exists (select from pg_trigger g where g.tgrelid = c.oid and g.tgname = 'gorda_refuse' and g.tgtype & 1 = 1)
     loop -- each row, which may come by way of a partitioned table or a parent
-        execute format('create or replace trigger gorda_refuse before insert or update or delete on %s for each row execute function gorda.refuse(%L)',
-            t.relid::regclass, 'its rows are not kept by this database for good');
+        execute format('create or replace trigger gorda_refuse before insert or update or delete on %s for each row execute function gorda.refuse(%L)', t.relid::regclass, t.reason);
     end loop;
     perform set_config('session_replication_role', role, true) where has_others;
     perform set_config('gorda.changed', '', true);

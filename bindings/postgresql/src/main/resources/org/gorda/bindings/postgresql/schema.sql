@@ -65,7 +65,9 @@ from (
     union all select 'foreign-data wrapper', fdwname, 'pg_foreign_data_wrapper', oid from pg_foreign_data_wrapper
     union all select 'foreign server', srvname, 'pg_foreign_server', oid from pg_foreign_server
     union all select 'language', lanname, 'pg_language', oid from pg_language where oid >= 16384
-    union all select 'event trigger', evtname, 'pg_event_trigger', oid from pg_event_trigger where evtname not like 'gorda\_%') as others
+    union all select 'event trigger', evtname, 'pg_event_trigger', oid from pg_event_trigger where evtname not like 'gorda\_%'
+    union all select 'table', relid::regclass || ', PARTITION BY HASH of ' || min(type::text), 'pg_class', relid from gorda.hashed_by_number
+        where relid in (select oid from relations) group by relid) as others
 where not exists (select from members where classid = class and objid = others.oid)
 union all
 select 1, 1, oid, format('create schema if not exists %1$I; alter schema %1$I owner to %2$I', nspname, pg_get_userbyid(nspowner))
