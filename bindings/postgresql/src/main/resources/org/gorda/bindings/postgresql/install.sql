@@ -516,7 +516,7 @@ begin
                 end if;
                 execute format('create constraint trigger gorda_%s after %1$s on %s deferrable initially deferred for each row '
                     'when (%s(%L, %s, %s)) execute function gorda.refuse_untold(%L)', op, t.relid::regclass, t.tells, t.digest || upper(left(op, 1)),
-                    case op when 'insert' then 'null::record' else 'old' end, case op when 'delete' then 'null::record' else 'new' end, t.digest || ' ' || t.tells);
+                    case op when 'insert' then 'null::record' else 'old.*' end, case op when 'delete' then 'null::record' else 'new.*' end, t.digest || ' ' || t.tells);
             end loop;
             digest := t.digest;
             description := t.description;
@@ -571,7 +571,7 @@ declare
     how text[] := (select regexp_match(encode(g.tgargs, 'escape'), E'^(\\S+) .*?(\\S+)\\\\000$') from pg_trigger g where g.tgrelid = which and g.tgname = 'gorda_insert');
 begin
     perform gorda.know(token);
-    execute format('select count(%s(%L, null::record, gorda_row)) from only %s gorda_row', how[2], how[1] || 'I', which::regclass);
+    execute format('select count(%s(%L, null::record, gorda_row.*)) from only %s gorda_row', how[2], how[1] || 'I', which::regclass);
 end $$;
 
 -- Which tables a statement may have changed, for gorda.adopt: those that it names and the server tells of. Of what else a statement can do, and what it drops, all may be concerned.

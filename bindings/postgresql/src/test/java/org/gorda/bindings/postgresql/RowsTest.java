@@ -1050,6 +1050,19 @@ class RowsTest {
     }
 
     @Test
+    void columnsMayHaveAnyName() throws SQLException {
+        define(
+                "CREATE TABLE hist (id integer PRIMARY KEY, old jsonb, new jsonb)",
+                "CREATE TABLE dates (old date PRIMARY KEY, new date, what text, gorda_row text)");
+        replicate(
+                "INSERT INTO hist VALUES (1, '{}', NULL), (2, NULL, '[1]')",
+                "UPDATE hist SET old = new, new = '{\"a\": 1}' WHERE id = 2",
+                "DELETE FROM hist WHERE id = 1");
+        replicate(
+                "INSERT INTO dates VALUES ('2024-01-01', NULL, 'x')", "UPDATE dates SET new = old, old = '2024-01-02'");
+    }
+
+    @Test
     void rowsOfUnloggedPartitionsAndHeirsAreRefused() throws SQLException {
         define(
                 "CREATE TABLE p (id integer PRIMARY KEY) PARTITION BY LIST (id)",
