@@ -212,7 +212,9 @@ union all
 select 2, 8, r.oid, format('alter table %s cluster on %I', r.named, x.relname)
 from relations r join pg_index i on i.indrelid = r.oid and i.indisclustered join pg_class x on x.oid = i.indexrelid where r.relkind = 'r'
 union all
-select 2, 8, w.oid, pg_get_ruledef(w.oid) from pg_rewrite w join relations r on r.oid = w.ev_class where w.rulename <> '_RETURN'
+select 2, 8, w.oid, pg_get_ruledef(w.oid) || case w.ev_enabled when 'O' then '' else format(' alter table %s %s rule %I',
+    r.named, case w.ev_enabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, w.rulename) end
+from pg_rewrite w join relations r on r.oid = w.ev_class where w.rulename <> '_RETURN'
 union all
 select 2, 9, t.oid, pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else format('; alter table %s %s trigger %I',
     r.named, case t.tgenabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, t.tgname) end

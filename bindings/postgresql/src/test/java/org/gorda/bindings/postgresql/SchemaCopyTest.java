@@ -308,6 +308,18 @@ class SchemaCopyTest {
     }
 
     @Test
+    void rulesAreDisabledAsTheyWere() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY)",
+                "CREATE RULE on_delete AS ON DELETE TO t DO INSTEAD NOTHING",
+                "CREATE RULE on_insert AS ON INSERT TO t DO INSTEAD NOTHING",
+                "ALTER TABLE t DISABLE RULE on_insert");
+        copy();
+        assertThat(both("SELECT rulename, ev_enabled FROM pg_rewrite WHERE ev_class = 't'::regclass ORDER BY 1"))
+                .containsExactly(List.of("on_delete", "O"), List.of("on_insert", "D"));
+    }
+
+    @Test
     void whatCannotBeMadeAgainIsRefused() throws SQLException {
         define(
                 "CREATE TABLE t (id integer PRIMARY KEY)",
