@@ -216,11 +216,15 @@ select 2, 8, w.oid, pg_get_ruledef(w.oid) || case w.ev_enabled when 'O' then '' 
     r.named, case w.ev_enabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, w.rulename) end
 from pg_rewrite w join relations r on r.oid = w.ev_class where w.rulename <> '_RETURN'
 union all
-select 2, 9, t.oid, pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else format('; alter table %s %s trigger %I',
+select 2, 9, t.oid, pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else format('; alter table only %s %s trigger %I',
     r.named, case t.tgenabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, t.tgname) end
 from pg_trigger t join relations r on r.oid = t.tgrelid
 where not t.tgisinternal and t.tgparentid = 0 and t.tgname not like 'gorda\_%'
 union all
+union all -- that of a partition, by itself: 14 has them as internal, as those of foreign keys are
+select 2, 10, t.oid, format('alter table only %s %s trigger %I', r.named, case t.tgenabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, t.tgname)
+from pg_trigger t join relations r on r.oid = t.tgrelid
+where t.tgparentid <> 0 and t.tgenabled <> 'O' and t.tgname not like 'RI\_ConstraintTrigger%'
 select 2, 10, oid, format('%s; alter statistics %s.%I owner to %I', pg_get_statisticsobjdef(oid), stxnamespace::regnamespace, stxname, pg_get_userbyid(stxowner))
 from pg_statistic_ext
 union all
