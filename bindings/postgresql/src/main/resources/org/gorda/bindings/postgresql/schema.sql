@@ -97,7 +97,8 @@ select 1, 3, t.oid, case t.typtype
                 ', canonical = ' || nullif(rngcanonical::oid, 0)::regproc, ', subtype_diff = ' || nullif(rngsubdiff::oid, 0)::regproc)
             from pg_range join pg_opclass o on o.oid = rngsubopc join pg_namespace n on n.oid = opcnamespace where rngtypid = t.oid)
         else format('create type %s as (%s)', t.named,
-            (select string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' order by attnum)
+            (select string_agg(format('%I %s%s', attname, format_type(atttypid, atttypmod),
+                case when attcollation <> (select typcollation from pg_type where oid = atttypid) then ' collate ' || attcollation::regcollation else '' end), ', ' order by attnum)
                 from pg_attribute where attrelid = t.typrelid and attnum > 0 and not attisdropped)) end
     || format('; alter type %s owner to %I', t.named, pg_get_userbyid(t.typowner))
 from types t
@@ -220,11 +221,11 @@ select 2, 9, t.oid, pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '
     r.named, case t.tgenabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, t.tgname) end
 from pg_trigger t join relations r on r.oid = t.tgrelid
 where not t.tgisinternal and t.tgparentid = 0 and t.tgname not like 'gorda\_%'
-union all
 union all -- that of a partition, by itself: 14 has them as internal, as those of foreign keys are
 select 2, 10, t.oid, format('alter table only %s %s trigger %I', r.named, case t.tgenabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, t.tgname)
 from pg_trigger t join relations r on r.oid = t.tgrelid
 where t.tgparentid <> 0 and t.tgenabled <> 'O' and t.tgname not like 'RI\_ConstraintTrigger%'
+union all
 select 2, 10, oid, format('%s; alter statistics %s.%I owner to %I', pg_get_statisticsobjdef(oid), stxnamespace::regnamespace, stxname, pg_get_userbyid(stxowner))
 from pg_statistic_ext
 union all

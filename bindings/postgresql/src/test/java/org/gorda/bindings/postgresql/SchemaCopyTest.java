@@ -346,6 +346,15 @@ class SchemaCopyTest {
     }
 
     @Test
+    void typesOfSeveralColumnsSortAsTheyDid() throws SQLException {
+        define("CREATE TYPE pair AS (a integer, b text COLLATE \"C\", c text)");
+        copy();
+        assertThat(both("SELECT attname, attcollation::regcollation FROM pg_attribute"
+                        + " WHERE attrelid = 'pair'::regclass ORDER BY attnum"))
+                .containsExactly(List.of("a", "-"), List.of("b", "\"C\""), List.of("c", "\"default\""));
+    }
+
+    @Test
     void whatCannotBeMadeAgainIsRefused() throws SQLException {
         define(
                 "CREATE TABLE t (id integer PRIMARY KEY)",
