@@ -15,6 +15,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.gorda.bindings.postgresql.wire.NamedDatabase;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.gapi.Applier;
@@ -291,7 +292,9 @@ final class PostgresApplier implements Applier {
         if (leased) {
             execute(driver, database.showing(known));
         }
-        statement.execute(change.text());
+        NamedDatabase origins = NamedDatabase.of(change.text());
+        statement.execute(
+                origins == null ? change.text() : origins.with(database.server().database()));
         SessionSettings.set(driver, ours);
         if (leased) {
             execute(driver, database.hiding(known));

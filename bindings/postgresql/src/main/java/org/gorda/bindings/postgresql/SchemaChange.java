@@ -3,8 +3,11 @@ package org.gorda.bindings.postgresql;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.gorda.bindings.postgresql.wire.NamedDatabase;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement.Kind;
@@ -30,7 +33,9 @@ final class SchemaChange {
     private String settings = "";
     private String user = "";
     private String role = "";
-    private boolean isTemporary;
+
+    /** It is not sent to others. */
+    private boolean staysHere;
 
     /** From the first change of the schema by a transaction that wins to the transaction's end. */
     private @Nullable LockWatch watch;
@@ -43,12 +48,18 @@ final class SchemaChange {
 
     /**
      * Whether a statement changes what others have, too: not only temporary relations, which are the session's own, nor what is left on this server of a REINDEX CONCURRENTLY
-     * that has failed.
+     * that has failed, nor another database of this server.
      */
     boolean isReplicated(SqlStatement statement) throws SQLException {
         boolean isSchema = statement.kind() == Kind.SCHEMA;
-        isTemporary = isSchema && !statement.makesTableOfQuery() && areOfThisServer(statement.name());
-        return isSchema && !isTemporary;
+        NamedDatabase named = NamedDatabase.of(statement.text());
+        boolean isOfOther = named != null && !named.name().equals(ownDatabase());
+        staysHere = isSchema && !statement.makesTableOfQuery() && (isOfOther || areOfThisServer(statement.name()));
+        return isSchema && !staysHere;
+    }
+
+    private String ownDatabase() {
+        return database.server().database();
     }
 
     private boolean areOfThisServer(String relations) throws SQLException {
@@ -119,6 +130,24 @@ final class SchemaChange {
         }
     }
 
+    /** Others' databases have other names. A column is named in the same way, by a schema and a table. */
+    private void requireWithoutDatabase(String sql) throws SQLException {
+        Matcher qualified = Pattern.compile("(?iu)(?<![\\w$.])\"?" + Pattern.quote(ownDatabase())
+                        + "\"?\\s*\\.\\s*(\"?)([^\\s\".()']+)\\1\\s*\\.")
+                .matcher(sql);
+        while (qualified.find()) {
+            String schema =
+                    qualified.group(1).isEmpty() ? qualified.group(2).toLowerCase(Locale.ROOT) : qualified.group(2);
+            if (!session.query(
+                            "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = " + PostgresDatabase.literal(schema))
+                    .isEmpty()) {
+                throw new RefusedException(
+                        Refusal.unsupported("a statement with the name of this database before that of schema " + schema
+                                + " cannot be replicated: leave it out, others' have other names"));
+            }
+        }
+    }
+
     private static void requireNotTemporary(String schema) {
         if (schema.startsWith("pg_temp")) {
             throw new RefusedException(
@@ -141,12 +170,15 @@ final class SchemaChange {
         if (statement.kind() == Kind.SCHEMA) {
             List<@Nullable String> context = session.query(CONTEXT).get(0);
             String temporary = context.get(3);
-            if (!isTemporary && statement.creates()) {
+            if (!staysHere && statement.creates()) {
                 requireNotTemporary(String.valueOf(context.get(2)));
             }
-            boolean isSent = !isTemporary && !statement.makesTableOfQuery();
+            boolean isSent = !staysHere && !statement.makesTableOfQuery();
             if (temporary != null && isSent) {
                 requireWithout(temporary, statement.text());
+            }
+            if (isSent) {
+                requireWithoutDatabase(statement.text());
             }
             user = Objects.requireNonNull(context.get(0));
             String current = Objects.requireNonNull(context.get(1));
@@ -166,12 +198,12 @@ final class SchemaChange {
     }
 
     private boolean showsGenerators() {
-        return !isTemporary && database.leases().haveBegun();
+        return !staysHere && database.leases().haveBegun();
     }
 
     /** The statement has ended well; the session is listened to still. */
     void after(SqlStatement statement) throws SQLException {
-        if (statement.kind() != Kind.SCHEMA || isTemporary) {
+        if (statement.kind() != Kind.SCHEMA || staysHere) {
             return;
         }
         if (statement.makesTableOfQuery()) {

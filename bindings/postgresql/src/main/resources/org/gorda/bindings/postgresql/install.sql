@@ -516,7 +516,7 @@ begin
                 end if;
                 execute format('create constraint trigger gorda_%s after %1$s on %s deferrable initially deferred for each row '
                     'when (%s(%L, %s, %s)) execute function gorda.refuse_untold(%L)', op, t.relid::regclass, t.tells, t.digest || upper(left(op, 1)),
-                    case op when 'insert' then 'null::record' else 'old' end, case op when 'delete' then 'null::record' else 'new' end, t.digest || ' ' || t.tells);
+                    case op when 'insert' then 'null::record' else 'old.*' end, case op when 'delete' then 'null::record' else 'new.*' end, t.digest || ' ' || t.tells);
             end loop;
             digest := t.digest;
             description := t.description;
@@ -530,12 +530,14 @@ begin
             execute format('drop trigger gorda_keyless on %s', t.relid::regclass);
         end if;
     end loop;
-    for t in select c.oid as relid from pg_class c
-        where (c.relkind = 'f' or c.relkind = 'r' and c.relpersistence = 'u') and c.relnamespace <> 'gorda'::regnamespace
+    for t in select c.oid as relid, case when c.relkind = 'f' or c.relpersistence = 'u' then 'its rows are not kept by this database for good' else
+                format('PARTITION BY HASH of %s puts rows into other partitions on each server; make it anew, partitioned BY LIST or RANGE, or by another column', h.type) end as reason
+        from pg_class c left join (
+            select p.relid, min(h.type::text) as type from gorda.hashed_by_number h cross join lateral pg_partition_tree(h.relid) p group by p.relid) h on h.relid = c.oid
+        where (c.relkind = 'f' or c.relkind = 'r' and (c.relpersistence = 'u' or c.relpersistence = 'p' and h.relid is not null)) and c.relnamespace <> 'gorda'::regnamespace
             and not exists (select from pg_trigger g where g.tgrelid = c.oid and g.tgname = 'gorda_refuse' and g.tgtype & 1 = 1)
     loop -- each row, which may come by way of a partitioned table or a parent
-        execute format('create or replace trigger gorda_refuse before insert or update or delete on %s for each row execute function gorda.refuse(%L)',
-            t.relid::regclass, 'its rows are not kept by this database for good');
+        execute format('create or replace trigger gorda_refuse before insert or update or delete on %s for each row execute function gorda.refuse(%L)', t.relid::regclass, t.reason);
     end loop;
     perform set_config('session_replication_role', role, true) where has_others;
     perform set_config('gorda.changed', '', true);
@@ -569,7 +571,7 @@ declare
     how text[] := (select regexp_match(encode(g.tgargs, 'escape'), E'^(\\S+) .*?(\\S+)\\\\000$') from pg_trigger g where g.tgrelid = which and g.tgname = 'gorda_insert');
 begin
     perform gorda.know(token);
-    execute format('select count(%s(%L, null::record, gorda_row)) from only %s gorda_row', how[2], how[1] || 'I', which::regclass);
+    execute format('select count(%s(%L, null::record, gorda_row.*)) from only %s gorda_row', how[2], how[1] || 'I', which::regclass);
 end $$;
 
 -- Which tables a statement may have changed, for gorda.adopt: those that it names and the server tells of. Of what else a statement can do, and what it drops, all may be concerned.

@@ -65,7 +65,9 @@ from (
     union all select 'foreign-data wrapper', fdwname, 'pg_foreign_data_wrapper', oid from pg_foreign_data_wrapper
     union all select 'foreign server', srvname, 'pg_foreign_server', oid from pg_foreign_server
     union all select 'language', lanname, 'pg_language', oid from pg_language where oid >= 16384
-    union all select 'event trigger', evtname, 'pg_event_trigger', oid from pg_event_trigger where evtname not like 'gorda\_%') as others
+    union all select 'event trigger', evtname, 'pg_event_trigger', oid from pg_event_trigger where evtname not like 'gorda\_%'
+    union all select 'table', relid::regclass || ', PARTITION BY HASH of ' || min(type::text), 'pg_class', relid from gorda.hashed_by_number
+        where relid in (select oid from relations) group by relid) as others
 where not exists (select from members where classid = class and objid = others.oid)
 union all
 select 1, 1, oid, format('create schema if not exists %1$I; alter schema %1$I owner to %2$I', nspname, pg_get_userbyid(nspowner))
@@ -95,7 +97,8 @@ select 1, 3, t.oid, case t.typtype
                 ', canonical = ' || nullif(rngcanonical::oid, 0)::regproc, ', subtype_diff = ' || nullif(rngsubdiff::oid, 0)::regproc)
             from pg_range join pg_opclass o on o.oid = rngsubopc join pg_namespace n on n.oid = opcnamespace where rngtypid = t.oid)
         else format('create type %s as (%s)', t.named,
-            (select string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' order by attnum)
+            (select string_agg(format('%I %s%s', attname, format_type(atttypid, atttypmod),
+                case when attcollation <> (select typcollation from pg_type where oid = atttypid) then ' collate ' || attcollation::regcollation else '' end), ', ' order by attnum)
                 from pg_attribute where attrelid = t.typrelid and attnum > 0 and not attisdropped)) end
     || format('; alter type %s owner to %I', t.named, pg_get_userbyid(t.typowner))
 from types t
@@ -210,12 +213,18 @@ union all
 select 2, 8, r.oid, format('alter table %s cluster on %I', r.named, x.relname)
 from relations r join pg_index i on i.indrelid = r.oid and i.indisclustered join pg_class x on x.oid = i.indexrelid where r.relkind = 'r'
 union all
-select 2, 8, w.oid, pg_get_ruledef(w.oid) from pg_rewrite w join relations r on r.oid = w.ev_class where w.rulename <> '_RETURN'
+select 2, 8, w.oid, pg_get_ruledef(w.oid) || case w.ev_enabled when 'O' then '' else format(' alter table %s %s rule %I',
+    r.named, case w.ev_enabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, w.rulename) end
+from pg_rewrite w join relations r on r.oid = w.ev_class where w.rulename <> '_RETURN'
 union all
-select 2, 9, t.oid, pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else format('; alter table %s %s trigger %I',
+select 2, 9, t.oid, pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else format('; alter table only %s %s trigger %I',
     r.named, case t.tgenabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, t.tgname) end
 from pg_trigger t join relations r on r.oid = t.tgrelid
 where not t.tgisinternal and t.tgparentid = 0 and t.tgname not like 'gorda\_%'
+union all -- that of a partition, by itself: 14 has them as internal, as those of foreign keys are
+select 2, 10, t.oid, format('alter table only %s %s trigger %I', r.named, case t.tgenabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, t.tgname)
+from pg_trigger t join relations r on r.oid = t.tgrelid
+where t.tgparentid <> 0 and t.tgenabled <> 'O' and t.tgname not like 'RI\_ConstraintTrigger%'
 union all
 select 2, 10, oid, format('%s; alter statistics %s.%I owner to %I', pg_get_statisticsobjdef(oid), stxnamespace::regnamespace, stxname, pg_get_userbyid(stxowner))
 from pg_statistic_ext

@@ -993,13 +993,28 @@ class RowsTest {
             SqlSession session = SqlSession.of(stranger);
             session.query("SET session_replication_role TO replica");
             session.query("CREATE TABLE public.t (m public.mood PRIMARY KEY) PARTITION BY HASH (m)");
+            session.query("CREATE TABLE public.t0 PARTITION OF public.t FOR VALUES WITH (MODULUS 1, REMAINDER 0)"
+                    + " PARTITION BY LIST (m)");
+            session.query("CREATE TABLE public.t1 PARTITION OF public.t0 DEFAULT");
+            session.query("INSERT INTO public.t VALUES ('sad')");
             session.query("CREATE TABLE public.u (m integer PRIMARY KEY) PARTITION BY HASH (m)");
+            session.query("CREATE TABLE public.u0 PARTITION OF public.u FOR VALUES WITH (MODULUS 1, REMAINDER 0)");
             assertThat(Installation.findings(stranger).stream()
                             .filter(Finding::obstacle)
                             .map(Finding::object))
                     .containsExactly("table public.t");
         }
         origin = open("origin");
+        for (String sql : List.of("INSERT INTO t VALUES ('glad')", "UPDATE t1 SET m = 'glad'", "DELETE FROM t")) {
+            assertThatThrownBy(() -> execute(sql))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
+                    .hasMessageContaining("of public.t1 cannot be replicated: PARTITION BY HASH")
+                    .hasMessageContaining("make it anew");
+        }
+        execute("INSERT INTO u VALUES (1)");
+        assertThatThrownBy(() -> origin.snapshot(directory.resolve("snapshot")))
+                .hasMessageContaining("no snapshot can be made of table public.t, PARTITION BY HASH of public.mood: ");
     }
 
     /** Others would execute them once more for what they are told of. */
@@ -1032,6 +1047,19 @@ class RowsTest {
             }
             origin = open("origin");
         }
+    }
+
+    @Test
+    void columnsMayHaveAnyName() throws SQLException {
+        define(
+                "CREATE TABLE hist (id integer PRIMARY KEY, old jsonb, new jsonb)",
+                "CREATE TABLE dates (old date PRIMARY KEY, new date, what text, gorda_row text)");
+        replicate(
+                "INSERT INTO hist VALUES (1, '{}', NULL), (2, NULL, '[1]')",
+                "UPDATE hist SET old = new, new = '{\"a\": 1}' WHERE id = 2",
+                "DELETE FROM hist WHERE id = 1");
+        replicate(
+                "INSERT INTO dates VALUES ('2024-01-01', NULL, 'x')", "UPDATE dates SET new = old, old = '2024-01-02'");
     }
 
     @Test

@@ -308,6 +308,53 @@ class SchemaCopyTest {
     }
 
     @Test
+    void rulesAreDisabledAsTheyWere() throws SQLException {
+        define(
+                "CREATE TABLE t (id integer PRIMARY KEY)",
+                "CREATE RULE on_delete AS ON DELETE TO t DO INSTEAD NOTHING",
+                "CREATE RULE on_insert AS ON INSERT TO t DO INSTEAD NOTHING",
+                "ALTER TABLE t DISABLE RULE on_insert");
+        copy();
+        assertThat(both("SELECT rulename, ev_enabled FROM pg_rewrite WHERE ev_class = 't'::regclass ORDER BY 1"))
+                .containsExactly(List.of("on_delete", "O"), List.of("on_insert", "D"));
+    }
+
+    @Test
+    void triggersOfPartitionsAreDisabledAsTheyWere() throws SQLException {
+        define(
+                "CREATE TABLE p (id integer PRIMARY KEY) PARTITION BY LIST (id)",
+                "CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)",
+                "CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2) PARTITION BY LIST (id)",
+                "CREATE TABLE p21 PARTITION OF p2 DEFAULT",
+                "CREATE TABLE child (id integer REFERENCES p)",
+                "CREATE FUNCTION tr() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END'",
+                "CREATE TRIGGER on_two BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION tr()",
+                "CREATE TRIGGER nowhere BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION tr()",
+                "CREATE TRIGGER on_one BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION tr()",
+                "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON p FOR EACH ROW EXECUTE FUNCTION tr()",
+                "ALTER TABLE p1 DISABLE TRIGGER on_two",
+                "ALTER TABLE p1 DISABLE TRIGGER late",
+                "ALTER TABLE p DISABLE TRIGGER nowhere",
+                "ALTER TABLE p DISABLE TRIGGER on_one",
+                "ALTER TABLE p1 ENABLE TRIGGER on_one");
+        copy();
+        assertThat(
+                        both(
+                                "SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE tgname IN ('on_one', 'on_two', 'nowhere', 'late') ORDER BY tgrelid::regclass::text, 2"))
+                .hasSize(16)
+                .contains(List.of("p1", "late", "D"), List.of("p1", "on_one", "O"), List.of("p1", "on_two", "D"));
+    }
+
+    @Test
+    void typesOfSeveralColumnsSortAsTheyDid() throws SQLException {
+        define("CREATE TYPE pair AS (a integer, b text COLLATE \"C\", c text)");
+        copy();
+        assertThat(both("SELECT attname, attcollation::regcollation FROM pg_attribute"
+                        + " WHERE attrelid = 'pair'::regclass ORDER BY attnum"))
+                .containsExactly(List.of("a", "-"), List.of("b", "\"C\""), List.of("c", "\"default\""));
+    }
+
+    @Test
     void whatCannotBeMadeAgainIsRefused() throws SQLException {
         define(
                 "CREATE TABLE t (id integer PRIMARY KEY)",

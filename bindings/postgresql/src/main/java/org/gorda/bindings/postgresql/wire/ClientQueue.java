@@ -61,6 +61,12 @@ final class ClientQueue {
         queuedBytes += message.bytes().length;
     }
 
+    /** What ends the session, which is never too much. */
+    synchronized void addLast(ClientMessage message) {
+        queue.add(message);
+        queuedBytes += message.bytes().length;
+    }
+
     private synchronized void awaitRoom() {
         boolean interrupted = false;
         while (waitsForRoom && queuedBytes > QUEUED_BYTES_MAX && !closed) {

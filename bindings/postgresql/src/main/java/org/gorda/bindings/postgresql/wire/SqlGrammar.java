@@ -51,6 +51,13 @@ final class SqlGrammar {
 
     private static final Set<String> RELATIONS = Set.of("TABLE", "VIEW", "SEQUENCE", "INDEX");
 
+    private static final Set<String> BEFORE_RELATION = Set.of("TABLE", "EXISTS", "ON", "ONLY", "OF", ".");
+
+    private static final String TABLESPACE = "a tablespace, which is each server's own,";
+
+    private static final String TABLESPACE_INSTEAD =
+            "leave it out; default_tablespace says where a server puts what is made there";
+
     /** What is computed without parentheses, and otherwise at each place and time. */
     private static final Set<String> MOMENTS = words("""
             CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_ROLE
@@ -492,6 +499,10 @@ final class SqlGrammar {
         if (checksForItself(what)) {
             return refused(CHECKS, CHECK_INSTEAD);
         }
+        boolean liesOnDisk = is(what, "TABLE") || is(what, "INDEX") || is(what, "UNIQUE") || is(what, "MATERIALIZED");
+        if (liesOnDisk && namesTablespace()) {
+            return refused(TABLESPACE, TABLESPACE_INSTEAD);
+        }
         if (is(what, "FOREIGN", "TABLE") || is(what, "SUBSCRIPTION")) {
             return refused("what lies in other databases", "make it outside of the replicated database");
         }
@@ -530,6 +541,9 @@ final class SqlGrammar {
         if (checksForItself(1)) {
             return refused(CHECKS, CHECK_INSTEAD);
         }
+        if (namesTablespace()) {
+            return refused(TABLESPACE, TABLESPACE_INSTEAD);
+        }
         return is(1, "SYSTEM") ? of(Kind.PASS) : onServer(1);
     }
 
@@ -549,6 +563,14 @@ final class SqlGrammar {
                     ? refused("a statement on what is temporary and others", "have one for each")
                     : of(Kind.CALL);
         }
+        if (isOn("TABLESPACE")) {
+            return of(Kind.PASS); // as its creation is
+        }
+        if ((isOn("DATABASE") || has("IN", "DATABASE")) && NamedDatabase.of(text) == null) {
+            return refused(
+                    "a statement on several databases, or with comments before the name of one",
+                    "have one for each, without comments");
+        }
         for (int i = 0; i < tokens.size(); i++) {
             Token token = tokens.get(i);
             if ((token.name().equals("gorda") && (is(i + 1, ".") || (i > 0 && is(i - 1, "SCHEMA"))))
@@ -558,6 +580,33 @@ final class SqlGrammar {
             }
         }
         return new SqlStatement(Kind.SCHEMA, text, String.join("\n", relations()));
+    }
+
+    /** Whether it grants rights on, or describes, something of the server's of that kind, and not a table that is called so. */
+    private boolean isOn(String kind) {
+        for (int i = 0; i + 2 < tokens.size(); i++) {
+            if (is(i, "ON", kind) && tokens.get(i).depth() == 0) {
+                return !(is(i + 2, "TO") || is(i + 2, "FROM") || is(i + 2, ",") || is(i + 2, "."));
+            }
+        }
+        return false;
+    }
+
+    /** Whether it names where on the server's disks something is to lie. */
+    private boolean namesTablespace() {
+        for (int i = 2; i + 1 < tokens.size(); i++) {
+            boolean isLast = i + 2 == tokens.size() || is(i + 2, "WHERE") || is(i + 2, "AS");
+            boolean isClause = is(i - 1, "SET")
+                    || is(i - 2, "USING", "INDEX")
+                    || (is(0, "CREATE")
+                            && isLast
+                            && tokens.get(i).depth() == 0
+                            && !BEFORE_RELATION.contains(tokens.get(i - 1).text()));
+            if (is(i, "TABLESPACE") && isClause) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The relations that the statement changes, if they may be temporary ones. */

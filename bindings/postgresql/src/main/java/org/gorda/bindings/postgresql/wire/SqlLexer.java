@@ -280,7 +280,7 @@ final class SqlLexer {
     }
 
     /** As the server folds names: in UTF-8 only the letters that ASCII has. */
-    private static String inCase(String name, char from, char to) {
+    static String inCase(String name, char from, char to) {
         char[] folded = name.toCharArray();
         for (int i = 0; i < folded.length; i++) {
             if (folded[i] >= from && folded[i] < from + 26) {
