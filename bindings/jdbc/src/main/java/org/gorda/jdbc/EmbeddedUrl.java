@@ -36,7 +36,7 @@ record EmbeddedUrl(
     private static final String PREFIX = "jdbc:gorda:";
     private static final Duration CONNECT_TIMEOUT = Duration.ofMinutes(2);
 
-    /** Attributes that Derby knows in a URL and that mean something for a replicated database. */
+    /** Attributes that Derby knows in a URL and that mean something for a replicated database, or that the binding refuses with a reason. */
     private static final Set<String> DERBY_ATTRIBUTES = Set.of(
             "territory",
             "collation",

@@ -48,6 +48,16 @@ class EmbeddedReplicaTest {
         }
     }
 
+    /** What is received has its log with it. */
+    @Test
+    void aLogElsewhereIsRefused(@TempDir Path directory) throws SQLException {
+        assertRefused(
+                "jdbc:gorda:derby:" + directory.resolve("shop") + ";self=127.0.0.1:"
+                        + LoopbackPorts.free(1).get(0) + ";logDevice=" + directory.resolve("log"),
+                "has no setting 'logDevice'");
+        assertThat(directory.resolve("shop")).doesNotExist();
+    }
+
     @Test
     void whoWaitsForAPrimaryAndIsInterruptedIsToldThat(@TempDir Path directory) throws Exception {
         List<Integer> ports = LoopbackPorts.free(2);

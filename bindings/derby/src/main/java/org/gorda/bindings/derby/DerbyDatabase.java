@@ -104,8 +104,9 @@ final class DerbyDatabase implements ReflectedDatabase {
         this.listener = listener;
         this.wantsReads = listener.wantsReads();
         this.url = "jdbc:derby:" + configuration.location();
+        Path directory = DerbyLocation.of(configuration);
         DerbyEngine.start();
-        InterruptedCreation.setAside(Path.of(configuration.location()));
+        InterruptedCreation.setAside(directory);
         try {
             internal = (EmbedConnection) DriverManager.getConnection(url + ";create=true", attributes());
             if (!(internal.getLanguageConnection() instanceof ReflectedConnection connection)) {

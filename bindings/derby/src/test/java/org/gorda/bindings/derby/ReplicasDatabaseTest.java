@@ -13,8 +13,10 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
@@ -22,6 +24,8 @@ import org.gorda.gapi.Refusal;
 import org.gorda.gapi.tck.MetaLevel;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What Derby does beside transactions, and must not do to the database of a replica. */
 class ReplicasDatabaseTest {
@@ -30,12 +34,12 @@ class ReplicasDatabaseTest {
     private Path directory;
 
     private DatabaseConfiguration configuration(String name) {
+        return configuration(directory.resolve(name).toString(), Map.of());
+    }
+
+    private DatabaseConfiguration configuration(String location, Map<String, String> attributes) {
         return new DatabaseConfiguration(
-                directory.resolve(name).toString(),
-                Map.of(),
-                Duration.ofMillis(200),
-                1 << 20,
-                directory.resolve("spool"));
+                location, attributes, Duration.ofMillis(200), 1 << 20, directory.resolve("spool"));
     }
 
     /** As Liquibase does when it has ended. Derby would open it again for whoever comes next, and nobody would see what that one does. */
@@ -64,6 +68,64 @@ class ReplicasDatabaseTest {
         }
         assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
                 .hasMessageNotContaining("stays open"); // the replica has closed it
+    }
+
+    /** What is received has its log with it, and a copy of its own: by these both would have that of somebody else, or change what is there with each start. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "logDevice",
+                "createFrom",
+                "restoreFrom",
+                "rollForwardRecoveryFrom",
+                "newBootPassword",
+                "newEncryptionKey",
+                "decryptDatabase",
+                "upgrade",
+                "drop",
+                "shutdown",
+                "startMaster",
+                "databaseName"
+            })
+    void attributesThatNoReplicaCanHaveAreRefused(String attribute) {
+        DatabaseConfiguration configuration =
+                configuration(directory.resolve("refused").toString(), Map.of(attribute, "true"));
+        assertRefused(configuration, "no setting '" + attribute + "'");
+        assertRefused(
+                configuration(directory.resolve("refused") + ";" + attribute + "=true", Map.of()),
+                "behind a semicolon");
+        assertThat(directory.resolve("refused")).doesNotExist();
+    }
+
+    private static void assertRefused(DatabaseConfiguration configuration, String message) {
+        DerbyBinding binding = new DerbyBinding();
+        for (ThrowingCallable use : List.<ThrowingCallable>of(
+                () -> binding.open(configuration, new MetaLevel()).close(),
+                () -> binding.load(Path.of("none"), configuration),
+                () -> binding.drop(configuration))) {
+            assertThatThrownBy(use)
+                    .isInstanceOf(ReflectionException.class)
+                    .hasMessageContaining(message)
+                    .hasMessageNotContaining("\n");
+        }
+    }
+
+    @Test
+    void whatADatabaseIsCreatedAndReadByIsGivenToIt() {
+        Map<String, String> encrypted = Map.of(
+                "territory",
+                "de_DE",
+                "collation",
+                "TERRITORY_BASED",
+                "dataEncryption",
+                "true",
+                "bootPassword",
+                "longEnough");
+        DatabaseConfiguration configuration =
+                configuration(directory.resolve("encrypted").toString(), encrypted);
+        for (int start = 0; start < 2; start++) {
+            new DerbyBinding().open(configuration, new MetaLevel()).close();
+        }
     }
 
     /** It would tell its users of a number that cannot be read. */
