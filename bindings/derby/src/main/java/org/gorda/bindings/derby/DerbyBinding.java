@@ -39,12 +39,12 @@ public final class DerbyBinding implements DatabaseBinding {
 
     @Override
     public void load(Path snapshot, DatabaseConfiguration configuration) {
-        DerbySnapshot.load(snapshot, Path.of(configuration.location()));
+        DerbySnapshot.load(snapshot, DerbyLocation.of(configuration));
     }
 
     @Override
     public void drop(DatabaseConfiguration configuration) {
-        DerbySnapshot.drop(Path.of(configuration.location()));
+        DerbySnapshot.drop(DerbyLocation.of(configuration));
     }
 
     @Override

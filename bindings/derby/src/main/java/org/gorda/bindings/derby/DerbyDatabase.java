@@ -104,8 +104,9 @@ final class DerbyDatabase implements ReflectedDatabase {
         this.listener = listener;
         this.wantsReads = listener.wantsReads();
         this.url = "jdbc:derby:" + configuration.location();
+        Path directory = DerbyLocation.of(configuration);
         DerbyEngine.start();
-        InterruptedCreation.setAside(Path.of(configuration.location()));
+        InterruptedCreation.setAside(directory);
         try {
             internal = boot();
             if (!(internal.getLanguageConnection() instanceof ReflectedConnection connection)) {
@@ -437,6 +438,11 @@ final class DerbyDatabase implements ReflectedDatabase {
             Refusal why = closing;
             if (why != null) {
                 throw new SQLException(why.message(), why.cause().sqlState());
+            }
+            if (failed.get()) {
+                throw new SQLException(
+                        "the Derby database " + configuration.location() + " has stopped: connect to another replica",
+                        Refusal.Cause.STOPPED.sqlState());
             }
             return DriverManager.getConnection(url, all);
         } finally {

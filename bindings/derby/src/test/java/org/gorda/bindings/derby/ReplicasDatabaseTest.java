@@ -13,29 +13,45 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.tck.MetaLevel;
+import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What Derby does beside transactions, and must not do to the database of a replica. */
 class ReplicasDatabaseTest {
+
+    /** What the name of a database can be followed by. */
+    private static final List<String> ACTIONS = List.of(
+            "shutdown",
+            "drop",
+            "startMaster",
+            "stopMaster",
+            "startSlave",
+            "stopSlave",
+            "internal_stopslave",
+            "failover");
 
     @TempDir
     private Path directory;
 
     private DatabaseConfiguration configuration(String name) {
+        return configuration(directory.resolve(name).toString(), Map.of());
+    }
+
+    private DatabaseConfiguration configuration(String location, Map<String, String> attributes) {
         return new DatabaseConfiguration(
-                directory.resolve(name).toString(),
-                Map.of(),
-                Duration.ofMillis(200),
-                1 << 20,
-                directory.resolve("spool"));
+                location, attributes, Duration.ofMillis(200), 1 << 20, directory.resolve("spool"));
     }
 
     /** As Liquibase does when it has ended. Derby would open it again for whoever comes next, and nobody would see what that one does. */
@@ -47,13 +63,14 @@ class ReplicasDatabaseTest {
                 Connection connection = database.connect(new Properties());
                 Statement statement = connection.createStatement()) {
             statement.execute("CREATE TABLE T (ID INTEGER PRIMARY KEY)");
-            for (String shutdown : new String[] {url + ";shutdown=true", "jdbc:derby:;shutdown=true"}) {
-                assertThatThrownBy(() -> DriverManager.getConnection(shutdown))
-                        .as(shutdown)
-                        .isInstanceOfSatisfying(
-                                SQLException.class,
-                                e -> assertThat(e.getSQLState()).isEqualTo("08006"))
-                        .hasMessageContaining("stays open for the replica");
+            assertStaysOpen("jdbc:derby:", "shutdown");
+            for (String action : ACTIONS) {
+                assertStaysOpen(url, action);
+            }
+            String remote = database.listen(
+                    new InetSocketAddress("127.0.0.1", LoopbackPorts.free(1).get(0)), null);
+            for (String action : ACTIONS) {
+                assertStaysOpen(remote, action);
             }
             meta.takeWriteSets();
             statement.executeUpdate("INSERT INTO T VALUES (1)");
@@ -64,6 +81,88 @@ class ReplicasDatabaseTest {
         }
         assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
                 .hasMessageNotContaining("stays open"); // the replica has closed it
+    }
+
+    private static void assertStaysOpen(String url, String action) {
+        Properties given = new Properties();
+        given.setProperty(action, "true");
+        for (ThrowingCallable login : List.<ThrowingCallable>of(
+                () -> DriverManager.getConnection(url + ";slaveHost=127.0.0.1;" + action + "=true"),
+                () -> DriverManager.getConnection(url, given))) {
+            assertThatThrownBy(login)
+                    .as("%s %s", url, action)
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("stays open for the replica");
+        }
+    }
+
+    /** What is received has its log with it, and a copy of its own: by these both would have that of somebody else, or change what is there with each start. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "logDevice",
+                "createFrom",
+                "restoreFrom",
+                "rollForwardRecoveryFrom",
+                "newBootPassword",
+                "newEncryptionKey",
+                "decryptDatabase",
+                "upgrade",
+                "drop",
+                "shutdown",
+                "startMaster",
+                "databaseName"
+            })
+    void attributesThatNoReplicaCanHaveAreRefused(String attribute) {
+        DatabaseConfiguration configuration =
+                configuration(directory.resolve("refused").toString(), Map.of(attribute, "true"));
+        assertRefused(configuration, "no setting '" + attribute + "'");
+        assertRefused(
+                configuration(directory.resolve("refused") + ";" + attribute + "=true", Map.of()),
+                "behind a semicolon");
+        assertThat(directory.resolve("refused")).doesNotExist();
+    }
+
+    private static void assertRefused(DatabaseConfiguration configuration, String message) {
+        DerbyBinding binding = new DerbyBinding();
+        for (ThrowingCallable use : List.<ThrowingCallable>of(
+                () -> binding.open(configuration, new MetaLevel()).close(),
+                () -> binding.load(Path.of("none"), configuration),
+                () -> binding.drop(configuration))) {
+            assertThatThrownBy(use)
+                    .isInstanceOf(ReflectionException.class)
+                    .hasMessageContaining(message)
+                    .hasMessageNotContaining("\n");
+        }
+    }
+
+    /** It would be received to one place and opened in another. */
+    @Test
+    void aPathThatDerbyTakesFromElsewhereIsRefused() {
+        System.setProperty("derby.system.home", directory.toString());
+        try {
+            assertRefused(configuration("shop", Map.of()), "give its path from the root");
+        } finally {
+            System.clearProperty("derby.system.home");
+        }
+    }
+
+    @Test
+    void whatADatabaseIsCreatedAndReadByIsGivenToIt() {
+        Map<String, String> encrypted = Map.of(
+                "territory",
+                "de_DE",
+                "collation",
+                "TERRITORY_BASED",
+                "dataEncryption",
+                "true",
+                "bootPassword",
+                "longEnough");
+        DatabaseConfiguration configuration =
+                configuration(directory.resolve("encrypted").toString(), encrypted);
+        for (int start = 0; start < 2; start++) {
+            new DerbyBinding().open(configuration, new MetaLevel()).close();
+        }
     }
 
     /** It would tell its users of a number that cannot be read. */
