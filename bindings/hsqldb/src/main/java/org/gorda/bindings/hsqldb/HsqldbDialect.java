@@ -28,7 +28,6 @@ import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.RowCapture;
 import org.gorda.bindings.triggers.TriggeredDatabase;
-import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectionException;
@@ -95,7 +94,6 @@ final class HsqldbDialect implements Dialect {
     private final Owner owner;
     private final Connection internal;
     private final Database database;
-    private final String description;
     private final Map<Generator, Long> ordered = new ConcurrentHashMap<>();
     private volatile LogWriter log;
     private volatile Tables known = new Tables(-1, Map.of(), Map.of());
@@ -114,8 +112,6 @@ final class HsqldbDialect implements Dialect {
             opened = connect(owner.properties(), Optional.empty());
             this.internal = opened;
             this.database = session(internal).database;
-            this.description = internal.getMetaData().getDatabaseProductName() + " "
-                    + internal.getMetaData().getDatabaseProductVersion();
             HsqldbCheck.FITNESS.require(internal);
             internal.commit();
             try (Statement statement = internal.createStatement()) {
@@ -165,16 +161,6 @@ final class HsqldbDialect implements Dialect {
     /** The table that one of our triggers is of. */
     static Captured captured(Session session, String trigger) throws SQLException {
         return Objects.requireNonNull(OPEN.get(session.database)).captured(trigger);
-    }
-
-    @Override
-    public String description() {
-        return description;
-    }
-
-    @Override
-    public Set<Capability> capabilities() {
-        return HsqldbBinding.CAPABILITIES;
     }
 
     @Override

@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
-import org.gorda.gapi.Capability;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.TableShape;
 import org.jspecify.annotations.Nullable;
@@ -47,11 +46,6 @@ public interface Dialect {
 
     /** How far a generator has come. */
     record Generated(Generator generator, long last) {}
-
-    /** Product and version, for people. */
-    String description();
-
-    Set<Capability> capabilities();
 
     /** The table of positions, as SQL names it: IDX, which is its key, TERM, HIGH and LOW. */
     default String positions() {
