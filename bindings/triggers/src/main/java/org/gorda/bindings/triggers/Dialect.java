@@ -111,6 +111,14 @@ public interface Dialect {
      */
     default void tellRows(Connection connection) throws SQLException {}
 
+    /**
+     * Values of a type are about to be given piece by piece.
+     *
+     * @param type as {@link java.sql.Types} has it
+     * @throws SQLException with 0A000 if the driver would take them only while it executes their statement, which holds up others for as long as its client likes
+     */
+    default void checkPieces(int type) throws SQLException {}
+
     /** A failure of the driver as clients are told of it, with a SQLSTATE. */
     default SQLException told(Connection connection, SQLException failure) {
         return failure;
