@@ -46,6 +46,9 @@ final class ClusterConnection implements InvocationHandler {
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(30);
     private static final long LOGIN_PAUSE_MILLIS_MAX = 250;
 
+    /** So long a session is waited for whose replica does not tell of itself. */
+    private static final int SILENT_SECONDS_MAX = 1;
+
     /** How pools put a connection in order that they take back. */
     private static final Set<String> RESETS = Set.of(
             "clearWarnings",
@@ -602,24 +605,19 @@ final class ClusterConnection implements InvocationHandler {
         finishRows();
         if (value) {
             bringReader();
+            if (url.sessionReads()) {
+                bringUpReader();
+            }
         } else {
             bringBack();
         }
-        readOnly = value;
-        if (value && url.sessionReads()) {
-            try {
-                bringUpReader();
-            } catch (SQLException e) {
-                readOnly = false;
-                throw e;
-            }
-        }
+        readOnly = value; // not before: until then the loss of the reader does not matter to what is written
         return null;
     }
 
     private void bringReader() throws SQLException {
         EngineConnection reading = reader;
-        if (reading != null && !monitor.isUpToDate(reading.replica())) {
+        if (reading != null && !isToStay(reading)) {
             drop(reading);
             reading = null;
         }
@@ -637,6 +635,21 @@ final class ClusterConnection implements InvocationHandler {
             }
         }
         hasSet = false;
+    }
+
+    /**
+     * Whether to go on reading there: not if it is known not to show what is committed and another replica is that does, nor if the session has ended, which is asked
+     * for while that replica does not tell of itself.
+     */
+    private boolean isToStay(EngineConnection reading) {
+        NodeInfo told = monitor.told(reading.replica());
+        if (told == null) {
+            return isValid(reading, SILENT_SECONDS_MAX);
+        }
+        return told.isUpToDate()
+                || monitor.reader(missed, Duration.ZERO)
+                        .filter(NodeInfo::isUpToDate)
+                        .isEmpty();
     }
 
     private EngineConnection.Settings settings(EngineConnection of) throws SQLException {
@@ -671,30 +684,39 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     /**
-     * Has the reader wait until it shows what this connection may have seen or written; one that does not get there in time is left for another.
-     * Leaves no transaction open.
+     * Has a reader wait until it shows what this connection may have seen or written; one that does not get there in time is left for another the next time, and one
+     * that is lost meanwhile at once. Leaves no transaction open.
      */
     private void bringUpReader() throws SQLException {
+        long end = System.nanoTime() + url.connectTimeout().toNanos();
         EngineConnection reading = reader;
-        if (reading == null) {
-            return;
+        while (reading != null) {
+            long wanted = wanted(reading);
+            try {
+                if (wanted > 0) {
+                    reading.awaitPosition(wanted);
+                }
+                return;
+            } catch (SQLException e) {
+                SQLException told = failed(reading, e);
+                missed = wanted;
+                drop(reading);
+                if (broken != null || !Translation.endsConnection(told) || System.nanoTime() - end > 0) {
+                    throw told;
+                }
+            }
+            openReader(settings(physical));
+            reading = reader;
         }
-        boolean isSame = reading.replica().node().equals(node.node());
-        long wanted;
+    }
+
+    /** The place in the order up to which a reader has to show everything. */
+    private long wanted(EngineConnection reading) throws SQLException {
         try {
-            wanted = isSame ? seen : Math.max(seen, physical.position());
+            boolean isSame = reading.replica().node().equals(node.node());
+            return isSame ? seen : Math.max(seen, physical.position());
         } catch (SQLException e) {
             throw failed(physical, e);
-        }
-        try {
-            if (wanted > 0) {
-                reading.awaitPosition(wanted);
-            }
-        } catch (SQLException e) {
-            SQLException told = failed(reading, e);
-            missed = wanted;
-            drop(reading);
-            throw told;
         }
     }
 
@@ -744,7 +766,10 @@ final class ClusterConnection implements InvocationHandler {
         if (closed || broken != null) {
             return false;
         }
-        EngineConnection asked = active();
+        return isValid(active(), seconds);
+    }
+
+    private boolean isValid(EngineConnection asked, int seconds) {
         try {
             boolean began = !autoCommit && !asked.inTransaction();
             boolean valid = asked.jdbc().isValid(seconds);

@@ -3,7 +3,6 @@ package org.gorda.bindings.h2;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -21,14 +20,6 @@ import org.gorda.gapi.TransactionListener;
  */
 public final class H2Binding implements DatabaseBinding {
 
-    static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
-            Capability.WRITE_SETS,
-            Capability.SCHEMA_CHANGES,
-            Capability.APPLY,
-            Capability.ABORT,
-            Capability.SNAPSHOT,
-            Capability.DURABLE_POSITION));
-
     /** For {@link java.util.ServiceLoader}. */
     public H2Binding() {}
 
@@ -39,7 +30,7 @@ public final class H2Binding implements DatabaseBinding {
 
     @Override
     public Set<Capability> capabilities() {
-        return CAPABILITIES;
+        return TriggeredDatabase.CAPABILITIES;
     }
 
     @Override

@@ -21,7 +21,6 @@ import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.RowCapture;
-import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectionException;
@@ -78,7 +77,6 @@ final class H2Dialect implements Dialect {
     private final Database database;
     private final H2Store store;
     private final H2SchemaChanges schemaChanges;
-    private final String description;
     private final Map<Generator, Long> ordered = new ConcurrentHashMap<>();
 
     /** Those of clients, in whose sessions something is done that is ours. */
@@ -103,8 +101,6 @@ final class H2Dialect implements Dialect {
             internal.close();
             throw new ReflectionException(configuration.location() + " is open already in this process");
         }
-        this.description = internal.getMetaData().getDatabaseProductName() + " "
-                + internal.getMetaData().getDatabaseProductVersion();
         H2Check.FITNESS.require(internal);
         ordered(generators());
     }
@@ -143,16 +139,6 @@ final class H2Dialect implements Dialect {
         SessionLocal session = session(connection);
         H2Dialect dialect = Objects.requireNonNull(OPEN.get(session.getDatabase()));
         return new H2Rows(dialect, session).now(connection, table, key);
-    }
-
-    @Override
-    public String description() {
-        return description;
-    }
-
-    @Override
-    public Set<Capability> capabilities() {
-        return H2Binding.CAPABILITIES;
     }
 
     @Override

@@ -4,6 +4,7 @@ import java.sql.SQLException;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.EngineFields;
 import org.gorda.bindings.triggers.Refused;
@@ -11,8 +12,10 @@ import org.gorda.bindings.triggers.SchemaText;
 import org.h2.command.CommandInterface;
 import org.h2.command.Prepared;
 import org.h2.command.ddl.CreateTableData;
+import org.h2.command.ddl.SequenceOptions;
 import org.h2.engine.SessionLocal;
 import org.h2.expression.Expression;
+import org.h2.expression.ExpressionVisitor;
 import org.h2.schema.Schema;
 import org.h2.table.Column;
 import org.h2.table.Table;
@@ -136,9 +139,7 @@ final class H2Statements {
 
     private static void checkSchemaChange(Prepared prepared, String sql, SessionLocal session) throws SQLException {
         int type = prepared.getType();
-        if (!session.getUser().isAdmin()) {
-            throw Refused.unsupported("only the administrator changes the schema of a replicated H2 database");
-        }
+        SchemaText.requireAdministrator(session.getUser().isAdmin());
         SchemaText.check(sql, session.getCurrentSchemaName());
         if (sql.indexOf('@') >= 0) {
             throw Refused.unsupported("variables are the session's own: a schema change is replicated without @");
@@ -154,11 +155,13 @@ final class H2Statements {
                     throw Refused.unsupported(
                             "tables that are temporary, not persistent or of another engine are not replicated");
                 }
-                yield EngineFields.get(prepared, "asQuery") != null;
+                yield EngineFields.get(prepared, "asQuery") != null
+                        || data.columns.stream().anyMatch(column -> isComputed(column.getIdentityOptions()));
             }
             case CommandInterface.ALTER_TABLE_ALTER_COLUMN_CHANGE_TYPE ->
                 dependsOnClock(altered(prepared), (Column) EngineFields.get(prepared, "newColumn"))
-                        || SchemaText.computes(sql);
+                        || SchemaText.computes(sql)
+                        || isComputedAgain(copied(prepared, session));
             case CommandInterface.ALTER_TABLE_ADD_COLUMN -> {
                 if (EngineFields.get(prepared, "constraintCommands") != null) {
                     throw Refused.unsupported(
@@ -166,9 +169,11 @@ final class H2Statements {
                                     + SchemaText.shown(sql));
                 }
                 List<?> added = EngineFields.there(prepared, "columnsToAdd", List.class);
-                yield added.stream().anyMatch(column -> isComputed((Column) column));
+                yield EngineFields.get(prepared, "usingExpression") != null
+                        || added.stream().anyMatch(column -> isComputed((Column) column))
+                        || isComputedAgain(copied(prepared, session));
             }
-            case CommandInterface.ALTER_TABLE_DROP_COLUMN -> SchemaText.computes(sql);
+            case CommandInterface.ALTER_TABLE_DROP_COLUMN -> isComputedAgain(copied(prepared, session));
             case CommandInterface.CREATE_TRIGGER -> {
                 if (EngineFields.get(prepared, "triggerClassName") instanceof String action) {
                     JdbcUtils.loadUserClass(action); // of whose lack H2 tells as of what fails on all replicas
@@ -176,7 +181,8 @@ final class H2Statements {
                 yield false;
             }
             case CommandInterface.CREATE_DOMAIN -> SchemaText.hasComputedDefault(sql);
-            case CommandInterface.ALTER_SEQUENCE, CommandInterface.CREATE_SEQUENCE -> sql.indexOf('(') >= 0;
+            case CommandInterface.ALTER_SEQUENCE, CommandInterface.CREATE_SEQUENCE ->
+                isComputed(EngineFields.there(prepared, "options", SequenceOptions.class));
             default -> false;
         };
         if (isRefused) {
@@ -188,6 +194,24 @@ final class H2Statements {
     private static boolean isComputed(Column added) {
         Expression value = added.getEffectiveDefaultExpression();
         return added.isIdentity() || (value != null && !value.isConstant());
+    }
+
+    /** Whether a sequence has something that is no literal, and which each replica would compute for itself. */
+    private static boolean isComputed(@Nullable SequenceOptions options) {
+        return options != null
+                && Stream.of("start", "restart", "increment", "minValue", "maxValue", "cacheSize")
+                        .map(name -> EngineFields.get(options, name))
+                        .anyMatch(value -> value instanceof Expression given && !given.isConstant());
+    }
+
+    /** Whether a row that is copied would not be the same: H2 computes generated columns anew, and gives those their default that are NULL and never to be. */
+    private static boolean isComputedAgain(@Nullable Table copied) {
+        return copied != null
+                && Stream.of(copied.getColumns())
+                        .filter(column -> column.isGenerated() || (column.isDefaultOnNull() && column.isNullable()))
+                        .map(Column::getEffectiveDefaultExpression)
+                        .anyMatch(
+                                value -> value != null && !value.isEverything(ExpressionVisitor.DETERMINISTIC_VISITOR));
     }
 
     /** The column whose type is changed; null if none is, or if there is none of its name. */

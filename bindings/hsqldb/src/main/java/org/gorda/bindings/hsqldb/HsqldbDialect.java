@@ -7,6 +7,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
+import java.sql.Types;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -28,7 +29,6 @@ import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.RowCapture;
 import org.gorda.bindings.triggers.TriggeredDatabase;
-import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectionException;
@@ -95,7 +95,6 @@ final class HsqldbDialect implements Dialect {
     private final Owner owner;
     private final Connection internal;
     private final Database database;
-    private final String description;
     private final Map<Generator, Long> ordered = new ConcurrentHashMap<>();
     private volatile LogWriter log;
     private volatile Tables known = new Tables(-1, Map.of(), Map.of());
@@ -114,8 +113,6 @@ final class HsqldbDialect implements Dialect {
             opened = connect(owner.properties(), Optional.empty());
             this.internal = opened;
             this.database = session(internal).database;
-            this.description = internal.getMetaData().getDatabaseProductName() + " "
-                    + internal.getMetaData().getDatabaseProductVersion();
             HsqldbCheck.FITNESS.require(internal);
             internal.commit();
             try (Statement statement = internal.createStatement()) {
@@ -165,16 +162,6 @@ final class HsqldbDialect implements Dialect {
     /** The table that one of our triggers is of. */
     static Captured captured(Session session, String trigger) throws SQLException {
         return Objects.requireNonNull(OPEN.get(session.database)).captured(trigger);
-    }
-
-    @Override
-    public String description() {
-        return description;
-    }
-
-    @Override
-    public Set<Capability> capabilities() {
-        return HsqldbBinding.CAPABILITIES;
     }
 
     @Override
@@ -525,6 +512,14 @@ final class HsqldbDialect implements Dialect {
     @Override
     public boolean isLocked(SQLException failure) {
         return isLocked(failure.getErrorCode());
+    }
+
+    @Override
+    public void checkPieces(int type) throws SQLException {
+        if (type == Types.BLOB || type == Types.CLOB) {
+            throw Refused.unsupported(
+                    "BLOB and CLOB are not replicated, and HSQLDB would read such a value while it executes the statement: store it as VARBINARY or LONGVARCHAR");
+        }
     }
 
     /** Whoever comes second is told so as everywhere, also where HSQLDB has a SQLSTATE of its own for it. */

@@ -124,9 +124,7 @@ final class HsqldbStatements {
     }
 
     private static void checkSchemaChange(int type, String sql, Session session) throws SQLException {
-        if (!session.isAdmin()) {
-            throw Refused.unsupported("only the administrator changes the schema of a replicated HSQLDB database");
-        }
+        SchemaText.requireAdministrator(session.isAdmin());
         if (session.isReadOnly() || session.isReadOnlyDefault()) {
             throw JDBCUtil.sqlException(Error.error(ErrorCode.X_25006)); // as HSQLDB would, and only it
         }

@@ -21,7 +21,6 @@ import org.gorda.bindings.triggers.ClientTables;
 import org.gorda.bindings.triggers.Dialect;
 import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.RowCapture;
-import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.ReflectionException;
@@ -58,7 +57,6 @@ final class SqliteDialect implements Dialect {
 
     private final SqliteFiles files;
     private final long touchedMax;
-    private final String description;
     private final Set<ReflectedConnection> connections = ConcurrentHashMap.newKeySet();
 
     /** Never in a transaction: what it reads is committed. Its own lock is held meanwhile. */
@@ -73,7 +71,6 @@ final class SqliteDialect implements Dialect {
         try {
             this.committed = open(new Properties(), null);
             try {
-                this.description = "SQLite " + committed.libversion();
                 SqliteCheck.FITNESS.require(committed);
                 this.catalogue = SqliteCatalogue.of(committed);
             } catch (SQLException | RuntimeException e) {
@@ -92,16 +89,6 @@ final class SqliteDialect implements Dialect {
         settings.setProperty("recursive_triggers", "false"); // but for statements that may REPLACE
         settings.setProperty("jdbc.get_generated_keys", "false"); // see ReflectedConnection
         return new ReflectedConnection(files.database(), settings, capture, touchedMax);
-    }
-
-    @Override
-    public String description() {
-        return description;
-    }
-
-    @Override
-    public Set<Capability> capabilities() {
-        return SqliteBinding.CAPABILITIES;
     }
 
     /** There is one schema. */

@@ -81,9 +81,6 @@ public final class ClientConnection implements ConnectionContext {
     /** Whether the database executes a statement; used by who uses the connection. */
     private boolean isExecuting;
 
-    /** Whether it waits within that for what its client gives. */
-    private volatile boolean awaitsClient;
-
     /** What is done with the database. */
     interface Work<T> {
         @Nullable
@@ -187,6 +184,11 @@ public final class ClientConnection implements ConnectionContext {
         return kind;
     }
 
+    /** As {@link Dialect#checkPieces}. */
+    void checkPieces(int type) throws SQLException {
+        dialect.checkPieces(type);
+    }
+
     /** As {@link Dialect#told}. */
     SQLException told(SQLException failure) {
         return dialect.told(inner, failure);
@@ -265,25 +267,20 @@ public final class ClientConnection implements ConnectionContext {
     }
 
     /**
-     * Waits for its client, who does nothing as long as that takes. Unless a statement is executed, whoever aborts the transaction rolls it back meanwhile.
+     * Waits for its client, who does nothing as long as that takes: whoever aborts the transaction rolls it back meanwhile.
      *
      * @throws IOException also if the transaction was aborted
      */
     int awaitClient(Reading reading) throws IOException {
-        boolean isExecuted = isExecuting;
-        awaitsClient = isExecuted;
-        usedNanos = System.nanoTime();
-        if (!isExecuted) {
-            unlock();
+        if (isExecuting) {
+            throw new IOException("the database waits for nobody's stream while it executes a statement");
         }
+        unlock();
         int read;
         try {
             read = reading.read();
         } finally {
-            if (!isExecuted) {
-                using.lock();
-            }
-            awaitsClient = false;
+            using.lock();
         }
         LocalTransaction running = transaction;
         Refusal why = running == null ? null : running.refusal();
@@ -304,7 +301,7 @@ public final class ClientConnection implements ConnectionContext {
 
     /** For how long its client has done nothing, as while what it gives is waited for; zero while it does something. */
     long idleNanos() {
-        return using.isLocked() && !awaitsClient ? 0 : System.nanoTime() - usedNanos;
+        return using.isLocked() ? 0 : System.nanoTime() - usedNanos;
     }
 
     /** Whose it is and what it does, for people. */

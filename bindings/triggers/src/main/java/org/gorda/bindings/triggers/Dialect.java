@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
-import org.gorda.gapi.Capability;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.TableShape;
 import org.jspecify.annotations.Nullable;
@@ -47,11 +46,6 @@ public interface Dialect {
 
     /** How far a generator has come. */
     record Generated(Generator generator, long last) {}
-
-    /** Product and version, for people. */
-    String description();
-
-    Set<Capability> capabilities();
 
     /** The table of positions, as SQL names it: IDX, which is its key, TERM, HIGH and LOW. */
     default String positions() {
@@ -116,6 +110,14 @@ public interface Dialect {
      * @throws SQLException if it cannot be committed, or with 0A000 if it cannot be replicated
      */
     default void tellRows(Connection connection) throws SQLException {}
+
+    /**
+     * Values of a type are about to be given piece by piece.
+     *
+     * @param type as {@link java.sql.Types} has it
+     * @throws SQLException with 0A000 if the driver would take them only while it executes their statement, which holds up others for as long as its client likes
+     */
+    default void checkPieces(int type) throws SQLException {}
 
     /** A failure of the driver as clients are told of it, with a SQLSTATE. */
     default SQLException told(Connection connection, SQLException failure) {

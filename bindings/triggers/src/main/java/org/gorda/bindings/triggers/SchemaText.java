@@ -43,6 +43,17 @@ public final class SchemaText {
         }
     }
 
+    /**
+     * Refuses what is executed elsewhere by the replica, which is allowed everything.
+     *
+     * @throws SQLException with 0A000 if it is not wanted by an administrator
+     */
+    public static void requireAdministrator(boolean isOne) throws SQLException {
+        if (!isOne) {
+            throw Refused.unsupported("only the administrator changes the schema of a replicated database");
+        }
+    }
+
     /** Names of Java classes are texts, and may begin as ours do. */
     private static String withoutTexts(String sql) {
         return QUOTED.matcher(sql)

@@ -9,6 +9,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -44,6 +45,15 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     /** The schema of what is ours. */
     public static final String SCHEMA = "GORDA";
 
+    /** What databases can that are reflected so. */
+    public static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
+            Capability.WRITE_SETS,
+            Capability.SCHEMA_CHANGES,
+            Capability.APPLY,
+            Capability.ABORT,
+            Capability.SNAPSHOT,
+            Capability.DURABLE_POSITION));
+
     private static final Logger LOG = LoggerFactory.getLogger(TriggeredDatabase.class);
 
     /** Room in front of each write set for what the meta level sends before it. */
@@ -62,6 +72,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     private final boolean wantsReads;
     private final Dialect dialect;
     private final Connection internal;
+    private final String description;
     private final Turn turn = new Turn();
     private final Changes changes = new Changes();
 
@@ -120,6 +131,8 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         this.wantsReads = listener.wantsReads();
         this.dialect = dialect;
         this.internal = dialect.connect();
+        this.description = internal.getMetaData().getDatabaseProductName() + " "
+                + internal.getMetaData().getDatabaseProductVersion();
         try (Statement statement = internal.createStatement()) {
             for (String sql : dialect.installation()) {
                 statement.execute(sql);
@@ -366,12 +379,12 @@ public final class TriggeredDatabase implements ReflectedDatabase {
 
     @Override
     public String description() {
-        return dialect.description();
+        return description;
     }
 
     @Override
     public Set<Capability> capabilities() {
-        return dialect.capabilities();
+        return CAPABILITIES;
     }
 
     @Override
@@ -514,7 +527,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     @Override
     public String listen(InetSocketAddress address, @Nullable SSLContext tls) {
         throw new ReflectionException(
-                dialect.description()
+                description
                         + " has no network server whose clients' commits could be replicated: use it in the replica's own process");
     }
 
