@@ -2,6 +2,8 @@ package org.gorda.cli;
 
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
+import org.gorda.replicator.node.NodeStatus;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
@@ -15,6 +17,10 @@ import picocli.CommandLine.Parameters;
             "It receives what it lacks and counts once it has the group's log."
         })
 final class MemberCommand {
+
+    /** What is to be done with a replica that belongs to another group. */
+    static final String TO_JOIN =
+            "To have it join this one, stop it, move its database and its directory away, and start it with itself and all others as its members";
 
     @Command(name = "add", mixinStandardHelpOptions = true, description = "Takes a replica in.")
     int add(
@@ -44,26 +50,39 @@ final class MemberCommand {
 
         int apply(String change, String member, boolean isToAnswer) {
             NodeClient client = replica.client();
+            String silence = isToAnswer ? silence(client, member) : null;
             NodeClient.Membership now = client.change(replica.service(), change, member);
             output.line("members   " + String.join(", ", now.members()));
             if (!now.learners().isEmpty()) {
                 output.line("learners  " + String.join(", ", now.learners()));
             }
-            if (isToAnswer) {
-                tellIfSilent(client, member);
+            if (silence != null) {
+                output.line(
+                        member + " receives what it lacks, and counts, once a replica runs there; now there is none: "
+                                + silence);
             }
             output.result(now);
             return 0;
         }
 
-        private void tellIfSilent(NodeClient client, String member) {
+        /**
+         * Why no replica answers there; null if one does.
+         *
+         * @throws ReplicaException if one does that the group would never hear of
+         */
+        private @Nullable String silence(NodeClient client, String member) {
+            NodeStatus asked = client.status(replica.service());
+            NodeStatus there;
             try {
-                client.status(client.status(replica.service()).service(member));
+                there = client.status(asked.service(member));
             } catch (ReplicaException e) {
-                output.line(
-                        member + " receives what it lacks, and counts, once a replica runs there; now there is none: "
-                                + e.getMessage());
+                return String.valueOf(e.getMessage());
             }
+            if (there.isOfAnotherGroup(asked)) {
+                throw new ReplicaException(member + " belongs to another group, " + there.history() + "; that of "
+                        + asked.self() + " is " + asked.history() + ". " + TO_JOIN);
+            }
+            return null;
         }
     }
 }

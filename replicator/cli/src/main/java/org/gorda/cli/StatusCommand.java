@@ -29,7 +29,11 @@ final class StatusCommand implements Callable<Integer> {
     /** What the command ends with. */
     private record Report(boolean healthy, Map<String, NodeStatus> replicas, Map<String, String> missing) {}
 
-    private static String why(NodeStatus status) {
+    private static String why(NodeStatus status, NodeStatus asked) {
+        if (status.isOfAnotherGroup(asked)) {
+            return "belongs to another group, " + status.history() + "; that of " + asked.self() + " is "
+                    + asked.history() + ". " + MemberCommand.TO_JOIN;
+        }
         String slower = status.pacedFor();
         String uncounted = status.learners().contains(status.self()) ? "; does not count for majorities yet" : "";
         String undecided = status.undecided() == 0
@@ -42,7 +46,7 @@ final class StatusCommand implements Callable<Integer> {
         return status.explanation() + uncounted + undecided + (slower == null ? "" : "; waits for " + slower);
     }
 
-    private void line(String member, NodeStatus status) {
+    private void line(String member, NodeStatus status, NodeStatus asked) {
         output.line(String.format(
                 Locale.ROOT,
                 "%-21s %-12s %-8s %6d %10d %10d %6d %7.1f %5.0f%%  %s",
@@ -55,7 +59,7 @@ final class StatusCommand implements Callable<Integer> {
                 status.lag(),
                 status.lagSeconds(),
                 100 * status.paced(),
-                why(status)));
+                why(status, asked)));
     }
 
     @Override
@@ -71,7 +75,7 @@ final class StatusCommand implements Callable<Integer> {
             try {
                 NodeStatus status = client.status(service);
                 replicas.put(member, status);
-                line(member, status);
+                line(member, status, any);
             } catch (ReplicaException e) {
                 missing.put(member, String.valueOf(e.getMessage()));
                 output.line(String.format("%-21s %-12s %s", member, "no answer", e.getMessage()));
@@ -80,10 +84,11 @@ final class StatusCommand implements Callable<Integer> {
         boolean isMember = any.services().containsKey(any.self());
         if (!isMember) {
             replicas.put(any.self(), any);
-            line(any.self(), any);
+            line(any.self(), any, any);
         }
         boolean healthy = isMember
                 && missing.isEmpty()
+                && replicas.values().stream().noneMatch(any::isOfAnotherGroup)
                 && replicas.values().stream().allMatch(status -> status.state().equals("ONLINE"))
                 && replicas.values().stream()
                         .allMatch(status -> status.learners().isEmpty())

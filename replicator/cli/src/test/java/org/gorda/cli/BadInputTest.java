@@ -19,10 +19,13 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.jgcs.LoopbackPorts;
+import org.gorda.jgcs.MemberId;
+import org.gorda.replicator.node.NodeClient;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -225,6 +228,45 @@ final class BadInputTest {
                     .contains(running.service() + " is where replica " + self + " has its service")
                     .doesNotContain("\tat ");
             assertThat(group.status(running).orElseThrow().members()).containsExactly(self);
+        }
+    }
+
+    /** Of one replica whose service is where others look for that of one that was added. */
+    private ReplicaGroup strangers() {
+        return Stream.generate(() -> ReplicaGroup.of(1, directory.resolve("strangers"), Map.of()))
+                .limit(100)
+                .filter(group -> new MemberId(group.members().get(0)).port() + 1
+                        == new MemberId(group.replicas().get(0).service()).port())
+                .findFirst()
+                .orElseThrow();
+    }
+
+    @Test
+    void aReplicaOfAnotherGroupIsNotTakenInAndIsToldWhereItWas() throws Exception {
+        try (ReplicaGroup group = ReplicaGroup.of(1, directory.resolve("group"), Map.of());
+                ReplicaGroup strangers = strangers()) {
+            group.start();
+            strangers.start();
+            awaitOnline(group);
+            awaitOnline(strangers);
+            String service = group.replicas().get(0).service();
+            String stranger = strangers.members().get(0);
+            GordaRun added = GordaRun.in(directory, "member", "add", stranger, "--at", service);
+            assertThat(added.status()).as(added.out() + added.err()).isEqualTo(1);
+            assertThat(added.err())
+                    .contains(stranger + " belongs to another group")
+                    .contains("move its database and its directory away")
+                    .doesNotContain("\tat ");
+            GordaRun status = GordaRun.in(directory, "status", "--at", service);
+            assertThat(status.status()).as(status.out()).isZero();
+
+            new NodeClient().change(service, "add", stranger); // as of one that has formed a group meanwhile
+            GordaRun told = GordaRun.in(directory, "status", "--at", service);
+            assertThat(told.status()).as(told.out()).isEqualTo(1);
+            assertThat(told.out().lines().filter(line -> line.startsWith(stranger)))
+                    .singleElement()
+                    .asString()
+                    .contains("belongs to another group");
         }
     }
 

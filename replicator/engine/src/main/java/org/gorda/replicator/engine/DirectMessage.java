@@ -20,11 +20,10 @@ sealed interface DirectMessage {
     /**
      * The joiner asks for the database.
      *
-     * @param transfer one that it had begun with this donor and goes on with if it can; 0 if there is none
      * @param firstHeld its log holds what follows this index
      * @param loads the binding whose snapshots can take the place of its database; empty if only rows can, for tables that it has
      */
-    record Want(long transfer, long firstHeld, String loads) implements DirectMessage {}
+    record Want(long firstHeld, String loads) implements DirectMessage {}
 
     /**
      * The donor cannot offer it yet.
@@ -81,13 +80,12 @@ sealed interface DirectMessage {
         }
     }
 
-    byte VERSION = 4;
+    byte VERSION = 5;
 
     static ByteBuffer encode(DirectMessage message) {
         if (message instanceof Want want) {
             byte[] loads = want.loads().getBytes(StandardCharsets.UTF_8);
-            return begin(1, 16 + loads.length)
-                    .putLong(want.transfer())
+            return begin(1, 8 + loads.length)
                     .putLong(want.firstHeld())
                     .put(loads)
                     .flip();
@@ -161,7 +159,7 @@ sealed interface DirectMessage {
             }
             byte kind = in.get();
             return switch (kind) {
-                case 1 -> new Want(in.getLong(), in.getLong(), rest(in));
+                case 1 -> new Want(in.getLong(), rest(in));
                 case 2 -> new Wait(in.get() != 0, rest(in));
                 case 3 -> offer(in);
                 case 4 -> new Fetch(in.getLong(), in.getInt(), in.getLong(), in.getInt());

@@ -37,6 +37,7 @@ import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.MembershipSession;
 import org.gorda.jgcs.Protocol;
@@ -291,6 +292,12 @@ public final class Replica implements AutoCloseable {
                     Map.of());
         }
         return running.status();
+    }
+
+    /** Which one its group is, drawn when it was formed: groups of one name differ by it. Unknown until it is known here, or if there is none. */
+    public GroupId history() {
+        ReplicaEngine running = engine;
+        return running == null ? GroupId.UNKNOWN : running.history();
     }
 
     /** The rows by which transactions of this replica have lost most against others since its start, the hottest first. */

@@ -28,6 +28,7 @@ import org.gorda.gapi.StoredPosition;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.MemberId;
@@ -952,6 +953,14 @@ final class ReplicaEngine implements GroupListener {
                 delivery.applied(),
                 joined == null ? GroupCounts.NONE : joined.counts(),
                 checkpointer.flushes());
+    }
+
+    /** Which one its group is, as far as it is known here. */
+    GroupId history() {
+        Group joined = group;
+        return joined == null
+                ? GroupId.UNKNOWN
+                : joined.log().map(log -> log.lastCommitted().group()).orElse(GroupId.UNKNOWN);
     }
 
     ReplicaStatus status() {

@@ -40,7 +40,7 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
         this.engine = engine;
         this.received = new ReceivedDatabase(configuration.directory());
         this.donor = new TransferDonor(
-                configuration.self(), configuration.directory().resolve("given"), this, this::send);
+                configuration.self(), configuration.directory().resolve("given"), this, this::send, TransferDonor.KEPT);
     }
 
     // ------------------------------------------------------------------------------------------------------- messages

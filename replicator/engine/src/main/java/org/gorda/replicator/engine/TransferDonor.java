@@ -53,7 +53,7 @@ final class TransferDonor implements AutoCloseable {
     private static final int WAITING_MAX = 256;
 
     /** A joiner that died has so long to come back and go on. */
-    private static final Duration KEPT = Duration.ofMinutes(2);
+    static final Duration KEPT = Duration.ofMinutes(2);
 
     /** The largest part; a joiner asks for less. */
     static final int PART_BYTES_MAX = 1 << 20;
@@ -91,6 +91,7 @@ final class TransferDonor implements AutoCloseable {
     private final Path directory;
     private final Source source;
     private final BiConsumer<MemberId, DirectMessage> sender;
+    private final Duration kept;
     private final ThreadPoolExecutor executor;
 
     /** Confined to {@link #executor}. */
@@ -101,12 +102,23 @@ final class TransferDonor implements AutoCloseable {
 
     private int copies;
 
-    /** @param sender has taken all of a message, with its bytes, when it returns */
-    TransferDonor(MemberId self, Path directory, Source source, BiConsumer<MemberId, DirectMessage> sender) {
+    /** Who has not received what was copied last; confined to {@link #executor}, as the next. */
+    private @Nullable MemberId copiedFor;
+
+    /** How many copies were begun in a row for that one. */
+    private int times;
+
+    /**
+     * @param sender has taken all of a message, with its bytes, when it returns
+     * @param kept a copy is, after its joiner was last heard of
+     */
+    TransferDonor(
+            MemberId self, Path directory, Source source, BiConsumer<MemberId, DirectMessage> sender, Duration kept) {
         this.self = self;
         this.directory = directory;
         this.source = source;
         this.sender = sender;
+        this.kept = kept;
         this.executor = new ThreadPoolExecutor(
                 1,
                 1,
@@ -159,6 +171,7 @@ final class TransferDonor implements AutoCloseable {
         } else if (message instanceof DirectMessage.Done done) {
             if (now != null && isOffered(now, from, done.transfer())) {
                 LOG.info("{}: {} has received the database", self, from);
+                copiedFor = null;
                 discard();
             }
         }
@@ -182,7 +195,7 @@ final class TransferDonor implements AutoCloseable {
             discard();
             return new DirectMessage.Wait(false, failure);
         }
-        if (now != null && (now.offer == null || (now.offer.transfer() == want.transfer() || want.transfer() == 0))) {
+        if (now != null) {
             DirectMessage.Offer ready = now.offer;
             if (ready == null) {
                 String standstill = source.standstill();
@@ -190,7 +203,7 @@ final class TransferDonor implements AutoCloseable {
                     return new DirectMessage.Wait(false, standstill);
                 }
                 long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - now.began);
-                return new DirectMessage.Wait(true, "it copies its database, since " + seconds + " s");
+                return new DirectMessage.Wait(true, copies() + ", since " + seconds + " s");
             }
             if (now.want.firstHeld() >= want.firstHeld() && now.want.loads().equals(want.loads())) {
                 return ready;
@@ -206,9 +219,15 @@ final class TransferDonor implements AutoCloseable {
         }
         Given next = new Given(from, want, directory.resolve(Integer.toString(++copies)));
         given = next;
+        times = from.equals(copiedFor) ? times + 1 : 1;
+        copiedFor = from;
         making = true;
         daemon(() -> make(next), "copy").start();
-        return new DirectMessage.Wait(true, "it copies its database");
+        return new DirectMessage.Wait(true, copies());
+    }
+
+    private String copies() {
+        return "it copies its database" + (times == 1 ? "" : " (begun " + times + " times)");
     }
 
     private void make(Given next) {
@@ -279,8 +298,8 @@ final class TransferDonor implements AutoCloseable {
     void expire() {
         executor.execute(() -> {
             Given now = given;
-            if (now != null && !now.isBeingMade() && System.nanoTime() - now.heardNanos > KEPT.toNanos()) {
-                LOG.info("{}: {} has not asked for the database for {} s", self, now.to, KEPT.toSeconds());
+            if (now != null && !now.isBeingMade() && System.nanoTime() - now.heardNanos > kept.toNanos()) {
+                LOG.info("{}: {} has not asked for the database for {} s", self, now.to, kept.toSeconds());
                 discard();
             }
         });

@@ -185,11 +185,9 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     }
 
     /** Null if that member cannot give it now. */
-    private DirectMessage.@Nullable Offer ask(MemberId donor, String wanted) throws IOException, InterruptedException {
-        DirectMessage.Offer begun = donor.equals(received.donor()) ? received.offer() : null;
+    private DirectMessage.@Nullable Offer ask(MemberId donor, String wanted) throws InterruptedException {
         for (int silent = 0; silent < UNANSWERED_MAX && !closed; ) {
-            sender.accept(
-                    donor, new DirectMessage.Want(begun == null ? 0 : begun.transfer(), firstHeld.getAsLong(), wanted));
+            sender.accept(donor, new DirectMessage.Want(firstHeld.getAsLong(), wanted));
             DirectMessage answer = next(donor);
             if (answer instanceof DirectMessage.Offer offer) {
                 return offer;

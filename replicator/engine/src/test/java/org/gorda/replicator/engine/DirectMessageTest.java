@@ -20,8 +20,8 @@ import org.junit.jupiter.api.io.TempDir;
 class DirectMessageTest {
 
     private static final List<DirectMessage> ALL = List.of(
-            new DirectMessage.Want(7, 4711, "derby"),
-            new DirectMessage.Want(0, 0, ""),
+            new DirectMessage.Want(4711, "derby"),
+            new DirectMessage.Want(0, ""),
             new DirectMessage.Wait(true, "es lädt"),
             new DirectMessage.Offer(
                     -3,

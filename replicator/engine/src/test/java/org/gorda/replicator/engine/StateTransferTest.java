@@ -206,6 +206,26 @@ class StateTransferTest {
         }
     }
 
+    /** As after a power loss: whoever gave its database has no longer what was begun with. */
+    @Test
+    void whoReceivedWhenAllWereStoppedReceivesTheDatabaseAllTheSame() throws Exception {
+        try (Cluster cluster = open(ReplicationProtocol.PRIMARY_BACKUP)) {
+            int away = loseAllOfABackup(cluster);
+            cluster.start(away, builder -> builder.logRetainBytes(1 << 20).transferBytesPerSecond(1 << 20));
+            Awaitility.await("it receives")
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> cluster.replica(away).status().explanation().contains("receives the database from"));
+            for (int i = 0; i < cluster.size(); i++) {
+                cluster.replica(i).close();
+            }
+            for (int i = 0; i < cluster.size(); i++) {
+                cluster.start(i);
+            }
+            cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            cluster.assertIdentical();
+        }
+    }
+
     /** Wherever its rows are: our own schema is GORDA, not gorda. */
     @ParameterizedTest
     @ValueSource(strings = {"APP", "gorda"})

@@ -5,10 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
 import org.gorda.jgcs.MemberId;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -30,6 +33,7 @@ class TransferDonorTest {
     /** Whose copy takes until it is let go on. */
     private static final class Held implements TransferDonor.Source {
         final CountDownLatch goesOn = new CountDownLatch(1);
+        final AtomicInteger copies = new AtomicInteger();
         volatile @Nullable String obstacle;
         volatile @Nullable String standstill;
 
@@ -50,6 +54,7 @@ class TransferDonorTest {
 
         @Override
         public void write(Path target, DirectMessage.Want want) throws IOException {
+            copies.incrementAndGet();
             try {
                 goesOn.await();
             } catch (InterruptedException e) {
@@ -59,16 +64,20 @@ class TransferDonorTest {
         }
     }
 
+    private TransferDonor donor(Held source) {
+        return new TransferDonor(
+                SELF, directory.resolve("given"), source, (to, message) -> told.add(message), Duration.ZERO);
+    }
+
     private DirectMessage ask(TransferDonor donor) throws InterruptedException {
-        donor.received(JOINER, new DirectMessage.Want(0, 1, "derby"));
+        donor.received(JOINER, new DirectMessage.Want(1, "derby"));
         return told.take();
     }
 
     @Test
     void whoseDatabaseStandsStillSaysSoAndGivesItWhenItGoesOn() throws Exception {
         Held source = new Held();
-        try (TransferDonor donor =
-                new TransferDonor(SELF, directory.resolve("given"), source, (to, message) -> told.add(message))) {
+        try (TransferDonor donor = donor(source)) {
             assertThat(ask(donor)).isEqualTo(new DirectMessage.Wait(true, "it copies its database"));
             assertThat(ask(donor))
                     .isInstanceOfSatisfying(
@@ -83,17 +92,39 @@ class TransferDonorTest {
                             DirectMessage.Wait.class,
                             wait -> assertThat(wait.begun()).isTrue());
             source.goesOn.countDown();
-            DirectMessage answer = ask(donor);
-            while (answer instanceof DirectMessage.Wait) {
-                TimeUnit.MILLISECONDS.sleep(5);
-                answer = ask(donor);
-            }
-            assertThat(answer)
-                    .isInstanceOfSatisfying(
-                            DirectMessage.Offer.class,
-                            offer -> assertThat(offer.files())
-                                    .extracting(DirectMessage.FileOffered::name)
-                                    .containsExactly("rows"));
+            assertThat(awaitOffer(donor).files())
+                    .extracting(DirectMessage.FileOffered::name)
+                    .containsExactly("rows");
         }
+    }
+
+    @Test
+    void whoComesBackLaterThanItsCopyIsKeptGetsTheNextOneAndNoMoreAreMade() throws Exception {
+        Held source = new Held();
+        source.goesOn.countDown();
+        try (TransferDonor donor = donor(source)) {
+            DirectMessage.Offer first = awaitOffer(donor);
+            donor.expire();
+            await(donor, new DirectMessage.Wait(true, "it copies its database (begun 2 times)")::equals);
+            DirectMessage.Offer next = awaitOffer(donor);
+            assertThat(next.transfer()).isNotEqualTo(first.transfer());
+            assertThat(ask(donor)).isEqualTo(next);
+            assertThat(source.copies).hasValue(2);
+            donor.received(JOINER, new DirectMessage.Done(next.transfer()));
+            await(donor, new DirectMessage.Wait(true, "it copies its database")::equals);
+        }
+    }
+
+    private DirectMessage.Offer awaitOffer(TransferDonor donor) throws InterruptedException {
+        return (DirectMessage.Offer) await(donor, answer -> answer instanceof DirectMessage.Offer);
+    }
+
+    private DirectMessage await(TransferDonor donor, Predicate<DirectMessage> wanted) throws InterruptedException {
+        DirectMessage answer = ask(donor);
+        while (!wanted.test(answer)) {
+            TimeUnit.MILLISECONDS.sleep(5);
+            answer = ask(donor);
+        }
+        return answer;
     }
 }

@@ -333,7 +333,8 @@ final class NodeService implements AutoCloseable {
     }
 
     private NodeStatus status(Replica node) {
-        return NodeStatus.of(configuration, node.configuration().durability().key(), node.status(), clients);
+        return NodeStatus.of(
+                configuration, node.configuration().durability().key(), node.history(), node.status(), clients);
     }
 
     private static Response ready(NodeStatus now) {

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaState;
 import org.gorda.replicator.engine.ReplicaStatus;
@@ -13,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A replica process at one moment, as its service tells it. Immutable.
  *
+ * @param history which one its group is; null while it does not know
  * @param role {@code primary} or {@code backup}; where every replica takes writes {@code writer}, or {@code reader} while this one does not
  * @param lag how many places in the order are decided and not shown here yet
  * @param lagSeconds for how long there has been such a one, to a tenth of a second or so
@@ -29,6 +31,7 @@ public record NodeStatus(
         String self,
         String state,
         String explanation,
+        @Nullable String history,
         String role,
         @Nullable String primary,
         long epoch,
@@ -66,11 +69,18 @@ public record NodeStatus(
         return working && (role.equals("primary") || role.equals("writer"));
     }
 
-    static NodeStatus of(NodeConfiguration node, String durability, ReplicaStatus now, String clients) {
+    /** Whether the two have been in groups that were formed separately, whatever they are called: they will never meet. */
+    public boolean isOfAnotherGroup(NodeStatus other) {
+        return history != null && other.history != null && !history.equals(other.history);
+    }
+
+    static NodeStatus of(
+            NodeConfiguration node, String durability, GroupId history, ReplicaStatus now, String clients) {
         return new NodeStatus(
                 now.self().toString(),
                 now.state().toString(),
                 now.explanation(),
+                history.isKnown() ? history.toString() : null,
                 role(now),
                 now.primary() == null ? null : now.primary().toString(),
                 now.epoch(),
@@ -113,6 +123,7 @@ public record NodeStatus(
                 node.self().toString(),
                 ReplicaState.STARTING.toString(),
                 progress,
+                null,
                 "backup",
                 null,
                 0,
