@@ -1,14 +1,20 @@
 package org.gorda.replicator.engine;
 
+import static java.time.Duration.ofMillis;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.jgcs.MemberId;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -28,7 +34,7 @@ class TransferDonorTest {
     private final BlockingQueue<DirectMessage> told = new LinkedBlockingQueue<>();
 
     /** Whose copy takes until it is let go on. */
-    private static final class Held implements TransferDonor.Source {
+    private static class Held implements TransferDonor.Source {
         final CountDownLatch goesOn = new CountDownLatch(1);
         volatile @Nullable String obstacle;
         volatile @Nullable String standstill;
@@ -94,6 +100,36 @@ class TransferDonorTest {
                             offer -> assertThat(offer.files())
                                     .extracting(DirectMessage.FileOffered::name)
                                     .containsExactly("rows"));
+        }
+    }
+
+    /** Nor is it out of the joiner's explanation while the next copy is made. */
+    @Test
+    void aCopyThatFailsIsNotTriedAgainAtOnce() throws Exception {
+        List<Long> tries = new CopyOnWriteArrayList<>();
+        Held source = new Held() {
+            @Override
+            public void write(Path target, DirectMessage.Want want) {
+                tries.add(System.nanoTime());
+                throw new ReflectionException("no snapshot can be made of aggregate my(integer)");
+            }
+        };
+        try (TransferDonor donor =
+                new TransferDonor(SELF, directory.resolve("given"), source, (to, message) -> told.add(message))) {
+            ask(donor);
+            await().until(() -> ask(donor) instanceof DirectMessage.Wait wait && !wait.begun());
+            while (tries.size() < 3) {
+                assertThat(ask(donor))
+                        .isInstanceOfSatisfying(
+                                DirectMessage.Wait.class,
+                                wait -> assertThat(wait.why()).contains("no snapshot can be made of aggregate"));
+                TimeUnit.MILLISECONDS.sleep(5);
+            }
+            assertThat(Duration.ofNanos(tries.get(1) - tries.get(0))).isBetween(ofMillis(1000), ofMillis(1900));
+            assertThat(Duration.ofNanos(tries.get(2) - tries.get(1))).isGreaterThan(ofMillis(2000));
+            assertThat(told).isEmpty();
+            donor.received(JOINER, new DirectMessage.Want(0, 1, "h2")); // of another kind, which may be given
+            assertThat(told.take()).isEqualTo(new DirectMessage.Wait(true, "it copies its database"));
         }
     }
 }
