@@ -39,7 +39,6 @@ final class Installation {
         try (Statement statement = connection.createStatement()) {
             statement.execute(SETTINGS
                     + script("install.sql")
-                            .replace("${hashed}", script("hashed.sql"))
                             .replace("${digest}", digest(token))
                             .replace("${returning}", Boolean.toString(returning)));
             statement.execute("SET LOCAL session_replication_role TO replica; "
@@ -75,8 +74,7 @@ final class Installation {
 
     private static List<Finding> findings(Connection connection, String script) throws SQLException {
         List<Finding> found = new ArrayList<>();
-        String query = script(script).replace("${hashed}", script("hashed.sql"));
-        for (List<@Nullable String> row : SqlSession.of(connection).query(query)) {
+        for (List<@Nullable String> row : SqlSession.of(connection).query(script(script))) {
             found.add(new Finding(
                     "t".equals(row.get(0)),
                     Objects.requireNonNull(row.get(1)),
@@ -86,7 +84,14 @@ final class Installation {
         return found;
     }
 
+    /** With the queries that are in several. */
     static String script(String name) {
+        return resource(name)
+                .replace("${hashed}", resource("hashed.sql"))
+                .replace("${uncopied}", resource("uncopied.sql"));
+    }
+
+    private static String resource(String name) {
         try (InputStream in = Objects.requireNonNull(Installation.class.getResourceAsStream(name), name)) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {

@@ -2,14 +2,18 @@
 select c.relkind = 'r' and c.relpersistence = 'p', 'table ' || c.oid::regclass,
     case when c.relkind = 'f' then 'it is a foreign table, whose rows are not in this database: they cannot be changed'
         when c.relpersistence = 'u' then 'it is UNLOGGED, and lost in a crash: its rows cannot be changed'
+        when k.oid is not null then format('its primary key %I is DEFERRABLE, so that rows may share it: its rows cannot be updated or deleted', conname)
         else 'it has no primary key, by which replicas find a row: its rows cannot be updated or deleted' end,
     case when c.relkind = 'f' then 'change them where they are'
         when c.relpersistence = 'u' then format('ALTER TABLE %s SET LOGGED', c.oid::regclass)
+        when k.oid is not null then format('ALTER TABLE %s DROP CONSTRAINT %I, ADD CONSTRAINT %2$I %s', c.oid::regclass, conname,
+            regexp_replace(pg_get_constraintdef(k.oid), ' DEFERRABLE( INITIALLY DEFERRED)?$', ''))
         else format('ALTER TABLE %s ADD PRIMARY KEY (...)', c.oid::regclass) end
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    left join pg_catalog.pg_constraint k on k.conrelid = c.oid and k.contype = 'p' and k.condeferrable
 where n.nspname not in ('gorda', 'information_schema') and n.nspname not like E'pg\\_%'
     and (c.relkind = 'f' or c.relkind = 'r' and (c.relpersistence = 'u' or c.relpersistence = 'p'
-        and not exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisprimary)))
+        and not exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisprimary and i.indimmediate)))
 union all
 select true, case contypid when 0 then 'table ' || conrelid::regclass else 'domain ' || contypid::regtype end,
     format('each replica would check its constraint %I by its own time or user, also what is old already', conname),
@@ -31,8 +35,9 @@ select true, 'table ' || relid::regclass, format('PARTITION BY HASH of %s puts i
     'make it anew, partitioned BY LIST or RANGE, or by another column'
 from (${hashed}) h group by relid
 union all
-select false, 'event trigger ' || quote_ident(evtname), 'what it changes of the schema is refused, and no other replica can be given a copy of the database', 'drop it'
-from pg_catalog.pg_event_trigger where evtname not like E'gorda\\_%'
+select true, object, case kind when 'event trigger' then 'what it changes of the schema is refused, and ' else '' end || 'no other replica can be given a copy of the database',
+    'drop it, or copy the database to the others by PostgreSQL''s own means'
+from (${uncopied}) u
 union all
 select true, 'large objects', 'there are ' || count(*) || ' of them, which are not replicated', 'store them as bytea'
 from pg_catalog.pg_largeobject_metadata having count(*) > 0

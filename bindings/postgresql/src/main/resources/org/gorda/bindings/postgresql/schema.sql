@@ -46,29 +46,10 @@ grants as ( -- of what an extension has brought where they are not those that it
         from pg_attribute join pg_class c on c.oid = attrelid where relnamespace in (select oid from ours) and relpersistence <> 't' and not attisdropped) g
     where acl is not null and (class = 'pg_namespace'::regclass
         or acl is distinct from (select initprivs from pg_init_privs where classoid = class and objoid = oid and objsubid = place)))
-select 0 as phase, 0 as place, 0::oid as made, kind || ' ' || name as sql
-from (
-    select 'aggregate' as kind, p.oid::regprocedure::text as name, 'pg_proc'::regclass as class, p.oid from functions p where p.prokind = 'a'
-    union all select 'operator', oid::regoperator::text, 'pg_operator', oid from pg_operator where oid >= 16384
-    union all select 'operator class', opcnamespace::regnamespace || '.' || quote_ident(opcname), 'pg_opclass', oid from pg_opclass where oid >= 16384
-    union all select 'operator family', opfnamespace::regnamespace || '.' || quote_ident(opfname), 'pg_opfamily', oid from pg_opfamily where oid >= 16384
-    union all select 'cast', oid::text, 'pg_cast', oid from pg_cast where oid >= 16384
-    union all select 'collation', collname, 'pg_collation', oid from pg_collation where oid >= 16384
-    union all select 'type', t.oid::regtype::text, 'pg_type', t.oid from pg_type t
-        where t.oid >= 16384 and (t.typtype = 'b' and t.typelem = 0 or t.typtype = 'p')
-    union all select 'conversion', conname, 'pg_conversion', oid from pg_conversion where oid >= 16384
-    union all select 'access method', amname, 'pg_am', oid from pg_am where oid >= 16384
-    union all select 'transform for language', l.lanname || ' of ' || t.trftype::regtype, 'pg_transform', t.oid from pg_transform t join pg_language l on l.oid = t.trflang
-    union all select 'text search parser', prsname, 'pg_ts_parser', oid from pg_ts_parser where oid >= 16384
-    union all select 'text search template', tmplname, 'pg_ts_template', oid from pg_ts_template where oid >= 16384
-    union all select 'text search configuration', cfgname, 'pg_ts_config', oid from pg_ts_config where oid >= 16384
-    union all select 'foreign-data wrapper', fdwname, 'pg_foreign_data_wrapper', oid from pg_foreign_data_wrapper
-    union all select 'foreign server', srvname, 'pg_foreign_server', oid from pg_foreign_server
-    union all select 'language', lanname, 'pg_language', oid from pg_language where oid >= 16384
-    union all select 'event trigger', evtname, 'pg_event_trigger', oid from pg_event_trigger where evtname not like 'gorda\_%'
-    union all select 'table', relid::regclass || ', PARTITION BY HASH of ' || min(type::text), 'pg_class', relid from gorda.hashed_by_number
-        where relid in (select oid from relations) group by relid) as others
-where not exists (select from members where classid = class and objid = others.oid)
+select 0 as phase, 0 as place, 0::oid as made, object as sql from (${uncopied}) u
+union all
+select 0, 0, 0, 'table ' || relid::regclass || ', PARTITION BY HASH of ' || min(type::text)
+from gorda.hashed_by_number where relid in (select oid from relations) group by relid
 union all
 select 1, 1, oid, format('create schema if not exists %1$I; alter schema %1$I owner to %2$I', nspname, pg_get_userbyid(nspowner))
 from pg_namespace where oid in (select oid from ours)

@@ -258,6 +258,16 @@ class RowsTest {
                             SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
                     .hasMessageContaining("primary key pk is DEFERRABLE");
         }
+        try (Connection connection = origin.server().connect("")) {
+            assertThat(Installation.findings(connection)).singleElement().satisfies(finding -> {
+                assertThat(finding.obstacle()).isTrue();
+                assertThat(finding.object()).isEqualTo("table public.t");
+                assertThat(finding.problem()).contains("primary key pk is DEFERRABLE");
+                define(finding.fix());
+            });
+            assertThat(Installation.findings(connection)).isEmpty();
+        }
+        replicate("UPDATE t SET a = 2", "DELETE FROM t");
     }
 
     @Test

@@ -10,6 +10,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.Finding;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.tck.MetaLevel;
 import org.jspecify.annotations.Nullable;
@@ -360,10 +361,25 @@ class SchemaCopyTest {
                 "CREATE TABLE t (id integer PRIMARY KEY)",
                 "CREATE OPERATOR CLASS oc FOR TYPE integer USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,"
                         + " FUNCTION 1 btint4cmp(integer, integer)",
-                "CREATE INDEX ix ON t (id oc)");
+                "CREATE INDEX ix ON t (id oc)",
+                "CREATE AGGREGATE total(integer) (SFUNC = int4pl, STYPE = integer)",
+                "CREATE CAST (money AS bigint) WITHOUT FUNCTION");
+        String[] uncopied = {
+            "aggregate public.total(integer)",
+            "cast money as bigint",
+            "operator class public.oc",
+            "operator family public.oc"
+        };
         assertThatThrownBy(this::copy)
-                .hasMessageContaining(
-                        "no snapshot can be made of operator class public.oc, operator family public.oc:");
+                .hasMessageContaining("no snapshot can be made of ")
+                .hasMessageContainingAll(uncopied);
+        try (Connection connection = TestServer.connect(database("origin"))) {
+            connection.createStatement().execute("SET search_path TO pg_catalog");
+            assertThat(Installation.findings(connection).stream()
+                            .filter(Finding::obstacle)
+                            .map(Finding::object))
+                    .containsExactly(uncopied);
+        }
     }
 
     @Test

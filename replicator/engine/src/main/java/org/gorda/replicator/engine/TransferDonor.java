@@ -14,6 +14,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.jgcs.MemberId;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -55,10 +56,23 @@ final class TransferDonor implements AutoCloseable {
     /** A joiner that died has so long to come back and go on. */
     static final Duration KEPT = Duration.ofMinutes(2);
 
+    /** A copy that failed is tried again after so long, and after twice that each time that it fails once more. */
+    private static final long AGAIN_NANOS_MIN = TimeUnit.SECONDS.toNanos(1);
+
+    private static final long AGAIN_NANOS_MAX = TimeUnit.MINUTES.toNanos(1);
+
     /** The largest part; a joiner asks for less. */
     static final int PART_BYTES_MAX = 1 << 20;
 
-    /** One copy for one member; {@code offer} and {@code failure} are null while it is being made. */
+    /** What the last copy failed by, which one of the same kind may again, and until when none is tried. */
+    private record Failure(String loads, String why, long nanos, long againNanos) {
+
+        boolean isRecent() {
+            return System.nanoTime() - nanos < againNanos;
+        }
+    }
+
+    /** One copy for one member; {@code offer} is null and {@code failed} is false while it is being made. */
     private static final class Given {
         final MemberId to;
         final DirectMessage.Want want;
@@ -66,7 +80,7 @@ final class TransferDonor implements AutoCloseable {
         final long began = System.nanoTime();
         volatile boolean discarded;
         volatile DirectMessage.@Nullable Offer offer;
-        volatile @Nullable String failure;
+        volatile boolean failed;
         long heardNanos = began;
         int openFile = -1;
 
@@ -83,7 +97,7 @@ final class TransferDonor implements AutoCloseable {
         }
 
         boolean isBeingMade() {
-            return offer == null && failure == null;
+            return offer == null && !failed;
         }
     }
 
@@ -99,6 +113,9 @@ final class TransferDonor implements AutoCloseable {
 
     /** A copy is being made, though perhaps nobody wants it any more: databases do not like to be interrupted. */
     private volatile boolean making;
+
+    /** Null if the last copy has been made. */
+    private volatile @Nullable Failure failure;
 
     private int copies;
 
@@ -186,14 +203,16 @@ final class TransferDonor implements AutoCloseable {
         if (source.isOfOtherKind(want)) {
             return DirectMessage.Wait.OTHER_KIND;
         }
+        if (given != null && given.failed) {
+            discard();
+        }
         Given now = given;
         if (now != null && !now.to.equals(from)) {
             return new DirectMessage.Wait(false, "it gives its database to " + now.to + " now");
         }
-        if (now != null && now.failure != null) {
-            String failure = now.failure;
-            discard();
-            return new DirectMessage.Wait(false, failure);
+        Failure before = failure;
+        if (before != null && !before.loads.equals(want.loads())) {
+            before = null;
         }
         if (now != null) {
             DirectMessage.Offer ready = now.offer;
@@ -203,7 +222,7 @@ final class TransferDonor implements AutoCloseable {
                     return new DirectMessage.Wait(false, standstill);
                 }
                 long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - now.began);
-                return new DirectMessage.Wait(true, copies() + ", since " + seconds + " s");
+                return new DirectMessage.Wait(true, copies() + ", since " + seconds + " s" + told(before));
             }
             if (now.want.firstHeld() >= want.firstHeld() && now.want.loads().equals(want.loads())) {
                 return ready;
@@ -214,6 +233,9 @@ final class TransferDonor implements AutoCloseable {
         if (obstacle != null) {
             return new DirectMessage.Wait(false, obstacle);
         }
+        if (before != null && before.isRecent()) {
+            return new DirectMessage.Wait(false, before.why);
+        }
         if (making) {
             return new DirectMessage.Wait(false, "it still makes a copy that is not wanted any more");
         }
@@ -223,11 +245,15 @@ final class TransferDonor implements AutoCloseable {
         copiedFor = from;
         making = true;
         daemon(() -> make(next), "copy").start();
-        return new DirectMessage.Wait(true, copies());
+        return new DirectMessage.Wait(true, copies() + told(before));
     }
 
     private String copies() {
         return "it copies its database" + (times == 1 ? "" : " (begun " + times + " times)");
+    }
+
+    private static String told(@Nullable Failure before) {
+        return before == null ? "" : "; before, " + before.why;
     }
 
     private void make(Given next) {
@@ -249,16 +275,31 @@ final class TransferDonor implements AutoCloseable {
                     files.size(),
                     made.bytes() >> 20,
                     TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - next.began));
+            failure = null;
             next.offer = made;
         } catch (IOException | RuntimeException e) { // as the binding throws
-            LOG.warn("{}: its database could not be copied for {}", self, next.to, e);
-            next.failure = "its database could not be copied: " + e.getMessage();
+            failure = failure(next, e);
+            next.failed = true;
         } finally {
             making = false;
             if (next.discarded) {
                 delete(next.directory);
             }
         }
+    }
+
+    /** Is logged once, however often it is met again. */
+    private Failure failure(Given given, Exception e) {
+        String why = "its database could not be copied: " + e.getMessage();
+        why = why.replace(given.directory.toString(), directory.toString()); // which is another one each time
+        Failure before = failure;
+        if (before == null || !before.why.equals(why)) {
+            LOG.warn("{}: {} gets no copy; {}", self, given.to, why, e instanceof ReflectionException ? null : e);
+        }
+        long againNanos = before == null || !before.loads.equals(given.want.loads())
+                ? AGAIN_NANOS_MIN
+                : Math.min(2 * before.againNanos, AGAIN_NANOS_MAX);
+        return new Failure(given.want.loads(), why, System.nanoTime(), againNanos);
     }
 
     /** What is there until the next call; null if it is not there. */

@@ -1,17 +1,22 @@
 package org.gorda.replicator.engine;
 
+import static java.time.Duration.ofMillis;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.jgcs.MemberId;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -31,7 +36,7 @@ class TransferDonorTest {
     private final BlockingQueue<DirectMessage> told = new LinkedBlockingQueue<>();
 
     /** Whose copy takes until it is let go on. */
-    private static final class Held implements TransferDonor.Source {
+    private static class Held implements TransferDonor.Source {
         final CountDownLatch goesOn = new CountDownLatch(1);
         final AtomicInteger copies = new AtomicInteger();
         volatile @Nullable String obstacle;
@@ -105,26 +110,56 @@ class TransferDonorTest {
         try (TransferDonor donor = donor(source)) {
             DirectMessage.Offer first = awaitOffer(donor);
             donor.expire();
-            await(donor, new DirectMessage.Wait(true, "it copies its database (begun 2 times)")::equals);
+            awaitAnswer(donor, new DirectMessage.Wait(true, "it copies its database (begun 2 times)")::equals);
             DirectMessage.Offer next = awaitOffer(donor);
             assertThat(next.transfer()).isNotEqualTo(first.transfer());
             assertThat(ask(donor)).isEqualTo(next);
             assertThat(source.copies).hasValue(2);
             donor.received(JOINER, new DirectMessage.Done(next.transfer()));
-            await(donor, new DirectMessage.Wait(true, "it copies its database")::equals);
+            awaitAnswer(donor, new DirectMessage.Wait(true, "it copies its database")::equals);
         }
     }
 
     private DirectMessage.Offer awaitOffer(TransferDonor donor) throws InterruptedException {
-        return (DirectMessage.Offer) await(donor, answer -> answer instanceof DirectMessage.Offer);
+        return (DirectMessage.Offer) awaitAnswer(donor, answer -> answer instanceof DirectMessage.Offer);
     }
 
-    private DirectMessage await(TransferDonor donor, Predicate<DirectMessage> wanted) throws InterruptedException {
+    private DirectMessage awaitAnswer(TransferDonor donor, Predicate<DirectMessage> wanted) throws InterruptedException {
         DirectMessage answer = ask(donor);
         while (!wanted.test(answer)) {
             TimeUnit.MILLISECONDS.sleep(5);
             answer = ask(donor);
         }
         return answer;
+    }
+
+    /** Nor is it out of the joiner's explanation while the next copy is made. */
+    @Test
+    void aCopyThatFailsIsNotTriedAgainAtOnce() throws Exception {
+        List<Long> tries = new CopyOnWriteArrayList<>();
+        Held source = new Held() {
+            @Override
+            public void write(Path target, DirectMessage.Want want) {
+                tries.add(System.nanoTime());
+                throw new ReflectionException("no snapshot can be made of aggregate my(integer)");
+            }
+        };
+        try (TransferDonor donor =
+                donor(source)) {
+            ask(donor);
+            await().until(() -> ask(donor) instanceof DirectMessage.Wait wait && !wait.begun());
+            while (tries.size() < 3) {
+                assertThat(ask(donor))
+                        .isInstanceOfSatisfying(
+                                DirectMessage.Wait.class,
+                                wait -> assertThat(wait.why()).contains("no snapshot can be made of aggregate"));
+                TimeUnit.MILLISECONDS.sleep(5);
+            }
+            assertThat(Duration.ofNanos(tries.get(1) - tries.get(0))).isBetween(ofMillis(1000), ofMillis(1900));
+            assertThat(Duration.ofNanos(tries.get(2) - tries.get(1))).isGreaterThan(ofMillis(2000));
+            assertThat(told).isEmpty();
+            donor.received(JOINER, new DirectMessage.Want(0, 1, "h2")); // of another kind, which may be given
+            assertThat(told.take()).isEqualTo(new DirectMessage.Wait(true, "it copies its database (begun 4 times)"));
+        }
     }
 }
