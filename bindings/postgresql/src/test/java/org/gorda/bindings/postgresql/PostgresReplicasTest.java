@@ -171,6 +171,7 @@ class PostgresReplicasTest extends ThreeReplicas {
                 primary,
                 "CREATE TABLE nothing ()",
                 "INSERT INTO nothing DEFAULT VALUES",
+                "DROP TABLE IF EXISTS nothing\u3000",
                 "CREATE TABLE numbers (id INTEGER PRIMARY KEY, n NUMERIC)",
                 "INSERT INTO numbers VALUES (1, 'NaN'), (2, 'Infinity'), (3, 1.50)",
                 "CREATE TABLE blanks (id TEXT PRIMARY KEY, v INTEGER)",

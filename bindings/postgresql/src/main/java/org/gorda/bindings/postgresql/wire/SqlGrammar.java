@@ -345,8 +345,7 @@ final class SqlGrammar {
             Token before = tokens.get(i - 1);
             boolean isName = before.isQuoted()
                     || (!before.text().isEmpty()
-                            && Character.isUnicodeIdentifierStart(before.text().charAt(0)))
-                    || before.text().startsWith("_");
+                            && SqlLexer.isNameStart(before.text().charAt(0)));
             if (tokens.get(i).is("(")
                     && isName
                     && (before.isQuoted() || !(HARMLESS.contains(before.text()) || known.contains(before.text())))) {

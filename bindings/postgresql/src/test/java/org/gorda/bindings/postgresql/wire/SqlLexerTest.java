@@ -29,6 +29,9 @@ class SqlLexerTest {
                 .containsExactly("SELECT ';'", "SELECT \"a;b\"", "SELECT 3 /* ; /* nested ; */ ; */");
         assertThat(texts("SELECT 'it''s;'; SELECT 2")).hasSize(2);
         assertThat(texts("/* only */ -- comments\n ; ;")).isEmpty();
+        assertThat(texts(" DROP TABLE a \u000b\t;DROP TABLE b\u3000 ; DROP TABLE c\u2003"))
+                .as("what is no blank to the server is a letter")
+                .containsExactly("DROP TABLE a", "DROP TABLE b\u3000", "DROP TABLE c\u2003");
     }
 
     @Test
@@ -107,6 +110,7 @@ class SqlLexerTest {
             value = {
                 "READ | select * from t where a in (1, 2) and exists (select 1 from u)",
                 "READ | SELECT count(*), sum(a) FROM t",
+                "CALL | select \u3000f(1)",
                 "READ | select * from t for update",
                 "READ | select * from t for no key update of t",
                 "READ | (select 1) union (select 2)",
