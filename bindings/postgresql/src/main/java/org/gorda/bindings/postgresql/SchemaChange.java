@@ -24,6 +24,9 @@ final class SchemaChange {
             "SELECT session_user, current_user, pg_catalog.current_schema(), (SELECT pg_catalog.string_agg(relname, E'\\n')"
                     + " FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relkind IN ('r', 'v', 'S', 'p'))";
 
+    /** Refuses what others could not do in the order in which it is sent. */
+    private static final OwnStatement TRUNCATED = OwnStatement.kept("SELECT gorda.truncated()");
+
     private final ClientSession session;
     private final PostgresDatabase database;
     private final WriteSetWriter out;
@@ -177,6 +180,9 @@ final class SchemaChange {
         if (statement.makesTableOfQuery()) {
             afterQuery();
             return;
+        }
+        if (statement.truncates()) {
+            session.query(TRUNCATED);
         }
         send(statement.text());
         if (showsGenerators()) {

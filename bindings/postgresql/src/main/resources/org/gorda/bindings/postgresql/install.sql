@@ -161,14 +161,34 @@ begin
         '%s of %I.%I cannot be replicated: %s', tg_op, tg_table_schema, tg_table_name, tg_argv[0]);
 end $$;
 
--- TRUNCATE is replicated as the statement that it is; from within a function nobody would see it.
-create or replace function gorda.truncates() returns trigger language plpgsql as $$
+-- TRUNCATE is replicated as the statement that it is; from within a function, or a trigger of another TRUNCATE, nobody would see it.
+create or replace function gorda.truncates() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    context text;
 begin
-    if not gorda.is_known() then
+    get diagnostics context = pg_context;
+    if not gorda.is_known() or context ~ E'\n' and current_query() !~* E'\\mextension\\M' then
         raise exception using errcode = '0A000', message = format(
             'TRUNCATE of %I.%I within another statement cannot be replicated: use DELETE there', tg_table_schema, tg_table_name);
     end if;
+    perform set_config('gorda.truncated', concat(current_setting('gorda.truncated', true), tg_relid, ' '), true);
     return null;
+end $$;
+
+-- Behind a TRUNCATE: others execute it before all that its triggers have changed, where rows are not there any more that those have changed before it.
+create or replace function gorda.truncated() returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    tables oid[] := string_to_array(rtrim(current_setting('gorda.truncated', true)), ' ')::oid[];
+    changed regclass := (select g.tgrelid from pg_trigger g
+        join (select t.changes from gorda.aside t where t.session = pg_backend_pid() union all select current_setting('gorda.told', true)) a (changes)
+            on a.changes ~ (left(encode(g.tgargs, 'escape'), 32) || '[IUD]')
+        where g.tgrelid = any (tables) and g.tgname = 'gorda_delete' limit 1);
+begin
+    perform set_config('gorda.truncated', '', true);
+    if changed is not null and exists (select from pg_trigger t where t.tgtype & 34 = 34 and t.tgenabled <> 'D' and t.tgname not like E'gorda\\_%') then
+        raise exception using errcode = '0A000', message = format(
+            'a TRUNCATE whose trigger changes rows of %s, which it truncates, cannot be replicated: have the trigger leave them, or use DELETE', changed);
+    end if;
 end $$;
 
 -- The tables whose rows are captured. A description has a row for each thing, with its kind first: (t, schema, name);
@@ -608,8 +628,12 @@ begin
         if not gorda.is_known() or gorda.is_of_event_trigger(context) then
             select tg_tag || ' within another statement cannot be replicated: execute it by itself' into reason
             from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp' limit 1;
-        elsif context like E'%\n%' then
+        elsif context ~ E'\nPL/pgSQL function gorda\\.adopt\\(\\)' then
             reason := null; -- a trigger of ours
+        elsif context ~ E'\n' then
+            if current_query() !~* E'\\mextension\\M' and not exists (select from pg_event_trigger_ddl_commands() where schema_name = 'pg_temp') then
+                reason := tg_tag || ' within another statement cannot be replicated: execute it by itself'; -- by a trigger of TRUNCATE
+            end if;
         elsif tg_tag not in ('CREATE TABLE AS', 'SELECT INTO') and coalesce(current_setting('gorda.told', true), '') not in ('', '0|')
                 and not exists (select from pg_event_trigger where evtname not like E'gorda\\_%') then
             reason := tg_tag || ' that changes rows by functions cannot be replicated: change them by statements of their own';

@@ -476,6 +476,51 @@ class PostgresReplicasTest extends ThreeReplicas {
         }
     }
 
+    /** Others get the rows behind the statement that has called the trigger before it. */
+    @Test
+    void whatATriggerDoesBeforeATruncateIsDoneEverywhereOrRefused() throws SQLException {
+        int primary = primary();
+        String function =
+                "CREATE OR REPLACE FUNCTION keeps() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN %s RETURN NULL; END $$";
+        execute(
+                primary,
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)",
+                "CREATE TABLE child (id INTEGER PRIMARY KEY REFERENCES t)",
+                "CREATE TABLE kept (id INTEGER PRIMARY KEY, v TEXT)",
+                "CREATE TABLE other (id INTEGER PRIMARY KEY)",
+                "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 300) i",
+                "INSERT INTO child VALUES (1)",
+                "INSERT INTO other VALUES (1)",
+                function.formatted(""),
+                "CREATE TRIGGER keeps BEFORE TRUNCATE ON t EXECUTE FUNCTION keeps()");
+        for (String change : List.of(
+                "INSERT INTO kept SELECT * FROM t; DELETE FROM child; DELETE FROM t;",
+                "DELETE FROM child; DELETE FROM t;",
+                "TRUNCATE other;",
+                "CREATE TABLE made (id INTEGER PRIMARY KEY);",
+                "DROP TABLE other;")) {
+            execute(primary, function.formatted(change));
+            assertRefused("0A000", () -> execute(primary, "TRUNCATE t CASCADE"));
+        }
+        execute(primary, function.formatted("INSERT INTO kept SELECT * FROM t; UPDATE other SET id = id + 1;"));
+        execute(
+                primary,
+                "CREATE FUNCTION begins() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN INSERT INTO other VALUES (0); RETURN NULL; END $$",
+                "CREATE TRIGGER begins AFTER TRUNCATE ON other EXECUTE FUNCTION begins()");
+        execute(
+                primary,
+                "SAVEPOINT s",
+                "TRUNCATE t CASCADE",
+                "ROLLBACK TO s",
+                "TRUNCATE t, child",
+                "INSERT INTO t VALUES (1)");
+        execute(primary, "DROP TRIGGER keeps ON t");
+        execute(primary, "TRUNCATE other");
+        assertIdentical();
+        assertThat(number(primary, "SELECT count(*) FROM kept")).isEqualTo(300);
+        assertThat(number(primary, "SELECT sum(id) FROM other")).isZero();
+    }
+
     @Test
     void whatAReplicaCouldCheckByOtherRowsThanItsOriginIsRefused() throws SQLException {
         int primary = primary();

@@ -139,6 +139,11 @@ public record SqlStatement(
         return kind == Kind.SCHEMA && name.equals(QUERY);
     }
 
+    /** Whether it calls triggers, before and after it, as no other change of the schema does. */
+    public boolean truncates() {
+        return begins("TRUNCATE");
+    }
+
     /** Whether what it makes is in the first schema of the search path unless it names another. */
     public boolean creates() {
         return begins("CREATE") || makesTableOfQuery();
