@@ -616,6 +616,20 @@ begin
         and exists (select from pg_catalog.pg_event_trigger where evtname not like E'gorda\\_%');
 end $$;
 
+-- A new column whose values, in rows that are there, come from what its domain has by DEFAULT, or are said to be of this moment: each replica would compute them for itself.
+create or replace function gorda.computes_column() returns text language sql set search_path = pg_catalog, pg_temp as $$
+    with recursive changed (relid) as (select c.objid from pg_event_trigger_ddl_commands() c
+            where c.command_tag = 'ALTER TABLE' and c.schema_name is distinct from 'pg_temp' and current_query() ~* E'\\madd\\M'
+        union select i.inhrelid from changed join pg_inherits i on i.inhparent = changed.relid)
+    select format('column %I of %s, whose first values each replica would compute for itself, cannot be replicated: add it without a default, then set that, and update the rows',
+        a.attname, a.attrelid::regclass)
+    from changed join pg_attribute a on a.attrelid = changed.relid and a.atthasmissing and age(a.xmin) <= 0 join pg_type t on t.oid = a.atttypid
+    where not a.atthasdef and (t.typdefaultbin::text ~ 'SQLVALUEFUNCTION|COERCEVIAIO' or exists (select from regexp_matches(t.typdefaultbin::text, E':(?:func|opfunc)id (\\d+)', 'g') f (ids)
+                join pg_proc p on p.oid = f.ids[1]::oid where p.provolatile <> 'i'))
+        or gorda.base_of(t.oid) in ('date', 'time', 'timetz', 'timestamp', 'timestamptz') and current_query() ~* E'''\\s*(now|today|tomorrow|yesterday)\\M'
+    limit 1
+$$;
+
 -- A change of the schema from within a function is not seen by who would have to replicate it. REINDEX changes none. What changes rows is executed by others, too, which are told of them
 -- besides, but for those of event triggers; and they check rows when they may see other ones.
 create or replace function gorda.changes_schema() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -651,6 +665,7 @@ begin
                     ' partition BY LIST or RANGE, or by another column', h.type, c.objid::regclass)
                 from pg_event_trigger_ddl_commands() c join gorda.hashed_by_number h on c.classid = 'pg_class'::regclass and h.relid = c.objid
                 where c.schema_name is distinct from 'pg_temp' limit 1));
+            reason := coalesce(reason, gorda.computes_column());
         end if;
         if reason is not null then
             raise exception using errcode = '0A000', message = reason;
