@@ -349,6 +349,25 @@ create or replace function gorda.has_read() returns text language sql set search
         where o.locktype = 'virtualxid' and o.mode = 'ExclusiveLock' and n.nspname <> 'gorda'))
 $$;
 
+-- Which cursor WITH HOLD of the transaction, of which the server executes the rest in COMMIT, when all is told, may change rows: by functions of the database's own, also within views,
+-- policies, operators, casts and domains. Nothing if there is none.
+create or replace function gorda.held() returns text language sql stable set search_path = pg_catalog, pg_temp as $$
+    with own as (select p.oid, p.proname from pg_proc p join pg_language l on l.oid = p.prolang
+        where p.oid >= 16384 and (l.lanname not in ('internal', 'c') or p.prokind = 'a') and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
+            and p.pronamespace <> 'gorda'::regnamespace),
+    relation as (select relation as oid from pg_locks where pid = pg_backend_pid() and locktype = 'relation')
+    select format('cursor %I WITH HOLD, which may call %s', c.name, o.oid::regprocedure) from pg_cursors c, own o
+    where c.is_holdable and c.creation_time >= transaction_timestamp()
+        and (case when o.proname ~ '^[A-Za-z0-9_]{1,62}$' then lower(o.proname) = any (regexp_split_to_array(lower(c.statement), '[^a-z0-9_]+'))
+                else position(lower(o.proname) in lower(c.statement)) > 0 end
+            or c.statement ~* 'u&"'
+            or o.oid in (select oprcode from pg_operator where oid >= 16384 union all select castfunc from pg_cast where oid >= 16384)
+            or o.oid in (select d.refobjid from pg_depend d left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid
+                    left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid left join pg_policy y on d.classid = 'pg_policy'::regclass and y.oid = d.objid
+                where d.refclassid = 'pg_proc'::regclass and (k.contypid <> 0 or coalesce(r.ev_class, y.polrelid) in (select oid from relation))))
+    limit 1
+$$;
+
 -- The last part before a commit, behind an S and what it has read if the transaction is SERIALIZABLE, with what generators have given, to others too if asked for. From here on the client's limits do not count: what is ordered must be
 -- committed. A transaction that has become READ ONLY could not store its position.
 drop function if exists gorda.told_at_last(boolean);

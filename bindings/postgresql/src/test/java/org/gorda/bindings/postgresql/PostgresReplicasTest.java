@@ -421,6 +421,56 @@ class PostgresReplicasTest extends ThreeReplicas {
         assertIdentical();
     }
 
+    /** The server executes them in COMMIT, when all that is told is ordered. */
+    @Test
+    void cursorsThatAreKeptChangeNothingBehindWhatIsOrdered() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE t (id INTEGER PRIMARY KEY)",
+                "CREATE TABLE u (id INTEGER PRIMARY KEY)",
+                "CREATE FUNCTION put(i INTEGER) RETURNS INTEGER LANGUAGE plpgsql AS 'BEGIN INSERT INTO t VALUES (i); RETURN i; END'",
+                "CREATE FUNCTION \"Row\"(r u) RETURNS INTEGER LANGUAGE sql AS 'SELECT put(r.id)'",
+                "CREATE FUNCTION keeps() RETURNS VOID LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'DECLARE h CURSOR WITH HOLD FOR SELECT put(100)'; END $$",
+                "CREATE VIEW v AS SELECT id + 10 AS id FROM u WHERE put(id + 10) > 0",
+                "CREATE VIEW w AS SELECT * FROM v",
+                "INSERT INTO u VALUES (1)");
+        for (String query : List.of(
+                "SELECT put(id) FROM u",
+                "SELECT pg_catalog.sum(\"put\"(id)) FROM u",
+                "SELECT U&\"\\0070ut\"(id) FROM u",
+                "SELECT u.\"Row\" FROM u",
+                "SELECT count(*) FROM w")) {
+            for (String change : List.of("DELETE FROM u", "CREATE TABLE made (id INTEGER PRIMARY KEY)")) {
+                assertRefused("0A000", () -> execute(primary, change, "DECLARE c CURSOR WITH HOLD FOR " + query));
+            }
+            try (Connection connection = connect(primary);
+                    Statement statement = connection.createStatement()) {
+                assertThatThrownBy(() -> statement.execute("DECLARE c CURSOR WITH HOLD FOR " + query))
+                        .as(query)
+                        .hasMessageContaining("can only be changed by connections of its replica");
+            }
+        }
+        try (Connection connection = connect(primary);
+                Statement statement = connection.createStatement()) {
+            statement.execute("DECLARE c CURSOR WITH HOLD FOR SELECT put(1) FROM u WHERE false");
+            connection.setAutoCommit(false);
+            statement.execute("INSERT INTO t VALUES (5)");
+            statement.execute("DECLARE d CURSOR WITH HOLD FOR SELECT 0, jsonb_agg(a) FROM generate_series(1, 3) a");
+            statement.execute("DECLARE e CURSOR WITH HOLD FOR SELECT put(id) FROM u");
+            statement.execute("CLOSE e");
+            connection.commit();
+            assertThat(number(connection, "FETCH d")).isZero();
+        }
+        // A function makes it, so that nobody knows of it before the order.
+        assertRefused("08007", () -> execute(primary, "INSERT INTO t VALUES (6)", "SELECT keeps()"));
+        assertIdentical();
+        assertThat(number(primary, "SELECT count(*) FROM t WHERE id = 5")).isEqualTo(1);
+        assertThat(number(primary, "SELECT count(*) FROM t WHERE id NOT IN (5, 6)"))
+                .isZero();
+        assertThat(number(primary, "SELECT count(*) FROM u")).isEqualTo(1);
+    }
+
     @Test
     void changesThatNoTriggerWouldSeeAreRefused() throws SQLException {
         int primary = primary();
