@@ -78,7 +78,7 @@ final class ClientSession implements ConnectionContext, SqlSession {
         this.interceptor = new Interceptor(server, startup, parameters, transactions, isRelayed);
         parameters.forEach((name, value) -> {
             if (!NAMES.contains(name)) {
-                noteSettings(value);
+                noteSettings(value.replace("\\", ""));
             }
         });
     }

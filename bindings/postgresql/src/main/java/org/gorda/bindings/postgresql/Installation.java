@@ -40,6 +40,7 @@ final class Installation {
             statement.execute(SETTINGS
                     + script("install.sql")
                             .replace("${hashed}", script("hashed.sql"))
+                            .replace("${hiding}", script("hiding.sql"))
                             .replace("${digest}", digest(token))
                             .replace("${returning}", Boolean.toString(returning)));
             statement.execute("SET LOCAL session_replication_role TO replica; "
@@ -75,7 +76,10 @@ final class Installation {
 
     private static List<Finding> findings(Connection connection, String script) throws SQLException {
         List<Finding> found = new ArrayList<>();
-        String query = script(script).replace("${hashed}", script("hashed.sql"));
+        String query = script(script)
+                .replace("${hashed}", script("hashed.sql"))
+                .replace("${hiding}", script("hiding.sql"))
+                .replace("${unseen}", script("unseen.sql"));
         for (List<@Nullable String> row : SqlSession.of(connection).query(query)) {
             found.add(new Finding(
                     "t".equals(row.get(0)),

@@ -368,12 +368,19 @@ create or replace function gorda.held() returns text language sql stable set sea
     limit 1
 $$;
 
+create or replace function gorda.refuse_unseen() returns text language plpgsql as $$
+begin
+    raise exception using errcode = '0A000', message = 'changes that no trigger sees cannot be replicated, as with session_replication_role=replica or event_triggers=off: leave those settings';
+end $$;
+
 -- The last part before a commit, behind an S and what it has read if the transaction is SERIALIZABLE, with what generators have given, to others too if asked for. From here on the client's limits do not count: what is ordered must be
 -- committed. A transaction that has become READ ONLY could not store its position.
 drop function if exists gorda.told_at_last(boolean);
 create or replace function gorda.told_at_last(has_generators boolean, all_generators boolean) returns text language sql as $$
     select pg_catalog.concat(
         pg_catalog.left(pg_catalog.concat(
+            case when pg_catalog.current_setting('session_replication_role') operator(pg_catalog.=) 'replica'
+                or pg_catalog.current_setting('event_triggers', true) operator(pg_catalog.=) 'off' then gorda.refuse_unseen() end,
             case when pg_catalog.current_setting('statement_timeout') operator(pg_catalog.<>) '0'
                 then pg_catalog.set_config('statement_timeout', '0', true) end,
             case when pg_catalog.current_setting('lock_timeout') operator(pg_catalog.<>) '0'
@@ -470,6 +477,10 @@ select from pg_catalog.pg_type d where d.typtype = 'd' and d.oid >= 16384 and d.
 
 create or replace view gorda.hashed_by_number as
 ${hashed};
+
+create or replace view gorda.hiding as
+${hiding};
+grant select on gorda.hiding to public;
 
 -- Tables that functions have a say in where rows are applied: by a check, an index, or a column computed from others; those of a domain have no number.
 create or replace view gorda.by_routines as
@@ -684,6 +695,9 @@ begin
                     ' partition BY LIST or RANGE, or by another column', h.type, c.objid::regclass)
                 from pg_event_trigger_ddl_commands() c join gorda.hashed_by_number h on c.classid = 'pg_class'::regclass and h.relid = c.objid
                 where c.schema_name is distinct from 'pg_temp' limit 1));
+            reason := coalesce(reason, (select format('function %s cannot be replicated, because no trigger sees what it changes: have it leave session_replication_role and event_triggers',
+                    h.oid::regprocedure)
+                from pg_event_trigger_ddl_commands() c join gorda.hiding h on c.classid = 'pg_proc'::regclass and h.oid = c.objid limit 1));
             reason := coalesce(reason, gorda.computes_column());
         end if;
         if reason is not null then

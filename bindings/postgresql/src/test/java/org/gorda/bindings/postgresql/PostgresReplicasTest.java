@@ -477,9 +477,16 @@ class PostgresReplicasTest extends ThreeReplicas {
         for (String sql : List.of(
                 "DO $$ BEGIN SET LOCAL session_replication_role TO replica; END $$",
                 "CREATE FUNCTION f() RETURNS INTEGER LANGUAGE sql SET session_replication_role TO replica AS 'SELECT 1'",
-                "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN SET LOCAL session_replication_role TO replica; END $$")) {
+                "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN SET LOCAL session_replication_role TO replica; END $$",
+                "CREATE PROCEDURE p() LANGUAGE plpgsql AS E'BEGIN SET LOCAL session\\137replication_role TO replica; END'",
+                "SELECT set_config('session_' || 'replication_role', 'replica', true)")) {
             assertRefused("0A000", () -> execute(primary, sql));
         }
+        execute(
+                primary,
+                "CREATE TABLE event_triggers (id INTEGER PRIMARY KEY)",
+                "CREATE FUNCTION f() RETURNS BIGINT LANGUAGE sql AS 'SELECT count(*) FROM event_triggers'",
+                "ALTER TABLE event_triggers ADD COLUMN a INTEGER");
     }
 
     /** Who takes over gives none of its values again. */

@@ -30,6 +30,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.gorda.gapi.Finding;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.SessionId;
@@ -477,6 +478,45 @@ class SessionsTest {
         }
         assertThatThrownBy(() -> direct("INSERT INTO t VALUES (1, 1)")).hasMessageContaining("replicated");
         assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
+    }
+
+    /** However the server may be told. */
+    @Test
+    void sessionsInWhichNoTriggerWouldSeeChangesAreRefused() throws SQLException {
+        for (String options : List.of(
+                "-c session_replication_role=replica",
+                "-c session-replication-role=replica",
+                "--Session-Replication_Role=replica",
+                "-c session\\_replication\\_role=replica",
+                "-c event-triggers=off",
+                "-cgorda.told=x",
+                "-c gor\\da.told=x")) {
+            assertState("0A000", () -> connect("options", options).close());
+        }
+        direct(
+                "DROP ROLE IF EXISTS sneaky",
+                "CREATE ROLE sneaky LOGIN SUPERUSER",
+                "ALTER ROLE sneaky SET session_replication_role TO local");
+        try {
+            connect("user", "sneaky").close();
+            for (String where : List.of("", " IN DATABASE " + name)) {
+                direct("ALTER ROLE sneaky" + where + " SET session_replication_role TO replica");
+                assertState("0A000", () -> connect("user", "sneaky").close());
+                try (Connection stranger = TestServer.connect(name)) {
+                    assertThat(Installation.findings(stranger))
+                            .extracting(Finding::object)
+                            .contains("role sneaky");
+                }
+                direct("ALTER ROLE sneaky" + where + " RESET session_replication_role");
+            }
+            direct("ALTER DATABASE " + name + " SET session_replication_role TO replica");
+            assertState("0A000", () -> connect("user", "sneaky").close());
+            assertState("0A000", () -> connect().close());
+            direct("ALTER DATABASE " + name + " RESET session_replication_role");
+            connect("user", "sneaky", "options", "-c search_path=public").close();
+        } finally {
+            direct("DROP OWNED BY sneaky", "DROP ROLE sneaky");
+        }
     }
 
     /** The server hashes the numbers that it has given types and their values itself. */
