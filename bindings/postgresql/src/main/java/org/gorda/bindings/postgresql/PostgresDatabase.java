@@ -213,7 +213,8 @@ final class PostgresDatabase implements ReflectedDatabase {
                 OwnStatement.kept(
                         "SELECT gorda.told_at_last(EXISTS (SELECT FROM pg_catalog.pg_sequence WHERE NOT EXISTS"
                                 + " (SELECT FROM gorda.generator WHERE relid OPERATOR(pg_catalog.=) seqrelid)), " + all
-                                + ")"));
+                                + ", EXISTS (SELECT FROM pg_catalog.pg_largeobject_metadata"
+                                + " WHERE pg_catalog.age(xmin) OPERATOR(pg_catalog.<=) 0))"));
     }
 
     /** Has the server tell within a transaction what it has changed so far. */

@@ -373,14 +373,21 @@ begin
     raise exception using errcode = '0A000', message = 'changes that no trigger sees cannot be replicated, as with session_replication_role=replica or event_triggers=off: leave those settings';
 end $$;
 
+create or replace function gorda.refuse_large_objects() returns text language plpgsql as $$
+begin
+    raise exception using errcode = '0A000', message = 'a large object, which the transaction has made or changed, cannot be replicated: use a column of type bytea';
+end $$;
+
 -- The last part before a commit, behind an S and what it has read if the transaction is SERIALIZABLE, with what generators have given, to others too if asked for. From here on the client's limits do not count: what is ordered must be
 -- committed. A transaction that has become READ ONLY could not store its position.
 drop function if exists gorda.told_at_last(boolean);
-create or replace function gorda.told_at_last(has_generators boolean, all_generators boolean) returns text language sql as $$
+drop function if exists gorda.told_at_last(boolean, boolean);
+create or replace function gorda.told_at_last(has_generators boolean, all_generators boolean, has_large_objects boolean) returns text language sql as $$
     select pg_catalog.concat(
         pg_catalog.left(pg_catalog.concat(
             case when pg_catalog.current_setting('session_replication_role') operator(pg_catalog.=) 'replica'
                 or pg_catalog.current_setting('event_triggers', true) operator(pg_catalog.=) 'off' then gorda.refuse_unseen() end,
+            case when $3 then gorda.refuse_large_objects() end,
             case when pg_catalog.current_setting('statement_timeout') operator(pg_catalog.<>) '0'
                 then pg_catalog.set_config('statement_timeout', '0', true) end,
             case when pg_catalog.current_setting('lock_timeout') operator(pg_catalog.<>) '0'

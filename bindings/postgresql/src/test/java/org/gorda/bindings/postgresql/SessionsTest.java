@@ -461,10 +461,29 @@ class SessionsTest {
 
     @Test
     void whatCannotBeReplicatedIsRefused() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "CREATE FUNCTION keep(b bytea) RETURNS oid LANGUAGE sql AS 'SELECT lo_from_bytea(0, b)'");
+        }
         for (String mode : List.of("simple", "extended")) {
             try (Connection connection = connect("preferQueryMode", mode)) {
                 assertState("0A000", () -> execute(connection, "SET session_replication_role TO replica"));
-                assertState("0A000", () -> execute(connection, "SELECT lo_create(0)"));
+                for (String sql : List.of(
+                        "SELECT lo_create(0)",
+                        "SELECT \"lo_create\"(0)",
+                        "SELECT U&\"lo_cre\\0061te\"(0)",
+                        "DO $$ begin perform lo_create(4711); end $$",
+                        "INSERT INTO t VALUES (keep('abc'), 1)",
+                        "COMMENT ON LARGE OBJECT 4711 IS ''",
+                        "GRANT SELECT ON LARGE OBJECT 4711 TO public",
+                        "REVOKE SELECT ON LARGE OBJECT 4711 FROM public",
+                        "ALTER LARGE OBJECT 4711 OWNER TO postgres")) {
+                    assertState("0A000", () -> execute(connection, sql));
+                }
+                assertThat(rows("SELECT count(*) FROM pg_largeobject_metadata")).containsExactly("0");
+                execute(connection, "BEGIN", "SAVEPOINT s", "SELECT keep('abc')", "ROLLBACK TO s");
+                execute(connection, "INSERT INTO t VALUES (98, 1)", "COMMIT", "DELETE FROM t");
                 execute(connection, "BEGIN", "INSERT INTO t VALUES (99, 1)");
                 assertState("0A000", () -> execute(connection, "PREPARE TRANSACTION 'x'"));
                 assertState("25P02", () -> execute(connection, "SELECT 1"));

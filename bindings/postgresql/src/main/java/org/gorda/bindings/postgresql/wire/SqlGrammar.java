@@ -179,7 +179,7 @@ final class SqlGrammar {
     }
 
     private SqlStatement statement() {
-        if (calls(LARGE_OBJECTS)) {
+        if (calls(LARGE_OBJECTS) || (ABOUT.contains(tokens.get(0).text()) && has("LARGE", "OBJECT"))) {
             return refused("a large object", "use a column of type bytea");
         }
         if (tokens.stream().anyMatch(token -> token.is("SET_CONFIG")) && namesSetting()) {
@@ -237,7 +237,8 @@ final class SqlGrammar {
 
     private boolean calls(Set<String> functions) {
         for (int i = 0; i + 1 < tokens.size(); i++) {
-            if (tokens.get(i + 1).is("(") && functions.contains(tokens.get(i).text())) {
+            if (tokens.get(i + 1).is("(")
+                    && functions.contains(tokens.get(i).text().toUpperCase(Locale.ROOT))) {
                 return true;
             }
         }

@@ -222,7 +222,13 @@ class SqlLexerTest {
                 "REFUSED | create table t as select setval('s', 1)",
                 "REFUSED | create unlogged table t (a int)",
                 "REFUSED | create index concurrently on t (a)",
-                "REFUSED | select lo_create(0)"
+                "REFUSED | select lo_create(0)",
+                "REFUSED | select \"lo_create\"(0)",
+                "WRITE | select \"nextval\"('s')",
+                "REFUSED | comment on large object 1 is ''",
+                "REFUSED | grant select on large object 1, 2 to public",
+                "REFUSED | alter large object 1 owner to x",
+                "SCHEMA | comment on table large is 'large object'"
             })
     void tellsKinds(Kind kind, String sql) {
         assertThat(kind(sql)).as(sql).isEqualTo(kind);
