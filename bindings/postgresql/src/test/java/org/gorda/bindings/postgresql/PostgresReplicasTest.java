@@ -390,6 +390,7 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "ALTER TABLE t ADD COLUMN at TIMESTAMP DEFAULT 'now'",
                 "ALTER TABLE t ADD COLUMN at DATE NOT NULL DEFAULT ' Today'",
                 "CREATE MATERIALIZED VIEW m AS SELECT random() FROM t",
+                "CREATE MATERIALIZED VIEW m AS SELECT now() AS at FROM t WITH NO DATA",
                 "CREATE TABLE u (id INTEGER PRIMARY KEY, until TIMESTAMPTZ CHECK (until > now() OR until IS NULL))",
                 "ALTER TABLE t ADD CONSTRAINT own CHECK (v <> length(current_user))",
                 "CREATE DOMAIN past AS DATE CHECK (VALUE < CURRENT_DATE)",

@@ -496,8 +496,7 @@ final class SqlGrammar {
         if (is(what, "TABLE") && has("AS")) {
             return tableOfQuery();
         }
-        boolean isFilled = is(what, "MATERIALIZED") && !has("NO", "DATA");
-        if ((isFilled && computesForItself(what, tokens.size())) || hasComputedBounds()) {
+        if ((is(what, "MATERIALIZED") && computesForItself(what, tokens.size())) || hasComputedBounds()) {
             return refused("what each replica would compute for itself", "use constants");
         }
         if (checksForItself(what)) {
