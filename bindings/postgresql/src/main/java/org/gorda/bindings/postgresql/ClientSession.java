@@ -54,7 +54,7 @@ final class ClientSession implements ConnectionContext, SqlSession {
     private final StatementAlone alone = new StatementAlone(this);
     private volatile @Nullable LocalTransaction transaction;
     private volatile @Nullable Object attachment;
-    private volatile boolean mayFailToCommit;
+    private volatile boolean keepsCursors;
     private volatile boolean isSerializable;
     private volatile boolean hasSnapshots;
     private volatile boolean isLeaving;
@@ -78,7 +78,7 @@ final class ClientSession implements ConnectionContext, SqlSession {
         this.interceptor = new Interceptor(server, startup, parameters, transactions, isRelayed);
         parameters.forEach((name, value) -> {
             if (!NAMES.contains(name)) {
-                noteSettings(value);
+                noteSettings(value.replace("\\", ""));
             }
         });
     }
@@ -130,7 +130,12 @@ final class ClientSession implements ConnectionContext, SqlSession {
 
     /** Whether the server may refuse a commit after all checks: by its own certification, or by a cursor that it keeps. */
     boolean mayFailToCommit() {
-        return mayFailToCommit;
+        return isSerializable || keepsCursors;
+    }
+
+    /** Whether it may leave cursors open behind a commit, of which the server executes the rest in COMMIT. */
+    boolean keepsCursors() {
+        return keepsCursors;
     }
 
     /** What a text sets, which may be SQL. */
@@ -138,7 +143,7 @@ final class ClientSession implements ConnectionContext, SqlSession {
         String text = sql.toUpperCase(Locale.ROOT);
         isSerializable |= text.contains("SERIALIZABLE");
         hasSnapshots |= isSerializable || text.contains("REPEATABLE");
-        mayFailToCommit |= isSerializable || text.contains("HOLD");
+        keepsCursors |= text.contains("HOLD");
     }
 
     /** What is executed while there is no transaction. */

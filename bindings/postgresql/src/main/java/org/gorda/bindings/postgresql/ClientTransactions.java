@@ -27,6 +27,8 @@ final class ClientTransactions implements Transactions {
     /** Ends what {@link PostgresDatabase#listen} has begun. */
     private static final OwnStatement TOLD = OwnStatement.kept("SELECT gorda.told()");
 
+    private static final OwnStatement KEPT_CURSORS = OwnStatement.kept("SELECT gorda.held()");
+
     /** Before what is told of a transaction that is, and what it has read. */
     private static final char SERIALIZABLE = 'S';
 
@@ -393,6 +395,9 @@ final class ClientTransactions implements Transactions {
                     commitUnchanged(sql);
                     return null;
                 }
+                if (refusal == null && session.keepsCursors()) {
+                    requireUnchanging();
+                }
                 refusal = refusal == null ? suspend(ending, sql, serializable) : refusal;
             } catch (RefusedException e) {
                 refusal = e.refusal();
@@ -506,6 +511,18 @@ final class ClientTransactions implements Transactions {
                             + " must tell what it has read, and this one " + readsMore));
         }
         reads.addTo(out, true);
+    }
+
+    /** The server executes what is left of a cursor that is kept in COMMIT: what that changed would be lost, and with it half of what is acknowledged. */
+    private void requireUnchanging() throws SQLException {
+        List<List<@Nullable String>> rows = session.query(KEPT_CURSORS);
+        String held = rows.isEmpty() ? null : rows.get(0).get(0);
+        if (held != null) {
+            throw new RefusedException(
+                    Refusal.unsupported(
+                            "a " + held + ", in a transaction that changes something cannot be replicated:"
+                                    + " the server calls that in COMMIT, when all was told; have it in a transaction of its own"));
+        }
     }
 
     private void settleSchema(LocalTransaction ending) throws SQLException {

@@ -23,6 +23,9 @@ final class Installation {
     private static final String SETTINGS = "SET LOCAL search_path TO pg_catalog, pg_temp;"
             + " SET LOCAL client_min_messages TO warning; SET LOCAL deadlock_timeout TO '1h'; ";
 
+    /** What scripts have of each other, by its name in them. */
+    private static final List<String> QUERIES = List.of("hashed", "hiding", "uncopied", "unseen");
+
     private Installation() {}
 
     /**
@@ -86,9 +89,11 @@ final class Installation {
 
     /** With the queries that are in several. */
     static String script(String name) {
-        return resource(name)
-                .replace("${hashed}", resource("hashed.sql"))
-                .replace("${uncopied}", resource("uncopied.sql"));
+        String script = resource(name);
+        for (String query : QUERIES) {
+            script = script.replace("${" + query + "}", resource(query + ".sql"));
+        }
+        return script;
     }
 
     private static String resource(String name) {

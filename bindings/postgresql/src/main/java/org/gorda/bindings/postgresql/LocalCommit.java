@@ -12,6 +12,13 @@ import org.jspecify.annotations.Nullable;
 /** A client's commit, its thread waiting for the meta level's answer before the server is asked to commit. Thread-safe. */
 final class LocalCommit extends WaitingCommit<SQLException> {
 
+    private static final String MORE =
+            "the transaction is committed, but for rows that the server was to change within its COMMIT, by a cursor"
+                    + " WITH HOLD or a deferred trigger that other triggers have put off: look at its rows, and change those by statements before COMMIT";
+
+    /** Of what our triggers refuse. */
+    private static final String UNTOLD = "GW002";
+
     private final LocalTransaction transaction;
     private final Sessions sessions;
     private final WriteSet writeSet;
@@ -19,6 +26,9 @@ final class LocalCommit extends WaitingCommit<SQLException> {
 
     /** Written and read by the client's thread. */
     private boolean losesMore;
+
+    /** The server has changed rows in its COMMIT, as by a function that a cursor WITH HOLD calls: nobody was told of them. */
+    private volatile boolean isMore;
 
     /** @param sql the statement that commits */
     LocalCommit(LocalTransaction transaction, Sessions sessions, WriteSet writeSet, String sql) {
@@ -47,7 +57,8 @@ final class LocalCommit extends WaitingCommit<SQLException> {
     Refusal awaitAnswer() throws SQLException {
         sessions.suspended(this);
         try {
-            return await(sessions.listener());
+            Refusal refusal = await(sessions.listener());
+            return refusal == null && isMore ? new Refusal(Refusal.Cause.UNKNOWN_OUTCOME, MORE) : refusal;
         } finally {
             sessions.answered(this);
         }
@@ -109,6 +120,7 @@ final class LocalCommit extends WaitingCommit<SQLException> {
                 return lostOnServer(isTold, e);
             }
         } catch (SQLException e) {
+            isMore = UNTOLD.equals(e.getSQLState());
             return lostOnServer(isTold, e);
         }
         if (position != null && !isSure) {

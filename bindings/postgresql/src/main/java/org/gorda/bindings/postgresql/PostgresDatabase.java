@@ -62,6 +62,8 @@ final class PostgresDatabase implements ReflectedDatabase {
     /** Stores a position, of which a {@linkplain #rowOf row} is to be inserted. */
     static final String STORES = "INSERT INTO gorda.position VALUES ($1, $2, $3, $4, $5, $6)";
 
+    private static final String UNSEEN = Installation.script("unseen.sql");
+
     private final DatabaseConfiguration configuration;
     private final TransactionListener listener;
     private final Server server;
@@ -211,7 +213,8 @@ final class PostgresDatabase implements ReflectedDatabase {
                 OwnStatement.kept(
                         "SELECT gorda.told_at_last(EXISTS (SELECT FROM pg_catalog.pg_sequence WHERE NOT EXISTS"
                                 + " (SELECT FROM gorda.generator WHERE relid OPERATOR(pg_catalog.=) seqrelid)), " + all
-                                + ")"));
+                                + ", EXISTS (SELECT FROM pg_catalog.pg_largeobject_metadata"
+                                + " WHERE pg_catalog.age(xmin) OPERATOR(pg_catalog.<=) 0))"));
     }
 
     /** Has the server tell within a transaction what it has changed so far. */
@@ -527,10 +530,28 @@ final class PostgresDatabase implements ReflectedDatabase {
      * had told to be committed and had not written yet. To be called once a client's session has begun, which a crash after that ends.
      */
     void requireSameRun() {
+        ask("SELECT 1");
+    }
+
+    /**
+     * Makes sure that no session of that user begins with settings by which triggers see nothing of what it changes.
+     *
+     * @throws RefusedException if it would
+     */
+    void requireSeen(String user) {
+        List<List<@Nullable String>> unseen =
+                ask("SELECT setting FROM (" + UNSEEN + ") u WHERE setrole = 0 OR rolname = " + literal(user));
+        if (!unseen.isEmpty()) {
+            throw new RefusedException(Refusal.unsupported("no trigger would see what a session of " + user
+                    + " changes, which begins with " + unseen.get(0).get(0)
+                    + ": reset that for the role, or for the database"));
+        }
+    }
+
+    private List<List<@Nullable String>> ask(String sql) {
         try {
-            internally(
-                    "it is not known whether the server runs since it was opened",
-                    session -> session.query("SELECT 1"));
+            return internally(
+                    "it is not known whether the server runs since it was opened", session -> session.query(sql));
         } catch (ReflectionException e) {
             throw new RefusedException(new Refusal(
                     Refusal.Cause.STOPPED, "this replica's server has stopped or begun again: connect to another one"));

@@ -14,6 +14,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
 import org.gorda.bindings.postgresql.wire.StartupMessage;
 import org.gorda.gapi.ReflectionException;
@@ -30,6 +31,10 @@ import org.postgresql.PGProperty;
 final class Sessions implements AutoCloseable {
 
     private static final int CONNECT_TIMEOUT_MILLIS = 10_000;
+
+    /** Settings by which changes would escape, as a client may write them in its options: the server takes a hyphen there for what joins their words. */
+    private static final Pattern OURS =
+            Pattern.compile("(?i)session[_-]replication[_-]role|gorda\\.|event[_-]triggers[ =]");
 
     /** How long a process of the server may take to end after its connection has. */
     private static final long END_NANOS = TimeUnit.SECONDS.toNanos(20);
@@ -130,6 +135,7 @@ final class Sessions implements AutoCloseable {
      */
     ClientSession begin(StartupMessage startup, boolean isRelayed) throws IOException {
         check(startup.parameters());
+        database.requireSeen(startup.parameters().getOrDefault("user", ""));
         Server server = database.server();
         Socket socket = new Socket();
         try {
@@ -158,8 +164,8 @@ final class Sessions implements AutoCloseable {
             throw refused("a replica's clients cannot stream its log: connect to the server itself");
         }
         for (Map.Entry<String, String> parameter : parameters.entrySet()) {
-            String text = (parameter.getKey() + " " + parameter.getValue()).toLowerCase(java.util.Locale.ROOT);
-            if (text.contains("session_replication_role") || text.contains("gorda.")) {
+            if (OURS.matcher(parameter.getKey() + " " + parameter.getValue().replace("\\", ""))
+                    .find()) {
                 throw refused("the setting " + parameter.getKey() + "=" + parameter.getValue()
                         + " is for the replica's own sessions: leave it out");
             }

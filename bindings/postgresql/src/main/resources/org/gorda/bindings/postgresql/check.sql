@@ -39,6 +39,12 @@ select true, object, case kind when 'event trigger' then 'what it changes of the
     'drop it, or copy the database to the others by PostgreSQL''s own means'
 from (${uncopied}) u
 union all
+select true, coalesce('role ' || quote_ident(rolname), 'database ' || quote_ident(current_database())), 'no trigger would see what its sessions change, so that they are refused: ' || setting,
+    case when rolname is null and setdatabase <> 0 then format('ALTER DATABASE %I RESET %s', current_database(), split_part(setting, '=', 1))
+        else format('ALTER ROLE %s%s RESET %s', coalesce(quote_ident(rolname), 'ALL'),
+            case when setdatabase <> 0 then format(' IN DATABASE %I', current_database()) else '' end, split_part(setting, '=', 1)) end
+from (${unseen}) u
+union all
 select true, 'large objects', 'there are ' || count(*) || ' of them, which are not replicated', 'store them as bytea'
 from pg_catalog.pg_largeobject_metadata having count(*) > 0
 union all

@@ -10,6 +10,9 @@ select true, 'role ' || quote_ident(rolname), 'it is no superuser, which event t
     'log in as one, for a replica by its setting user'
 from pg_catalog.pg_roles where rolname = current_user and not rolsuper
 union all
+select true, 'function ' || h.oid::regprocedure, 'no trigger sees what it changes, because it sets session_replication_role or event_triggers', 'drop it, or have it leave those settings'
+from (${hiding}) h
+union all
 select true, what || ' ' || quote_ident(name) || coalesce(' of ' || relid::regclass, ''),
     'it is enabled as ' || case enabled when 'A' then 'ALWAYS' else 'REPLICA' end || ', so that replicas execute it again for what it has changed already',
     case when relid is null then format('ALTER EVENT TRIGGER %I ENABLE', name) else format('ALTER TABLE %s ENABLE %s %I', relid::regclass, upper(what), name) end

@@ -161,14 +161,34 @@ begin
         '%s of %I.%I cannot be replicated: %s', tg_op, tg_table_schema, tg_table_name, tg_argv[0]);
 end $$;
 
--- TRUNCATE is replicated as the statement that it is; from within a function nobody would see it.
-create or replace function gorda.truncates() returns trigger language plpgsql as $$
+-- TRUNCATE is replicated as the statement that it is; from within a function, or a trigger of another TRUNCATE, nobody would see it.
+create or replace function gorda.truncates() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    context text;
 begin
-    if not gorda.is_known() then
+    get diagnostics context = pg_context;
+    if not gorda.is_known() or context ~ E'\n' and current_query() !~* E'\\mextension\\M' then
         raise exception using errcode = '0A000', message = format(
             'TRUNCATE of %I.%I within another statement cannot be replicated: use DELETE there', tg_table_schema, tg_table_name);
     end if;
+    perform set_config('gorda.truncated', concat(current_setting('gorda.truncated', true), tg_relid, ' '), true);
     return null;
+end $$;
+
+-- Behind a TRUNCATE: others execute it before all that its triggers have changed, where rows are not there any more that those have changed before it.
+create or replace function gorda.truncated() returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    tables oid[] := string_to_array(rtrim(current_setting('gorda.truncated', true)), ' ')::oid[];
+    changed regclass := (select g.tgrelid from pg_trigger g
+        join (select t.changes from gorda.aside t where t.session = pg_backend_pid() union all select current_setting('gorda.told', true)) a (changes)
+            on a.changes ~ (left(encode(g.tgargs, 'escape'), 32) || '[IUD]')
+        where g.tgrelid = any (tables) and g.tgname = 'gorda_delete' limit 1);
+begin
+    perform set_config('gorda.truncated', '', true);
+    if changed is not null and exists (select from pg_trigger t where t.tgtype & 34 = 34 and t.tgenabled <> 'D' and t.tgname not like E'gorda\\_%') then
+        raise exception using errcode = '0A000', message = format(
+            'a TRUNCATE whose trigger changes rows of %s, which it truncates, cannot be replicated: have the trigger leave them, or use DELETE', changed);
+    end if;
 end $$;
 
 -- The tables whose rows are captured. A description has a row for each thing, with its kind first: (t, schema, name);
@@ -329,12 +349,45 @@ create or replace function gorda.has_read() returns text language sql set search
         where o.locktype = 'virtualxid' and o.mode = 'ExclusiveLock' and n.nspname <> 'gorda'))
 $$;
 
+-- Which cursor WITH HOLD of the transaction, of which the server executes the rest in COMMIT, when all is told, may change rows: by functions of the database's own, also within views,
+-- policies, operators, casts and domains. Nothing if there is none.
+create or replace function gorda.held() returns text language sql stable set search_path = pg_catalog, pg_temp as $$
+    with own as (select p.oid, p.proname from pg_proc p join pg_language l on l.oid = p.prolang
+        where p.oid >= 16384 and (l.lanname not in ('internal', 'c') or p.prokind = 'a') and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
+            and p.pronamespace <> 'gorda'::regnamespace),
+    relation as (select relation as oid from pg_locks where pid = pg_backend_pid() and locktype = 'relation')
+    select format('cursor %I WITH HOLD, which may call %s', c.name, o.oid::regprocedure) from pg_cursors c, own o
+    where c.is_holdable and c.creation_time >= transaction_timestamp()
+        and (case when o.proname ~ '^[A-Za-z0-9_]{1,62}$' then lower(o.proname) = any (regexp_split_to_array(lower(c.statement), '[^a-z0-9_]+'))
+                else position(lower(o.proname) in lower(c.statement)) > 0 end
+            or c.statement ~* 'u&"'
+            or o.oid in (select oprcode from pg_operator where oid >= 16384 union all select castfunc from pg_cast where oid >= 16384)
+            or o.oid in (select d.refobjid from pg_depend d left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid
+                    left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid left join pg_policy y on d.classid = 'pg_policy'::regclass and y.oid = d.objid
+                where d.refclassid = 'pg_proc'::regclass and (k.contypid <> 0 or coalesce(r.ev_class, y.polrelid) in (select oid from relation))))
+    limit 1
+$$;
+
+create or replace function gorda.refuse_unseen() returns text language plpgsql as $$
+begin
+    raise exception using errcode = '0A000', message = 'changes that no trigger sees cannot be replicated, as with session_replication_role=replica or event_triggers=off: leave those settings';
+end $$;
+
+create or replace function gorda.refuse_large_objects() returns text language plpgsql as $$
+begin
+    raise exception using errcode = '0A000', message = 'a large object, which the transaction has made or changed, cannot be replicated: use a column of type bytea';
+end $$;
+
 -- The last part before a commit, behind an S and what it has read if the transaction is SERIALIZABLE, with what generators have given, to others too if asked for. From here on the client's limits do not count: what is ordered must be
 -- committed. A transaction that has become READ ONLY could not store its position.
 drop function if exists gorda.told_at_last(boolean);
-create or replace function gorda.told_at_last(has_generators boolean, all_generators boolean) returns text language sql as $$
+drop function if exists gorda.told_at_last(boolean, boolean);
+create or replace function gorda.told_at_last(has_generators boolean, all_generators boolean, has_large_objects boolean) returns text language sql as $$
     select pg_catalog.concat(
         pg_catalog.left(pg_catalog.concat(
+            case when pg_catalog.current_setting('session_replication_role') operator(pg_catalog.=) 'replica'
+                or pg_catalog.current_setting('event_triggers', true) operator(pg_catalog.=) 'off' then gorda.refuse_unseen() end,
+            case when $3 then gorda.refuse_large_objects() end,
             case when pg_catalog.current_setting('statement_timeout') operator(pg_catalog.<>) '0'
                 then pg_catalog.set_config('statement_timeout', '0', true) end,
             case when pg_catalog.current_setting('lock_timeout') operator(pg_catalog.<>) '0'
@@ -431,6 +484,10 @@ select from pg_catalog.pg_type d where d.typtype = 'd' and d.oid >= 16384 and d.
 
 create or replace view gorda.hashed_by_number as
 ${hashed};
+
+create or replace view gorda.hiding as
+${hiding};
+grant select on gorda.hiding to public;
 
 -- Tables that functions have a say in where rows are applied: by a check, an index, or a column computed from others; those of a domain have no number.
 create or replace view gorda.by_routines as
@@ -598,6 +655,20 @@ begin
         and exists (select from pg_catalog.pg_event_trigger where evtname not like E'gorda\\_%');
 end $$;
 
+-- A new column whose values, in rows that are there, come from what its domain has by DEFAULT, or are said to be of this moment: each replica would compute them for itself.
+create or replace function gorda.computes_column() returns text language sql set search_path = pg_catalog, pg_temp as $$
+    with recursive changed (relid) as (select c.objid from pg_event_trigger_ddl_commands() c
+            where c.command_tag = 'ALTER TABLE' and c.schema_name is distinct from 'pg_temp' and current_query() ~* E'\\madd\\M'
+        union select i.inhrelid from changed join pg_inherits i on i.inhparent = changed.relid)
+    select format('column %I of %s, whose first values each replica would compute for itself, cannot be replicated: add it without a default, then set that, and update the rows',
+        a.attname, a.attrelid::regclass)
+    from changed join pg_attribute a on a.attrelid = changed.relid and a.atthasmissing and age(a.xmin) <= 0 join pg_type t on t.oid = a.atttypid
+    where not a.atthasdef and (t.typdefaultbin::text ~ 'SQLVALUEFUNCTION|COERCEVIAIO' or exists (select from regexp_matches(t.typdefaultbin::text, E':(?:func|opfunc)id (\\d+)', 'g') f (ids)
+                join pg_proc p on p.oid = f.ids[1]::oid where p.provolatile <> 'i'))
+        or gorda.base_of(t.oid) in ('date', 'time', 'timetz', 'timestamp', 'timestamptz') and current_query() ~* E'''\\s*(now|today|tomorrow|yesterday)\\M'
+    limit 1
+$$;
+
 -- A change of the schema from within a function is not seen by who would have to replicate it. REINDEX changes none. What changes rows is executed by others, too, which are told of them
 -- besides, but for those of event triggers; and they check rows when they may see other ones.
 create or replace function gorda.changes_schema() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -610,8 +681,12 @@ begin
         if not gorda.is_known() or gorda.is_of_event_trigger(context) then
             select tg_tag || ' within another statement cannot be replicated: execute it by itself' into reason
             from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp' limit 1;
-        elsif context like E'%\n%' then
+        elsif context ~ E'\nPL/pgSQL function gorda\\.adopt\\(\\)' then
             reason := null; -- a trigger of ours
+        elsif context ~ E'\n' then
+            if current_query() !~* E'\\mextension\\M' and not exists (select from pg_event_trigger_ddl_commands() where schema_name = 'pg_temp') then
+                reason := tg_tag || ' within another statement cannot be replicated: execute it by itself'; -- by a trigger of TRUNCATE
+            end if;
         elsif tg_tag not in ('CREATE TABLE AS', 'SELECT INTO') and coalesce(current_setting('gorda.told', true), '') not in ('', '0|')
                 and not exists (select from pg_event_trigger where evtname not like E'gorda\\_%') then
             reason := tg_tag || ' that changes rows by functions cannot be replicated: change them by statements of their own';
@@ -629,6 +704,10 @@ begin
                     ' partition BY LIST or RANGE, or by another column', h.type, c.objid::regclass)
                 from pg_event_trigger_ddl_commands() c join gorda.hashed_by_number h on c.classid = 'pg_class'::regclass and h.relid = c.objid
                 where c.schema_name is distinct from 'pg_temp' limit 1));
+            reason := coalesce(reason, (select format('function %s cannot be replicated, because no trigger sees what it changes: have it leave session_replication_role and event_triggers',
+                    h.oid::regprocedure)
+                from pg_event_trigger_ddl_commands() c join gorda.hiding h on c.classid = 'pg_proc'::regclass and h.oid = c.objid limit 1));
+            reason := coalesce(reason, gorda.computes_column());
         end if;
         if reason is not null then
             raise exception using errcode = '0A000', message = reason;

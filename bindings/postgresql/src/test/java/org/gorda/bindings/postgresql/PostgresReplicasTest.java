@@ -130,6 +130,35 @@ class PostgresReplicasTest extends ThreeReplicas {
         }
     }
 
+    /** Names of months, and signs, are not to be had everywhere. */
+    @Test
+    void whatASchemaChangeComputesAsAtSomePlaceIsRefused() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, d DATE, m MONEY, n INTEGER, c TEXT)",
+                "INSERT INTO t VALUES (1, '2026-05-01', 5, 1234, '1,5')");
+        List<String> changes = List.of(
+                "ALTER TABLE t ADD COLUMN p MONEY DEFAULT 5",
+                "ALTER TABLE t ALTER COLUMN m TYPE TEXT",
+                "ALTER TABLE t ALTER COLUMN n TYPE MONEY",
+                "ALTER TABLE t ALTER COLUMN d TYPE TEXT USING to_char(d, 'TMMonth')",
+                "ALTER TABLE t ALTER COLUMN c TYPE NUMERIC USING to_number(c, '9D9')",
+                "CREATE MATERIALIZED VIEW months AS SELECT to_char('2026-05-01'::date, 'TMMonth') AS name");
+        for (String change : changes) {
+            for (String setting : List.of("lc_monetary", "lc_numeric", "lc_time")) {
+                assertRefused("0A000", () -> execute(primary, "SET LOCAL " + setting + " TO ''", change));
+            }
+        }
+        execute(
+                primary,
+                "SET LOCAL lc_monetary TO ''",
+                "ALTER TABLE t ADD COLUMN a INTEGER DEFAULT 5",
+                "CREATE TABLE u (m MONEY)");
+        execute(primary, changes.toArray(String[]::new));
+        assertIdentical();
+    }
+
     /** It is on its server only, and one drops it there. */
     @Test
     void whatAFailedReindexLeavesIsInNobodysWay() throws SQLException {
@@ -171,6 +200,7 @@ class PostgresReplicasTest extends ThreeReplicas {
                 primary,
                 "CREATE TABLE nothing ()",
                 "INSERT INTO nothing DEFAULT VALUES",
+                "DROP TABLE IF EXISTS nothing\u3000",
                 "CREATE TABLE numbers (id INTEGER PRIMARY KEY, n NUMERIC)",
                 "INSERT INTO numbers VALUES (1, 'NaN'), (2, 'Infinity'), (3, 1.50)",
                 "CREATE TABLE blanks (id TEXT PRIMARY KEY, v INTEGER)",
@@ -443,6 +473,14 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)",
                 "INSERT INTO t VALUES (1, 1)",
                 "CREATE FUNCTION own() RETURNS TEXT LANGUAGE sql AS 'SELECT random()::text'",
+                "CREATE FUNCTION day() RETURNS TEXT STABLE LANGUAGE sql AS 'SELECT current_date::text'",
+                "CREATE DOMAIN stamp AS TIMESTAMPTZ DEFAULT now()",
+                "CREATE DOMAIN moment AS stamp",
+                "CREATE DOMAIN who AS TEXT DEFAULT current_user",
+                "CREATE DOMAIN written AS TEXT DEFAULT day()",
+                "CREATE DOMAIN later AS INTERVAL DEFAULT '2100-01-01'::timestamptz - now()",
+                "CREATE DOMAIN seven AS TEXT DEFAULT repeat('7', 7)",
+                "CREATE TABLE heir () INHERITS (t)",
                 "CREATE TABLE p (at TIMESTAMPTZ PRIMARY KEY) PARTITION BY RANGE (at)");
         for (String sql : List.of(
                 "ALTER TABLE t ALTER COLUMN v TYPE TEXT USING gen_random_uuid()::text",
@@ -454,7 +492,15 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "ALTER TABLE t ADD COLUMN w FLOAT8[] DEFAULT ARRAY[0, random()]",
                 "ALTER TABLE t ALTER COLUMN v TYPE FLOAT8[] USING ARRAY[0, random()]",
                 "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (now()) TO (now() + interval '1 day')",
+                "ALTER TABLE t ADD COLUMN at stamp",
+                "ALTER TABLE t ADD COLUMN a INTEGER, ADD COLUMN at moment",
+                "ALTER TABLE t ADD COLUMN who who",
+                "ALTER TABLE t ADD COLUMN w written",
+                "ALTER TABLE t ADD COLUMN l later",
+                "ALTER TABLE t ADD COLUMN at TIMESTAMP DEFAULT 'now'",
+                "ALTER TABLE t ADD COLUMN at DATE NOT NULL DEFAULT ' Today'",
                 "CREATE MATERIALIZED VIEW m AS SELECT random() FROM t",
+                "CREATE MATERIALIZED VIEW m AS SELECT now() AS at FROM t WITH NO DATA",
                 "CREATE TABLE u (id INTEGER PRIMARY KEY, until TIMESTAMPTZ CHECK (until > now() OR until IS NULL))",
                 "ALTER TABLE t ADD CONSTRAINT own CHECK (v <> length(current_user))",
                 "CREATE DOMAIN past AS DATE CHECK (VALUE < CURRENT_DATE)",
@@ -471,6 +517,10 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "CREATE FUNCTION pg_temp.f() RETURNS INTEGER LANGUAGE SQL AS 'SELECT 1'",
                 "DROP FUNCTION pg_temp.f()",
                 "INSERT INTO t VALUES (2, 2)",
+                "SAVEPOINT s",
+                "ALTER TABLE t ADD COLUMN seven seven, ADD COLUMN urgent TEXT DEFAULT 'now'",
+                "ALTER TABLE t ADD COLUMN since DATE DEFAULT '2026-01-01'",
+                "ALTER TABLE t ALTER COLUMN since SET DEFAULT now(), ALTER COLUMN since SET NOT NULL",
                 "ALTER TABLE t ADD COLUMN at TIMESTAMPTZ",
                 "ALTER TABLE t ALTER COLUMN v TYPE BIGINT USING v + 1, ALTER COLUMN at SET DEFAULT now()",
                 "ALTER TABLE t ALTER COLUMN v TYPE VARCHAR(20) USING rtrim(to_char(round(v::numeric(12, 3), 1), '990D9'))::varchar(20)",
@@ -482,15 +532,72 @@ class PostgresReplicasTest extends ThreeReplicas {
         assertIdentical();
     }
 
+    /** The server executes them in COMMIT, when all that is told is ordered. */
+    @Test
+    void cursorsThatAreKeptChangeNothingBehindWhatIsOrdered() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE t (id INTEGER PRIMARY KEY)",
+                "CREATE TABLE u (id INTEGER PRIMARY KEY)",
+                "CREATE FUNCTION put(i INTEGER) RETURNS INTEGER LANGUAGE plpgsql AS 'BEGIN INSERT INTO t VALUES (i); RETURN i; END'",
+                "CREATE FUNCTION \"Row\"(r u) RETURNS INTEGER LANGUAGE sql AS 'SELECT put(r.id)'",
+                "CREATE FUNCTION keeps() RETURNS VOID LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'DECLARE h CURSOR WITH HOLD FOR SELECT put(100)'; END $$",
+                "CREATE VIEW v AS SELECT id + 10 AS id FROM u WHERE put(id + 10) > 0",
+                "CREATE VIEW w AS SELECT * FROM v",
+                "INSERT INTO u VALUES (1)");
+        for (String query : List.of(
+                "SELECT put(id) FROM u",
+                "SELECT pg_catalog.sum(\"put\"(id)) FROM u",
+                "SELECT U&\"\\0070ut\"(id) FROM u",
+                "SELECT u.\"Row\" FROM u",
+                "SELECT count(*) FROM w")) {
+            for (String change : List.of("DELETE FROM u", "CREATE TABLE made (id INTEGER PRIMARY KEY)")) {
+                assertRefused("0A000", () -> execute(primary, change, "DECLARE c CURSOR WITH HOLD FOR " + query));
+            }
+            try (Connection connection = connect(primary);
+                    Statement statement = connection.createStatement()) {
+                assertThatThrownBy(() -> statement.execute("DECLARE c CURSOR WITH HOLD FOR " + query))
+                        .as(query)
+                        .hasMessageContaining("can only be changed by connections of its replica");
+            }
+        }
+        try (Connection connection = connect(primary);
+                Statement statement = connection.createStatement()) {
+            statement.execute("DECLARE c CURSOR WITH HOLD FOR SELECT put(1) FROM u WHERE false");
+            connection.setAutoCommit(false);
+            statement.execute("INSERT INTO t VALUES (5)");
+            statement.execute("DECLARE d CURSOR WITH HOLD FOR SELECT 0, jsonb_agg(a) FROM generate_series(1, 3) a");
+            statement.execute("DECLARE e CURSOR WITH HOLD FOR SELECT put(id) FROM u");
+            statement.execute("CLOSE e");
+            connection.commit();
+            assertThat(number(connection, "FETCH d")).isZero();
+        }
+        // A function makes it, so that nobody knows of it before the order.
+        assertRefused("08007", () -> execute(primary, "INSERT INTO t VALUES (6)", "SELECT keeps()"));
+        assertIdentical();
+        assertThat(number(primary, "SELECT count(*) FROM t WHERE id = 5")).isEqualTo(1);
+        assertThat(number(primary, "SELECT count(*) FROM t WHERE id NOT IN (5, 6)"))
+                .isZero();
+        assertThat(number(primary, "SELECT count(*) FROM u")).isEqualTo(1);
+    }
+
     @Test
     void changesThatNoTriggerWouldSeeAreRefused() throws SQLException {
         int primary = primary();
         for (String sql : List.of(
                 "DO $$ BEGIN SET LOCAL session_replication_role TO replica; END $$",
                 "CREATE FUNCTION f() RETURNS INTEGER LANGUAGE sql SET session_replication_role TO replica AS 'SELECT 1'",
-                "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN SET LOCAL session_replication_role TO replica; END $$")) {
+                "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN SET LOCAL session_replication_role TO replica; END $$",
+                "CREATE PROCEDURE p() LANGUAGE plpgsql AS E'BEGIN SET LOCAL session\\137replication_role TO replica; END'",
+                "SELECT set_config('session_' || 'replication_role', 'replica', true)")) {
             assertRefused("0A000", () -> execute(primary, sql));
         }
+        execute(
+                primary,
+                "CREATE TABLE event_triggers (id INTEGER PRIMARY KEY)",
+                "CREATE FUNCTION f() RETURNS BIGINT LANGUAGE sql AS 'SELECT count(*) FROM event_triggers'",
+                "ALTER TABLE event_triggers ADD COLUMN a INTEGER");
     }
 
     /** Who takes over gives none of its values again. */
@@ -554,6 +661,51 @@ class PostgresReplicasTest extends ThreeReplicas {
                     .extracting(Finding::object)
                     .contains("event trigger a_changes", "event trigger z_changes");
         }
+    }
+
+    /** Others get the rows behind the statement that has called the trigger before it. */
+    @Test
+    void whatATriggerDoesBeforeATruncateIsDoneEverywhereOrRefused() throws SQLException {
+        int primary = primary();
+        String function =
+                "CREATE OR REPLACE FUNCTION keeps() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN %s RETURN NULL; END $$";
+        execute(
+                primary,
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)",
+                "CREATE TABLE child (id INTEGER PRIMARY KEY REFERENCES t)",
+                "CREATE TABLE kept (id INTEGER PRIMARY KEY, v TEXT)",
+                "CREATE TABLE other (id INTEGER PRIMARY KEY)",
+                "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 300) i",
+                "INSERT INTO child VALUES (1)",
+                "INSERT INTO other VALUES (1)",
+                function.formatted(""),
+                "CREATE TRIGGER keeps BEFORE TRUNCATE ON t EXECUTE FUNCTION keeps()");
+        for (String change : List.of(
+                "INSERT INTO kept SELECT * FROM t; DELETE FROM child; DELETE FROM t;",
+                "DELETE FROM child; DELETE FROM t;",
+                "TRUNCATE other;",
+                "CREATE TABLE made (id INTEGER PRIMARY KEY);",
+                "DROP TABLE other;")) {
+            execute(primary, function.formatted(change));
+            assertRefused("0A000", () -> execute(primary, "TRUNCATE t CASCADE"));
+        }
+        execute(primary, function.formatted("INSERT INTO kept SELECT * FROM t; UPDATE other SET id = id + 1;"));
+        execute(
+                primary,
+                "CREATE FUNCTION begins() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN INSERT INTO other VALUES (0); RETURN NULL; END $$",
+                "CREATE TRIGGER begins AFTER TRUNCATE ON other EXECUTE FUNCTION begins()");
+        execute(
+                primary,
+                "SAVEPOINT s",
+                "TRUNCATE t CASCADE",
+                "ROLLBACK TO s",
+                "TRUNCATE t, child",
+                "INSERT INTO t VALUES (1)");
+        execute(primary, "DROP TRIGGER keeps ON t");
+        execute(primary, "TRUNCATE other");
+        assertIdentical();
+        assertThat(number(primary, "SELECT count(*) FROM kept")).isEqualTo(300);
+        assertThat(number(primary, "SELECT sum(id) FROM other")).isZero();
     }
 
     @Test

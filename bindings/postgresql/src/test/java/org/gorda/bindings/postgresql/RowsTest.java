@@ -1059,6 +1059,31 @@ class RowsTest {
         }
     }
 
+    /** What they change no trigger would tell of. */
+    @Test
+    void functionsThatHideWhatTheyChangeAreRefusedAtTheOpening() throws SQLException {
+        for (String function : List.of(
+                "LANGUAGE sql SET session_replication_role TO replica AS 'SELECT 1'",
+                "LANGUAGE plpgsql AS $$ begin set local Session_Replication_Role to replica; return 1; end $$",
+                "LANGUAGE plpgsql AS $$ begin perform set_config('event_triggers', 'off', true); return 1; end $$",
+                "LANGUAGE sql RETURN length(set_config('session_replication_role', 'replica', true))")) {
+            origin.close();
+            try (Connection stranger = origin.server().connect("")) {
+                SqlSession session = SqlSession.of(stranger);
+                session.query("SET session_replication_role TO replica");
+                session.query("CREATE FUNCTION public.hides() RETURNS int " + function);
+                assertThatThrownBy(() -> open("origin")).hasMessageContaining("function public.hides()");
+                assertThat(Installation.findings(stranger))
+                        .extracting(Finding::object)
+                        .containsOnlyOnce("function public.hides()");
+                session.query("DROP FUNCTION public.hides()");
+                session.query(
+                        "CREATE OR REPLACE FUNCTION public.asks() RETURNS text LANGUAGE sql AS $$ SELECT current_setting('session_replication_role') $$");
+            }
+            origin = open("origin");
+        }
+    }
+
     @Test
     void columnsMayHaveAnyName() throws SQLException {
         define(

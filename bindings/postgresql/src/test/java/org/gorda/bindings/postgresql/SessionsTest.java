@@ -30,6 +30,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.gorda.gapi.Finding;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.SessionId;
@@ -460,10 +461,29 @@ class SessionsTest {
 
     @Test
     void whatCannotBeReplicatedIsRefused() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "CREATE FUNCTION keep(b bytea) RETURNS oid LANGUAGE sql AS 'SELECT lo_from_bytea(0, b)'");
+        }
         for (String mode : List.of("simple", "extended")) {
             try (Connection connection = connect("preferQueryMode", mode)) {
                 assertState("0A000", () -> execute(connection, "SET session_replication_role TO replica"));
-                assertState("0A000", () -> execute(connection, "SELECT lo_create(0)"));
+                for (String sql : List.of(
+                        "SELECT lo_create(0)",
+                        "SELECT \"lo_create\"(0)",
+                        "SELECT U&\"lo_cre\\0061te\"(0)",
+                        "DO $$ begin perform lo_create(4711); end $$",
+                        "INSERT INTO t VALUES (keep('abc'), 1)",
+                        "COMMENT ON LARGE OBJECT 4711 IS ''",
+                        "GRANT SELECT ON LARGE OBJECT 4711 TO public",
+                        "REVOKE SELECT ON LARGE OBJECT 4711 FROM public",
+                        "ALTER LARGE OBJECT 4711 OWNER TO postgres")) {
+                    assertState("0A000", () -> execute(connection, sql));
+                }
+                assertThat(rows("SELECT count(*) FROM pg_largeobject_metadata")).containsExactly("0");
+                execute(connection, "BEGIN", "SAVEPOINT s", "SELECT keep('abc')", "ROLLBACK TO s");
+                execute(connection, "INSERT INTO t VALUES (98, 1)", "COMMIT", "DELETE FROM t");
                 execute(connection, "BEGIN", "INSERT INTO t VALUES (99, 1)");
                 assertState("0A000", () -> execute(connection, "PREPARE TRANSACTION 'x'"));
                 assertState("25P02", () -> execute(connection, "SELECT 1"));
@@ -477,6 +497,45 @@ class SessionsTest {
         }
         assertThatThrownBy(() -> direct("INSERT INTO t VALUES (1, 1)")).hasMessageContaining("replicated");
         assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
+    }
+
+    /** However the server may be told. */
+    @Test
+    void sessionsInWhichNoTriggerWouldSeeChangesAreRefused() throws SQLException {
+        for (String options : List.of(
+                "-c session_replication_role=replica",
+                "-c session-replication-role=replica",
+                "--Session-Replication_Role=replica",
+                "-c session\\_replication\\_role=replica",
+                "-c event-triggers=off",
+                "-cgorda.told=x",
+                "-c gor\\da.told=x")) {
+            assertState("0A000", () -> connect("options", options).close());
+        }
+        direct(
+                "DROP ROLE IF EXISTS sneaky",
+                "CREATE ROLE sneaky LOGIN SUPERUSER",
+                "ALTER ROLE sneaky SET session_replication_role TO local");
+        try {
+            connect("user", "sneaky").close();
+            for (String where : List.of("", " IN DATABASE " + name)) {
+                direct("ALTER ROLE sneaky" + where + " SET session_replication_role TO replica");
+                assertState("0A000", () -> connect("user", "sneaky").close());
+                try (Connection stranger = TestServer.connect(name)) {
+                    assertThat(Installation.findings(stranger))
+                            .extracting(Finding::object)
+                            .contains("role sneaky");
+                }
+                direct("ALTER ROLE sneaky" + where + " RESET session_replication_role");
+            }
+            direct("ALTER DATABASE " + name + " SET session_replication_role TO replica");
+            assertState("0A000", () -> connect("user", "sneaky").close());
+            assertState("0A000", () -> connect().close());
+            direct("ALTER DATABASE " + name + " RESET session_replication_role");
+            connect("user", "sneaky", "options", "-c search_path=public").close();
+        } finally {
+            direct("DROP OWNED BY sneaky", "DROP ROLE sneaky");
+        }
     }
 
     /** The server hashes the numbers that it has given types and their values itself. */

@@ -40,6 +40,9 @@ final class SqlGrammar {
             LO_CREATE LO_CREAT LO_IMPORT LO_UNLINK LO_PUT LOWRITE LO_FROM_BYTEA LO_TRUNCATE LO_TRUNCATE64
             LO_OPEN""");
 
+    /** What is done to large objects, among others, by statements of their own. */
+    private static final Set<String> ABOUT = Set.of("ALTER", "COMMENT", "GRANT", "REVOKE", "SECURITY");
+
     /** Functions that take values, which only a replica may that takes writes. */
     private static final Set<String> GENERATING = Set.of("NEXTVAL", "SETVAL");
 
@@ -70,6 +73,10 @@ final class SqlGrammar {
 
     /** Settings by which changes would escape. */
     private static final Set<String> SETTINGS = Set.of("SESSION_REPLICATION_ROLE", "GORDA");
+
+    /** That by which the server calls no triggers, or event triggers, in a body or where it is set. */
+    private static final Pattern HIDES = Pattern.compile(
+            "(?i)session_replication_role|\\bset\\s+((local|session)\\s+)?\"?event_triggers\\b|'event_triggers'");
 
     /** In the body of a DO, also as the text of an EXECUTE; of roles the server tells no event trigger. */
     private static final Pattern CHANGES_ROLE = Pattern.compile(
@@ -146,9 +153,14 @@ final class SqlGrammar {
 
     /** Whether a setting is named, in whatever case and quotes, by which changes would escape. */
     private boolean namesOurs() {
-        return tokens.stream()
-                .map(token -> token.text().toUpperCase(Locale.ROOT))
-                .anyMatch(name -> SETTINGS.contains(name) || name.startsWith("GORDA."));
+        for (int i = 0; i < tokens.size(); i++) {
+            String name = tokens.get(i).text().toUpperCase(Locale.ROOT);
+            boolean isSet = i > 0 && (is(i - 1, "SET") || is(i - 1, "LOCAL") || is(i - 1, "SESSION"));
+            if (SETTINGS.contains(name) || name.startsWith("GORDA.") || (isSet && name.equals("EVENT_TRIGGERS"))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private boolean updatesSettings() {
@@ -174,7 +186,7 @@ final class SqlGrammar {
     }
 
     private SqlStatement statement() {
-        if (calls(LARGE_OBJECTS)) {
+        if (calls(LARGE_OBJECTS) || (ABOUT.contains(tokens.get(0).text()) && has("LARGE", "OBJECT"))) {
             return refused("a large object", "use a column of type bytea");
         }
         if (tokens.stream().anyMatch(token -> token.is("SET_CONFIG")) && namesSetting()) {
@@ -196,7 +208,7 @@ final class SqlGrammar {
             case "DO" ->
                 CHANGES_ROLE.matcher(text).find()
                         ? refused("a role within DO", "have a statement of its own for it, without DO")
-                        : namesRole() ? settingRefused() : of(Kind.WRITE);
+                        : hides() ? settingRefused() : of(Kind.WRITE);
             case "EXECUTE" -> execute(1);
             case "COPY" -> copy();
             case "BEGIN" -> of(Kind.BEGIN);
@@ -219,12 +231,11 @@ final class SqlGrammar {
     }
 
     private boolean namesSetting() {
-        return namesRole() || text.toLowerCase(Locale.ROOT).contains("gorda.");
+        return hides() || text.toLowerCase(Locale.ROOT).contains("gorda.");
     }
 
-    /** That by which no trigger sees what changes; in a body it is a part of a text. */
-    private boolean namesRole() {
-        return text.toLowerCase(Locale.ROOT).contains("session_replication_role");
+    private boolean hides() {
+        return HIDES.matcher(text).find();
     }
 
     private SqlStatement settingRefused() {
@@ -233,7 +244,8 @@ final class SqlGrammar {
 
     private boolean calls(Set<String> functions) {
         for (int i = 0; i + 1 < tokens.size(); i++) {
-            if (tokens.get(i + 1).is("(") && functions.contains(tokens.get(i).text())) {
+            if (tokens.get(i + 1).is("(")
+                    && functions.contains(tokens.get(i).text().toUpperCase(Locale.ROOT))) {
                 return true;
             }
         }
@@ -352,8 +364,7 @@ final class SqlGrammar {
             Token before = tokens.get(i - 1);
             boolean isName = before.isQuoted()
                     || (!before.text().isEmpty()
-                            && Character.isUnicodeIdentifierStart(before.text().charAt(0)))
-                    || before.text().startsWith("_");
+                            && SqlLexer.isNameStart(before.text().charAt(0)));
             if (tokens.get(i).is("(")
                     && isName
                     && (before.isQuoted() || !(HARMLESS.contains(before.text()) || known.contains(before.text())))) {
@@ -479,6 +490,9 @@ final class SqlGrammar {
         if (has("UNLOGGED")) {
             return refused("an unlogged table", "leave out UNLOGGED");
         }
+        if (isRoutine(tokens) && hides()) {
+            return settingRefused();
+        }
         int what = is(1, "OR", "REPLACE") ? 3 : 1;
         if (is(what, "LOCAL") || is(what, "GLOBAL")) {
             what++;
@@ -486,14 +500,10 @@ final class SqlGrammar {
         if (is(what, "TEMP") || is(what, "TEMPORARY") || has("PG_TEMP", ".")) {
             return of(Kind.CALL);
         }
-        if (isRoutine(tokens) && namesRole()) {
-            return settingRefused();
-        }
         if (is(what, "TABLE") && has("AS")) {
             return tableOfQuery();
         }
-        boolean isFilled = is(what, "MATERIALIZED") && !has("NO", "DATA");
-        if ((isFilled && computesForItself(what, tokens.size())) || hasComputedBounds()) {
+        if ((is(what, "MATERIALIZED") && computesForItself(what, tokens.size())) || hasComputedBounds()) {
             return refused("what each replica would compute for itself", "use constants");
         }
         if (checksForItself(what)) {

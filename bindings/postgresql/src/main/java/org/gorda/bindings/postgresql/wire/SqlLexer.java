@@ -101,7 +101,11 @@ final class SqlLexer {
 
     private void end(List<SqlStatement> statements, int end) {
         if (start >= 0) {
-            String text = sql.substring(start, end).strip();
+            int textEnd = end;
+            while (isBlank(sql.charAt(textEnd - 1))) {
+                textEnd--;
+            }
+            String text = sql.substring(start, textEnd);
             statements.add(
                     tokenBytes > TOKEN_BYTES_MAX ? SqlStatement.tooDense(text) : SqlGrammar.statement(text, tokens));
             tokens = new ArrayList<>();
@@ -359,7 +363,8 @@ final class SqlLexer {
         return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == 0x0b;
     }
 
-    private static boolean isNameStart(char c) {
+    /** Whatever has no place in ASCII is a letter to the server. */
+    static boolean isNameStart(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
     }
 

@@ -29,6 +29,9 @@ class SqlLexerTest {
                 .containsExactly("SELECT ';'", "SELECT \"a;b\"", "SELECT 3 /* ; /* nested ; */ ; */");
         assertThat(texts("SELECT 'it''s;'; SELECT 2")).hasSize(2);
         assertThat(texts("/* only */ -- comments\n ; ;")).isEmpty();
+        assertThat(texts(" DROP TABLE a \u000b\t;DROP TABLE b\u3000 ; DROP TABLE c\u2003"))
+                .as("what is no blank to the server is a letter")
+                .containsExactly("DROP TABLE a", "DROP TABLE b\u3000", "DROP TABLE c\u2003");
     }
 
     @Test
@@ -107,6 +110,7 @@ class SqlLexerTest {
             value = {
                 "READ | select * from t where a in (1, 2) and exists (select 1 from u)",
                 "READ | SELECT count(*), sum(a) FROM t",
+                "CALL | select \u3000f(1)",
                 "READ | select * from t for update",
                 "READ | select * from t for no key update of t",
                 "READ | (select 1) union (select 2)",
@@ -198,6 +202,17 @@ class SqlLexerTest {
                 "REFUSED | set \"session_replication_role\" = replica",
                 "REFUSED | set U&\"\\0073ession_replication_role\" = replica",
                 "REFUSED | alter role x set \"Session_Replication_Role\" to replica",
+                "REFUSED | set event_triggers = off",
+                "REFUSED | set local \"Event_Triggers\" = off",
+                "REFUSED | alter role x in database d set event_triggers to off",
+                "REFUSED | alter function f() set event_triggers = off",
+                "REFUSED | do 'begin set local event_triggers = off; end'",
+                "REFUSED | create function f() returns int language sql as 'select 1' set event_triggers = off",
+                "REFUSED | select set_config('event_triggers', 'off', false)",
+                "REFUSED | create function pg_temp.f() returns int language sql set session_replication_role to replica as 'select 1'",
+                "PASS | set search_path = event_triggers",
+                "SCHEMA | alter table event_triggers set schema event_triggers",
+                "SCHEMA | create function f() returns bigint language sql as 'select count(*) from event_triggers'",
                 "REFUSED | update pg_settings set setting = 'replica' where name like 'session_repl%'",
                 "REFUSED | with x as (update pg_catalog.\"pg_settings\" set setting = 'x' returning 1) select * from x",
                 "WRITE | update t set a = (select setting from pg_settings limit 1)",
@@ -223,7 +238,13 @@ class SqlLexerTest {
                 "REFUSED | create table t as select setval('s', 1)",
                 "REFUSED | create unlogged table t (a int)",
                 "REFUSED | create index concurrently on t (a)",
-                "REFUSED | select lo_create(0)"
+                "REFUSED | select lo_create(0)",
+                "REFUSED | select \"lo_create\"(0)",
+                "WRITE | select \"nextval\"('s')",
+                "REFUSED | comment on large object 1 is ''",
+                "REFUSED | grant select on large object 1, 2 to public",
+                "REFUSED | alter large object 1 owner to x",
+                "SCHEMA | comment on table large is 'large object'"
             })
     void tellsKinds(Kind kind, String sql) {
         assertThat(kind(sql)).as(sql).isEqualTo(kind);
