@@ -146,6 +146,10 @@ final class ClusterConnection implements InvocationHandler {
             long left = end - System.nanoTime();
             NodeInfo primary =
                     left <= 0 ? null : monitor.primary(Duration.ofNanos(left)).orElse(null);
+            String conflict = primary == null ? monitor.conflict() : null;
+            if (conflict != null) {
+                throw new SQLNonTransientConnectionException(conflict, "08004", last);
+            }
             if (primary == null) {
                 throw new SQLNonTransientConnectionException(
                         "no primary" + within(url.connectTimeout()) + ": " + monitor.describe()
@@ -161,9 +165,14 @@ final class ClusterConnection implements InvocationHandler {
                         monitor.tls(),
                         Duration.ofNanos(left),
                         () -> isSucceeded(monitor, primary));
-                ClusterConnection opened = new ClusterConnection(monitor, url, primary, physical);
-                monitor.register(opened);
-                return opened.proxy;
+                if (monitor.hold(primary)) {
+                    ClusterConnection opened = new ClusterConnection(monitor, url, primary, physical);
+                    monitor.register(opened);
+                    return opened.proxy;
+                }
+                closeSocket(physical);
+                last = changedHands(primary);
+                monitor.search();
             } catch (SQLException e) {
                 if (Translation.isRejection(e)) {
                     throw e;
@@ -172,6 +181,13 @@ final class ClusterConnection implements InvocationHandler {
                 monitor.search();
             }
         }
+    }
+
+    /** Who answers there now may be of another group. */
+    private static SQLException changedHands(NodeInfo replica) {
+        return new SQLNonTransientConnectionException(
+                "replica " + replica.node() + " is gone, or is not on history " + replica.history() + " any more",
+                "08006");
     }
 
     /** Before the next login, the longer the more have failed; none if the thread is interrupted. */
@@ -185,7 +201,8 @@ final class ClusterConnection implements InvocationHandler {
             return !monitor.answers(replica);
         }
         return monitor.primary(Duration.ZERO)
-                .filter(primary -> primary.epoch() > replica.epoch())
+                .filter(primary ->
+                        primary.epoch() > replica.epoch() || !primary.history().equals(replica.history()))
                 .filter(primary -> !primary.node().equals(replica.node()))
                 .isPresent();
     }
@@ -543,7 +560,7 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     private void resolve(TransactionId id, long since, SQLException cause) throws SQLException {
-        String outcome = monitor.outcome(id, since, OUTCOME_WAIT);
+        String outcome = monitor.outcome(id, since, node.history(), OUTCOME_WAIT);
         LOG.info("the answer to the commit of {} was lost ({}); its outcome is {}", id, cause.getMessage(), outcome);
         if ("COMMITTED".equals(outcome)) {
             settled = true;
@@ -638,13 +655,16 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     /**
-     * Whether to go on reading there: not if it is known not to show what is committed and another replica is that does, nor if the session has ended, which is asked
+     * Whether to go on reading there: not if another history is there by now, nor if it is known not to show what is committed and another replica is that does, nor if the session has ended, which is asked
      * for while that replica does not tell of itself.
      */
     private boolean isToStay(EngineConnection reading) {
         NodeInfo told = monitor.told(reading.replica());
         if (told == null) {
             return isValid(reading, SILENT_SECONDS_MAX);
+        }
+        if (!told.history().equals(reading.replica().history())) {
+            return false;
         }
         return told.isUpToDate()
                 || monitor.reader(missed, Duration.ZERO)
@@ -741,6 +761,9 @@ final class ClusterConnection implements InvocationHandler {
                 opened = ClusterLogin.connect(
                         info, true, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
                 reader = opened; // from here on it is ended should the replica fall silent
+                if (!monitor.hold(info)) {
+                    throw changedHands(info);
+                }
                 checkOpen(); // who has ended the connection just before has not seen it
                 opened.readWith(settings);
                 missed = 0;
@@ -861,9 +884,15 @@ final class ClusterConnection implements InvocationHandler {
         changed = true;
     }
 
-    /** Another replica is the primary: ends this connection if it goes to an older one. For any thread. */
+    /** Another replica is the primary: ends this connection if it goes to an older one, or is of another history. For any thread. */
     void abandonUnless(NodeInfo primary) {
         NodeInfo mine = node;
+        if (!primary.history().equals(mine.history())) {
+            breakDown(new SQLNonTransientConnectionException(
+                    "the group went on with another history, of " + primary.node() + ", than that of this connection",
+                    "08006"));
+            return;
+        }
         boolean otherProtocol = primary.everywhere() != mine.everywhere();
         if (primary.epoch() > mine.epoch() && (otherProtocol || !primary.node().equals(mine.node()))) {
             breakDown(new SQLNonTransientConnectionException(
@@ -901,11 +930,14 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    private void closeSocket(EngineConnection connection) {
+    private static void closeSocket(EngineConnection connection) {
         try {
             connection.closeSocket();
         } catch (IOException | IllegalStateException e) {
-            LOG.warn("a connection of {} could not be ended at once", node.node(), e);
+            LOG.warn(
+                    "a connection of {} could not be ended at once",
+                    connection.replica().node(),
+                    e);
         }
     }
 

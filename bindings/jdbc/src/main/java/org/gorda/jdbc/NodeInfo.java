@@ -3,12 +3,15 @@ package org.gorda.jdbc;
 import java.io.IOException;
 import java.io.StringReader;
 import java.util.Properties;
+import org.gorda.jgcs.History;
 
 /**
  * What a replica process tells of itself to clients. Immutable.
  *
  * @param database the name under which it knows its database
  * @param url by which the engine's own driver reaches the database
+ * @param history which one of which group it is on, empty if it does not know; a text, as of {@link Clusters}
+ * @param continued the group whose rows this one has begun with, because a person wanted that; empty if it has not
  * @param primary whether it executes writes
  * @param everywhere whether all replicas do
  * @param working whether it is in touch with a majority
@@ -22,6 +25,8 @@ record NodeInfo(
         String node,
         String database,
         String url,
+        String history,
+        String continued,
         boolean primary,
         boolean everywhere,
         boolean working,
@@ -39,6 +44,8 @@ record NodeInfo(
                     node,
                     properties.getProperty("database", ""),
                     properties.getProperty("url", ""),
+                    History.parse(properties.getProperty("history", "")).toString(),
+                    properties.getProperty("continues", ""),
                     Boolean.parseBoolean(properties.getProperty("primary")),
                     Boolean.parseBoolean(properties.getProperty("everywhere")),
                     Boolean.parseBoolean(properties.getProperty("working")),
@@ -50,6 +57,19 @@ record NodeInfo(
         } catch (IllegalArgumentException e) {
             throw new IOException(node + " does not answer like a replica: " + e.getMessage(), e);
         }
+    }
+
+    /** Whether a person wanted this replica's history to come after another one. */
+    boolean continues(String other) {
+        if (history.isEmpty() || other.isEmpty()) {
+            return !history.isEmpty();
+        }
+        History mine = History.parse(history);
+        History before = History.parse(other);
+        String group = before.group().toString();
+        return mine.group().toString().equals(group)
+                ? mine.continuations() > before.continuations()
+                : continued.equals(group);
     }
 
     boolean executes() {

@@ -37,7 +37,7 @@ import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
-import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.MembershipSession;
 import org.gorda.jgcs.Protocol;
@@ -271,6 +271,8 @@ public final class Replica implements AutoCloseable {
                     configuration.self(),
                     closed ? ReplicaState.STOPPED : ReplicaState.ONLINE,
                     "loopback: nothing is replicated",
+                    History.UNKNOWN,
+                    null,
                     configuration.self(),
                     configuration.protocol(),
                     true,
@@ -292,12 +294,6 @@ public final class Replica implements AutoCloseable {
                     Map.of());
         }
         return running.status();
-    }
-
-    /** Which one its group is, drawn when it was formed: groups of one name differ by it. Unknown until it is known here, or if there is none. */
-    public GroupId history() {
-        ReplicaEngine running = engine;
-        return running == null ? GroupId.UNKNOWN : running.history();
     }
 
     /** The rows by which transactions of this replica have lost most against others since its start, the hottest first. */

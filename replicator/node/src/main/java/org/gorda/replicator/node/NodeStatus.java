@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaState;
 import org.gorda.replicator.engine.ReplicaStatus;
@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A replica process at one moment, as its service tells it. Immutable.
  *
- * @param history which one its group is; null while it does not know
+ * @param history its group's identity, and behind a dot which continuation of it if there is one; null while it does not know
  * @param role {@code primary} or {@code backup}; where every replica takes writes {@code writer}, or {@code reader} while this one does not
  * @param lag how many places in the order are decided and not shown here yet
  * @param lagSeconds for how long there has been such a one, to a tenth of a second or so
@@ -71,16 +71,18 @@ public record NodeStatus(
 
     /** Whether the two have been in groups that were formed separately, whatever they are called: they will never meet. */
     public boolean isOfAnotherGroup(NodeStatus other) {
-        return history != null && other.history != null && !history.equals(other.history);
+        return history != null
+                && other.history != null
+                && !History.parse(history).group().equals(History.parse(other.history).group());
     }
 
     static NodeStatus of(
-            NodeConfiguration node, String durability, GroupId history, ReplicaStatus now, String clients) {
+            NodeConfiguration node, String durability, ReplicaStatus now, String clients) {
         return new NodeStatus(
                 now.self().toString(),
                 now.state().toString(),
                 now.explanation(),
-                history.isKnown() ? history.toString() : null,
+                now.history().isKnown() ? now.history().toString() : null,
                 role(now),
                 now.primary() == null ? null : now.primary().toString(),
                 now.epoch(),
