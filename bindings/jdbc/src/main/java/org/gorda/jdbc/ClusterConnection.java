@@ -348,7 +348,7 @@ final class ClusterConnection implements InvocationHandler {
                 // Only the engine's driver has spoken: what is known of the replicas says more.
                 translated = new SQLNonTransientConnectionException(
                         "the connection to replica " + engine.replica().node() + " was lost (" + failure.getMessage()
-                                + "); " + monitor.describe(),
+                                + "); " + monitor.describe(engine.replica().node()),
                         failure.getSQLState(),
                         failure);
             }

@@ -5,9 +5,9 @@ import java.io.InputStream;
 import java.net.ConnectException;
 import java.net.HttpURLConnection;
 import java.net.Proxy;
-import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.net.URI;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -434,38 +434,51 @@ final class ClusterMonitor {
         return null;
     }
 
-    /** A connection that is there and says nothing sensible speaks TLS, or does not. */
+    /** A connection that is there and says nothing sensible goes to another port, as the member's own, or speaks TLS, or does not. */
     private String fault(Throwable failure) {
-        boolean isReached = !(failure instanceof ConnectException || failure instanceof SocketTimeoutException);
+        boolean isReached = failure instanceof IOException
+                && !(failure instanceof ConnectException
+                        || failure instanceof SocketTimeoutException
+                        || failure instanceof UnknownHostException);
         return failure instanceof SSLException
                 ? " as one with a certificate by tls-authority (" + failure.getMessage() + ")"
-                : failure instanceof SocketException && isReached && sockets == null
-                        ? " (if it encrypts, the URL needs tls-authority=FILE)"
+                : isReached && sockets == null
+                        ? " (is it a replica's service, at its member's port + 1? If it encrypts, the URL needs tls-authority=FILE)"
                         : "";
     }
 
     /** What is known of the replicas, for messages. */
     String describe() {
+        return describe("");
+    }
+
+    /** @param lost what is known of that one may be from before it was lost */
+    String describe(String lost) {
         StringBuilder text = new StringBuilder();
         for (String node : nodes) {
             NodeInfo info = infos.get(node);
             text.append(text.isEmpty() ? "" : ", ").append(node);
-            text.append(info == null ? " does not answer" + faults.getOrDefault(node, "") : describe(info));
+            String fault = info == null ? "" : history.fault(info);
+            if (info == null) {
+                text.append(" does not answer").append(faults.getOrDefault(node, ""));
+            } else if (!fault.isEmpty()) {
+                text.append(fault);
+            } else if (node.equals(lost)) {
+                text.append(" was ").append(role(info)).append(" when last asked");
+            } else {
+                text.append(" is ").append(role(info));
+            }
         }
         return text + history.advice();
     }
 
-    private String describe(NodeInfo info) {
-        String fault = history.fault(info);
-        if (!fault.isEmpty()) {
-            return fault;
-        }
+    private static String role(NodeInfo info) {
         if (!info.working()) {
-            return " has no majority";
+            return "without a majority";
         }
         return info.everywhere()
-                ? info.primary() ? " takes writes" : " is not up to date"
-                : info.primary() ? " is the primary" : " is a backup";
+                ? info.primary() ? "taking writes" : "not up to date"
+                : info.primary() ? "the primary" : "a backup";
     }
 
     private String request(String method, String node, String path, int timeoutMillis) throws IOException {

@@ -7,11 +7,14 @@ import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.AbstractList;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.awaitility.Awaitility;
@@ -68,6 +71,9 @@ class ClusterMonitorTest {
                             && monitor.describe().contains("is a backup"));
             assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
                     .isEqualTo(address(primary));
+            assertThat(monitor.describe(address(primary)))
+                    .isEqualTo(
+                            address(primary) + " was the primary when last asked, " + address(behind) + " is a backup");
             primary.stop(0);
             Awaitility.await().until(() -> monitor.describe().contains("does not answer"));
             assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
@@ -181,6 +187,33 @@ class ClusterMonitorTest {
         } finally {
             works.stop(0);
             copy.stop(0);
+        }
+    }
+
+    /** As a member's own address, and its database's, are. */
+    @Test
+    void whatIsNoServiceIsToldApartFromOneThatIsNotThere() throws Exception {
+        for (String greeting : List.of("", "\u0000\u0001\u0002 no HTTP\n")) {
+            try (ServerSocket member = new ServerSocket(0, 0, InetAddress.getLoopbackAddress())) {
+                new Thread(new FutureTask<>(() -> greet(member, greeting))).start();
+                String node = "127.0.0.1:" + member.getLocalPort();
+                ClusterMonitor monitor = new ClusterMonitor(List.of(node), null, unused -> {});
+                Awaitility.await()
+                        .untilAsserted(() -> assertThat(monitor.describe())
+                                .isEqualTo(
+                                        node + " does not answer (is it a replica's service, at its member's port + 1?"
+                                                + " If it encrypts, the URL needs tls-authority=FILE)"));
+            }
+        }
+    }
+
+    /** Until the socket is closed. */
+    private static Void greet(ServerSocket member, String greeting) throws IOException {
+        while (true) {
+            try (Socket client = member.accept()) {
+                client.getInputStream().read();
+                client.getOutputStream().write(greeting.getBytes(StandardCharsets.UTF_8));
+            }
         }
     }
 

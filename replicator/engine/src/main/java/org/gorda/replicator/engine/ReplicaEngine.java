@@ -958,7 +958,6 @@ final class ReplicaEngine implements GroupListener {
                 checkpointer.flushes());
     }
 
-
     ReplicaStatus status() {
         View now = standing.view();
         Group joined = group;
