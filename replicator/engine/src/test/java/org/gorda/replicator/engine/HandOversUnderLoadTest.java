@@ -245,7 +245,7 @@ class HandOversUnderLoadTest {
                     TransactionId id = new TransactionId(new SessionId(1, 1), number.incrementAndGet());
                     CountingSession.SENDING.set(id);
                     try {
-                        assertThat(sender.send(session, id, 1, 1, writeSet, () -> true))
+                        assertThat(sender.send(session, id, 1, 1, writeSet, () -> true, sent -> {}))
                                 .isEqualTo(chunks);
                     } catch (GroupException e) {
                         // what it has sent already is delivered all the same
