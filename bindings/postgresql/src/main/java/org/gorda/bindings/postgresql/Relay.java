@@ -27,6 +27,9 @@ final class Relay implements AutoCloseable {
     /** So long may a client take to begin a session. */
     private static final int STARTUP_TIMEOUT_MILLIS = 60_000;
 
+    /** So long what a client has sent goes on being executed, and answered, once it has ended its side. */
+    private static final long LEAVING_MILLIS = 10_000;
+
     /** Before it is tried again to let somebody in. */
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -141,20 +144,43 @@ final class Relay implements AutoCloseable {
                 // until the client, or the server, has ended it
             }
         } finally {
-            session.leave();
-            join(toClient);
+            end(client, session, toClient);
             session.exit();
         }
     }
 
-    private static void join(Thread thread) {
+    /** Lets what the client has sent be executed first, as the server does. */
+    private static void end(ClientConnection client, ClientSession session, Thread toClient) {
+        try {
+            finish(session);
+            join(toClient, LEAVING_MILLIS);
+        } finally {
+            session.leave();
+            client.close();
+            join(toClient, 0);
+        }
+    }
+
+    private static void finish(ClientSession session) {
+        try {
+            session.interceptor().finish();
+        } catch (IOException e) {
+            LOG.debug("a session has ended: {}", e.toString()); // who takes its answers has those that there are
+        }
+    }
+
+    /** @param millis 0 is for ever */
+    private static void join(Thread thread, long millis) {
         boolean interrupted = false;
-        while (thread.isAlive()) {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        long left = millis;
+        while (thread.isAlive() && (millis == 0 || left > 0)) {
             try {
-                thread.join();
+                thread.join(left);
             } catch (InterruptedException e) {
                 interrupted = true;
             }
+            left = millis == 0 ? 0 : TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
         }
         if (interrupted) {
             Thread.currentThread().interrupt();
@@ -164,14 +190,27 @@ final class Relay implements AutoCloseable {
     private static void answer(ClientConnection client, ClientSession session) {
         byte[] bytes = new byte[BUFFER_BYTES];
         try (client) {
+            boolean reads = true;
             for (int taken = take(session, bytes); taken >= 0; taken = take(session, bytes)) {
-                client.write(bytes, taken);
+                reads = reads && write(client, bytes, taken);
             }
             client.end();
         } catch (IOException | RuntimeException e) {
             LOG.debug("a session has ended: {}", e.toString());
         } finally {
             session.leave();
+        }
+    }
+
+    /** Whether the client takes it. If it does not, who reads from it is to notice, too. */
+    private static boolean write(ClientConnection client, byte[] bytes, int length) {
+        try {
+            client.write(bytes, length);
+            return true;
+        } catch (IOException e) {
+            LOG.debug("a client is gone: {}", e.toString());
+            client.close();
+            return false;
         }
     }
 

@@ -491,6 +491,64 @@ class RelayTest {
     }
 
     @Test
+    void whatAClientHasSentBeforeItLeavesIsExecuted() throws Exception {
+        List<String> sent = new ArrayList<>();
+        for (int i = 10; i < 30; i++) {
+            sent.add(String.valueOf(i));
+            try (Client client = new Client()) {
+                if (i % 2 == 0) {
+                    client.query("INSERT INTO t VALUES (" + i + ")");
+                } else {
+                    client.query("BEGIN")
+                            .run("INSERT INTO t VALUES (" + i + ")")
+                            .sync()
+                            .query("COMMIT");
+                }
+                if (i % 3 == 0) {
+                    client.text('X', "");
+                }
+                client.out.write(client.gathered.toByteArray());
+            }
+        }
+        await("all are executed", () -> idsNow().size() == sent.size());
+        assertThat(ids()).isEqualTo(sent);
+        try (Client client = new Client()) {
+            client.query("INSERT INTO t VALUES (1)").query("BEGIN").query("INSERT INTO t VALUES (2)");
+            client.out.write(client.gathered.toByteArray());
+            client.gathered.reset();
+            client.socket.shutdownOutput();
+            assertThat(client.send()).containsExactly("C INSERT 0 1", "Z I", "C BEGIN", "Z T", "C INSERT 0 1", "Z T");
+            assertThat(client.in.read()).as("the end").isEqualTo(-1);
+        }
+        await("it has ended", () -> meta.ended() == meta.begun());
+        assertThat(ids()).contains("1").doesNotContain("2");
+    }
+
+    private List<String> idsNow() {
+        try {
+            return ids();
+        } catch (SQLException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Who neither reads nor says anything any more holds nobody up. */
+    @Test
+    void whatAClientHasSentBeforeItLeavesIsGivenUpIfItTakesLong() throws Exception {
+        try (Client holder = new Client();
+                Client gone = new Client()) {
+            holder.query("BEGIN").query("LOCK TABLE t").send();
+            gone.query("INSERT INTO t VALUES (1)").query("INSERT INTO t VALUES (2)");
+            gone.out.write(gone.gathered.toByteArray());
+            gone.socket.shutdownOutput();
+            assertThat(gone.in.readAllBytes()).as("nothing is answered").isEmpty();
+            holder.query("COMMIT").send();
+        }
+        await("all have ended", () -> meta.ended() == meta.begun());
+        assertThat(ids()).isEmpty();
+    }
+
+    @Test
     void openTransactionOfAClientThatIsGoneIsRolledBack() throws Exception {
         int begun;
         try (Client client = new Client()) {

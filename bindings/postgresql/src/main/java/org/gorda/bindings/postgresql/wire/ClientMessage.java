@@ -18,6 +18,11 @@ public final class ClientMessage {
 
     private static final int CONTENT = 5;
 
+    /** Which the server passes over where it awaits no rows. */
+    static final ClientMessage COPY_FAIL = new ClientMessage('f', new byte[] {'f', 0, 0, 0, 5, 0});
+
+    static final ClientMessage TERMINATE = new ClientMessage('X', new byte[] {'X', 0, 0, 0, 4});
+
     private final char type;
     private final byte[] bytes;
 

@@ -87,6 +87,15 @@ public final class Interceptor implements AutoCloseable {
         pump(false);
     }
 
+    /**
+     * The client sends no more: behind what it has sent the server is to end the session, which does not wait for the rest of a COPY, and tells of it by {@link #take}.
+     */
+    public void finish() throws IOException {
+        queue.finish();
+        pump(false);
+        flush();
+    }
+
     /** Sends what was taken. */
     public void flush() throws IOException {
         server.flush();
