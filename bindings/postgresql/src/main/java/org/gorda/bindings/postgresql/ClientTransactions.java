@@ -90,6 +90,13 @@ final class ClientTransactions implements Transactions {
     }
 
     @Override
+    public boolean mayChange(SqlStatement statement) {
+        return statement.kind() == Kind.READ
+                && sessions.database().readsMayChange()
+                && !returned.isOfPlainTable(statement);
+    }
+
+    @Override
     public void opening() {
         session.transaction(new LocalTransaction(session, listener.beginning(session)));
         session.interceptor().awaitCancelled(); // what is for the one before is not to meet its BEGIN
@@ -150,7 +157,7 @@ final class ClientTransactions implements Transactions {
                 sessions.database().leases().await(kind != Kind.CALL, () -> checkNotRefused(running));
             }
             if (!kind.isForReplica()) {
-                running.executes(statement);
+                running.executes(statement, mayChange(statement));
             }
             if (statement.importsSnapshot()) {
                 readsMore = "has the snapshot of another one";
@@ -269,7 +276,7 @@ final class ClientTransactions implements Transactions {
         // To ask for the relations takes the snapshot of the transaction, if it has one.
         boolean first = !running.hasExecuted() && (statement.name().isEmpty() || !session.hasSnapshots());
         boolean isReplicated = schema.isReplicated(statement);
-        running.executes(statement);
+        running.executes(statement, false);
         if (isReplicated) {
             begin(running);
             if (!changesSchema) {

@@ -47,10 +47,11 @@ final class LocalTransaction extends OpenTransaction<ClientSession> {
         return mayHaveChanged;
     }
 
-    void executes(SqlStatement statement) {
+    /** @param mayChange whether it may change rows although it only reads */
+    void executes(SqlStatement statement, boolean mayChange) {
         Kind kind = statement.kind();
         hasExecuted = true;
-        mayHaveChanged |= kind != Kind.READ && kind != Kind.PASS;
+        mayHaveChanged |= mayChange || (kind != Kind.READ && kind != Kind.PASS);
         if (statement.setsSession() && settings.size() < SETTINGS_KEPT) {
             if (settings.isEmpty()) {
                 settings = new ArrayList<>();

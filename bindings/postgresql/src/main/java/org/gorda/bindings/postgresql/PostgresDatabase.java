@@ -93,6 +93,8 @@ final class PostgresDatabase implements ReflectedDatabase {
 
     private volatile @Nullable ProvableTables provable;
 
+    private volatile boolean readsMayChange;
+
     /** Values were taken from generators that nobody was told of, because the transaction was rolled back. */
     private final AtomicBoolean untold = new AtomicBoolean();
 
@@ -145,6 +147,8 @@ final class PostgresDatabase implements ReflectedDatabase {
     private void install(SqlSession session) throws SQLException {
         Installation.install(internal, token, takesReturned);
         describe(session);
+        readsMayChange = "t"
+                .equals(session.query("SELECT gorda.reads_may_change()").get(0).get(0));
         session.query("SELECT gorda.end_leases()");
         leases.begin("t"
                 .equals(session.query("SELECT leases FROM gorda.leasing").get(0).get(0)));
@@ -311,9 +315,16 @@ final class PostgresDatabase implements ReflectedDatabase {
     void captureNewTables(SqlSession session) throws SQLException {
         described(session.query("SELECT digest, description FROM gorda.adopt()"));
         generated.clear(); // some may have been restarted
-        changing.add(Objects.requireNonNull(
-                session.query("SELECT pg_current_xact_id()").get(0).get(0)));
+        List<@Nullable String> told = session.query("SELECT pg_current_xact_id(), gorda.reads_may_change()")
+                .get(0);
+        changing.add(Objects.requireNonNull(told.get(0)));
+        readsMayChange |= "t".equals(told.get(1));
         schemaChanges.incrementAndGet();
+    }
+
+    /** Whether statements that only read may change rows, by what views, policies, operators or casts call; once it is so, until the database is opened again. */
+    boolean readsMayChange() {
+        return readsMayChange;
     }
 
     boolean takesReturned() {

@@ -152,14 +152,20 @@ final class Relay implements AutoCloseable {
     /** Lets what the client has sent be executed first, as the server does. */
     private static void end(ClientConnection client, ClientSession session, Thread toClient) {
         try {
-            session.interceptor().finish();
+            finish(session);
             join(toClient, LEAVING_MILLIS);
-        } catch (IOException e) {
-            LOG.debug("a session has ended: {}", e.toString());
         } finally {
             session.leave();
             client.close();
             join(toClient, 0);
+        }
+    }
+
+    private static void finish(ClientSession session) {
+        try {
+            session.interceptor().finish();
+        } catch (IOException e) {
+            LOG.debug("a session has ended: {}", e.toString()); // who takes its answers has those that there are
         }
     }
 

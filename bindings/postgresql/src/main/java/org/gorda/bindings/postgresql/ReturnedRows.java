@@ -131,6 +131,13 @@ final class ReturnedRows {
         return other(false, false, false);
     }
 
+    /** Whether all that a statement is about is a table, of which nothing is called. */
+    boolean isOfPlainTable(SqlStatement statement) {
+        PlainStatement plain = statement.plain();
+        ProvableTables known = database.provable();
+        return plain != null && known != null && known.proving(plain) != null;
+    }
+
     private boolean isPlain(@Nullable PlainStatement plain) {
         ProvableTables known = database.provable();
         return plain != null && (known == null ? isCandidate : known.proving(plain) != null);

@@ -52,7 +52,10 @@ create or replace function gorda.refuse_untold() returns trigger language plpgsq
 begin
     if not gorda.is_known() then
         raise exception using errcode = 'GW002', message = pg_catalog.format(
-            'the database is replicated: %I.%I can only be changed by connections of its replica', tg_table_schema, tg_table_name);
+            case when coalesce(pg_catalog.current_setting('gorda.session', true), '') operator(pg_catalog.=) ''
+                then 'the database is replicated: %I.%I can only be changed by connections of its replica'
+                else '%I.%I was changed where its replica does not see it: have what changes it called by a statement of its own, or, where a view, a policy or an operator calls it, by a function that is VOLATILE' end,
+            tg_table_schema, tg_table_name);
     elsif coalesce(pg_catalog.current_setting('gorda.told', true), '') operator(pg_catalog.=) ''
             or pg_catalog.current_setting('gorda.looked', true) operator(pg_catalog.=) 't' then
         raise exception using errcode = '0A000', message =
@@ -443,6 +446,16 @@ where not (c.relhasrules or c.relrowsecurity or c.relhassubclass or c.relisparti
 create or replace function gorda.has_operators() returns boolean language sql set search_path = pg_catalog, pg_temp as $$
     select exists (select from pg_proc p join pg_language l on l.oid = p.prolang where l.lanname not in ('internal', 'c')
         and (p.oid in (select oprcode from pg_operator where oid >= 16384) or p.oid in (select castfunc from pg_cast where oid >= 16384)))
+$$;
+
+-- Whether what only reads may call functions, by views, policies, operators and casts, that change something: others than VOLATILE ones cannot, by themselves.
+create or replace function gorda.reads_may_change() returns boolean language sql set search_path = pg_catalog, pg_temp as $$
+    with changing as (select p.oid from pg_proc p join pg_language l on l.oid = p.prolang
+        where p.provolatile = 'v' and l.lanname not in ('internal', 'c') and p.pronamespace <> 'gorda'::regnamespace)
+    select exists (select from pg_depend d left join pg_rewrite w on d.classid = 'pg_rewrite'::regclass and w.oid = d.objid and w.ev_type = '1'
+                left join pg_class c on c.oid = w.ev_class and c.relkind = 'v'
+            where d.refclassid = 'pg_proc'::regclass and d.refobjid in (select oid from changing) and (c.oid is not null or d.classid = 'pg_policy'::regclass))
+        or exists (select from pg_operator where oprcode in (select oid from changing)) or exists (select from pg_cast where castfunc in (select oid from changing))
 $$;
 
 -- What must be so in a session that rows are taken from what its statements return: null if it is not, otherwise whether texts are as those of our own sessions, and which

@@ -124,7 +124,8 @@ class TransferDonorTest {
         return (DirectMessage.Offer) awaitAnswer(donor, answer -> answer instanceof DirectMessage.Offer);
     }
 
-    private DirectMessage awaitAnswer(TransferDonor donor, Predicate<DirectMessage> wanted) throws InterruptedException {
+    private DirectMessage awaitAnswer(TransferDonor donor, Predicate<DirectMessage> wanted)
+            throws InterruptedException {
         DirectMessage answer = ask(donor);
         while (!wanted.test(answer)) {
             TimeUnit.MILLISECONDS.sleep(5);
@@ -144,8 +145,7 @@ class TransferDonorTest {
                 throw new ReflectionException("no snapshot can be made of aggregate my(integer)");
             }
         };
-        try (TransferDonor donor =
-                donor(source)) {
+        try (TransferDonor donor = donor(source)) {
             ask(donor);
             await().until(() -> ask(donor) instanceof DirectMessage.Wait wait && !wait.begun());
             while (tries.size() < 3) {

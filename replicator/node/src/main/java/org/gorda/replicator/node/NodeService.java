@@ -336,8 +336,7 @@ final class NodeService implements AutoCloseable {
     }
 
     private NodeStatus status(Replica node) {
-        return NodeStatus.of(
-                configuration, node.configuration().durability().key(), node.status(), clients);
+        return NodeStatus.of(configuration, node.configuration().durability().key(), node.status(), clients);
     }
 
     private static Response ready(NodeStatus now) {

@@ -73,11 +73,12 @@ public record NodeStatus(
     public boolean isOfAnotherGroup(NodeStatus other) {
         return history != null
                 && other.history != null
-                && !History.parse(history).group().equals(History.parse(other.history).group());
+                && !History.parse(history)
+                        .group()
+                        .equals(History.parse(other.history).group());
     }
 
-    static NodeStatus of(
-            NodeConfiguration node, String durability, ReplicaStatus now, String clients) {
+    static NodeStatus of(NodeConfiguration node, String durability, ReplicaStatus now, String clients) {
         return new NodeStatus(
                 now.self().toString(),
                 now.state().toString(),

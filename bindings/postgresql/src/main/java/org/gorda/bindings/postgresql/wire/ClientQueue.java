@@ -3,6 +3,7 @@ package org.gorda.bindings.postgresql.wire;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -39,6 +40,9 @@ final class ClientQueue {
     /** Who sends what has waited is to look. */
     private boolean isWoken;
 
+    /** What ends the session was the last message. */
+    private boolean ended;
+
     private boolean closed;
 
     /** What is done while nobody else does anything. */
@@ -59,6 +63,18 @@ final class ClientQueue {
         }
         queue.add(message);
         queuedBytes += message.bytes().length;
+        ended |= message.type() == 'X';
+    }
+
+    /** The client sends no more: what ends the session is last, and never too much, unless it has sent that itself. */
+    synchronized void finish() {
+        if (!ended) {
+            for (ClientMessage message : List.of(ClientMessage.COPY_FAIL, ClientMessage.TERMINATE)) {
+                queue.add(message);
+                queuedBytes += message.bytes().length;
+            }
+            ended = true;
+        }
     }
 
     /** What ends the session, which is never too much. */

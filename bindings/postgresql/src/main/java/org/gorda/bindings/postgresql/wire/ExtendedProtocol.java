@@ -79,7 +79,8 @@ final class ExtendedProtocol {
 
     private void bind(ClientMessage message) throws IOException {
         SqlStatement statement = statements.bind(message.text(0), message.text(message.textEnd(0)));
-        if (!block.isOpen() && statement.needsBlock()) {
+        boolean needsBlock = statement.needsBlock() || (statement.isQuery() && transactions.mayChange(statement));
+        if (!block.isOpen() && needsBlock) {
             ends.open();
         }
         Substitute substitute = transactions.substitute(statement);

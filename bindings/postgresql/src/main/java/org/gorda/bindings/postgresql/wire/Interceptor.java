@@ -91,8 +91,7 @@ public final class Interceptor implements AutoCloseable {
      * The client sends no more: behind what it has sent the server is to end the session, which does not wait for the rest of a COPY, and tells of it by {@link #take}.
      */
     public void finish() throws IOException {
-        queue.addLast(ClientMessage.COPY_FAIL);
-        queue.addLast(ClientMessage.TERMINATE);
+        queue.finish();
         pump(false);
         flush();
     }

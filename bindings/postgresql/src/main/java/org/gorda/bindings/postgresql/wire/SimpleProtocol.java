@@ -174,7 +174,7 @@ final class SimpleProtocol {
         StringBuilder text = new StringBuilder();
         while (end < query.size() && query.get(end).kind().isPlain()) {
             SqlStatement statement = query.get(end++);
-            needsBlock |= statement.needsBlock();
+            needsBlock |= statement.needsBlock() || (statement.isQuery() && transactions.mayChange(statement));
             copies |= statement.kind() == Kind.COPY_IN;
             if (statement.kind() == Kind.PASS && KeptStatements.drops(statement.text())) {
                 requests.forgetPrepared();

@@ -209,6 +209,11 @@ public record SqlStatement(
         return !isForBlock && (kind.mayChange() || kind == Kind.SCHEMA || kind == Kind.CONSTRAINTS);
     }
 
+    /** Whether it reads rows, and can do so without a transaction. */
+    boolean isQuery() {
+        return kind == Kind.READ && !isCursor() && !fetches() && !begins("CLOSE") && !begins("LOCK") && !begins("SHOW");
+    }
+
     private boolean isCursor() {
         return begins("DECLARE");
     }

@@ -15,6 +15,9 @@ public interface Transactions {
     /** Whether a transaction that changes something would not be refused because another replica takes them. */
     boolean takesWrites();
 
+    /** Whether a statement may change rows that only reads, as its words have it. */
+    boolean mayChange(SqlStatement statement);
+
     /** A transaction block is about to be opened. */
     void opening();
 
