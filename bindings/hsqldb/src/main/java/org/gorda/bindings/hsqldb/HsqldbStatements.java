@@ -61,7 +61,8 @@ final class HsqldbStatements {
             "\\s*CREATE\\s+SCHEMA\\s+(IF\\s+NOT\\s+EXISTS\\s+)?(\\w+|\"[^\"]+\")(\\s+AUTHORIZATION\\s+(\\w+|\"[^\"]+\"))?[\\s;]*");
     private static final Pattern RESTARTS_SOMEWHERE = SchemaText.pattern("\\bRESTART\\b(?!\\s+WITH\\b)");
     private static final Pattern ADDS = SchemaText.pattern("\\bADD\\b");
-    private static final Pattern TIMES = SchemaText.pattern("\\bALTER\\b(?s:.*)\\b(DATE|TIME|TIMESTAMP)\\b");
+    private static final Pattern TIMES =
+            SchemaText.pattern("\\bALTER\\b(?s:.*)\\bALTER\\b(?s:.*)\\b(DATE|TIME|TIMESTAMP)\\b");
     private static final Pattern TAKES_VALUES = SchemaText.pattern("\\bNEXT\\s+VALUE\\b|\\bNEXTVAL\\b");
     private static final Pattern TRUE = SchemaText.pattern("\\bTRUE\\b");
 
@@ -124,11 +125,10 @@ final class HsqldbStatements {
     }
 
     private static void checkSchemaChange(int type, String sql, Session session) throws SQLException {
-        SchemaText.requireAdministrator(session.isAdmin());
         if (session.isReadOnly() || session.isReadOnlyDefault()) {
             throw JDBCUtil.sqlException(Error.error(ErrorCode.X_25006)); // as HSQLDB would, and only it
         }
-        SchemaText.check(sql, session.getCurrentSchemaHsqlName().name);
+        SchemaText.check(sql, session.getCurrentSchemaHsqlName().name, session.isAdmin());
         if (GIVEN_NAMES.matcher(sql).find()) {
             throw Refused.unsupported(
                     "names that HSQLDB gives are different on each replica: give the constraint a name when it is made: "
