@@ -8,6 +8,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
@@ -96,7 +97,9 @@ public final class LoadFiles implements AutoCloseable {
         }
         try {
             Files.createDirectories(directory);
-            Files.writeString(directory.resolve("report.json"), JSON.toJson(result));
+            Path written = directory.resolve("report.json.new"); // what was there stays if this cannot be written
+            Files.writeString(written, JSON.toJson(result));
+            Files.move(written, directory.resolve("report.json"), StandardCopyOption.REPLACE_EXISTING);
             runs(directory.resolve("runs.csv"), result.runs());
             seconds(directory.resolve("seconds.csv"), result.runs());
         } catch (IOException e) {

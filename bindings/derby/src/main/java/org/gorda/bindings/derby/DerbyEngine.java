@@ -23,6 +23,9 @@ final class DerbyEngine {
             "08004", " Give the user and the password of somebody whom the database lets in.",
             "XJ001",
                     " Derby's own log, derby.log, has what came before. If the disk is full, make room, then start this replica again.",
+            "XBM0A",
+                    " If it was deleted while a replica had it, delete what is left and the replica's directory, which alone is refused:"
+                            + " the replica receives both from others that hold what the group has acknowledged.",
             "XBM0J", " Give a path that does not exist yet, or that of a Derby database.",
             "X0Y68", " GORDA keeps its own tables in a schema of that name: rename yours.");
 

@@ -3,9 +3,11 @@ package org.gorda.bindings.derby;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -163,6 +165,17 @@ class ReplicasDatabaseTest {
         for (int start = 0; start < 2; start++) {
             new DerbyBinding().open(configuration, new MetaLevel()).close();
         }
+    }
+
+    /** As Derby writes on where somebody has deleted the directory meanwhile. The replica's own directory alone would be refused. */
+    @Test
+    void whoHasLostTheDatabaseIsToldToDeleteTheReplicasDirectoryToo() throws IOException {
+        Path left = Files.createDirectories(directory.resolve("left").resolve("seg0"));
+        assertThatThrownBy(() -> new DerbyBinding().open(configuration("left"), new MetaLevel()))
+                .isInstanceOf(ReflectionException.class)
+                .hasMessageContaining("service.properties")
+                .hasMessageContaining("the replica's directory");
+        assertThat(left).exists();
     }
 
     /** It would tell its users of a number that cannot be read. */

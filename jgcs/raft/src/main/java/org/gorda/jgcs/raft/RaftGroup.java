@@ -384,8 +384,8 @@ final class RaftGroup
             return "what was delivered could not be processed: " + cause;
         }
         return cause instanceof UncheckedIOException disk
-                ? "the disk of " + configuration.directory() + " failed ("
-                        + disk.getCause().getMessage() + "): make room or mend it, then start this member again"
+                ? "the disk of " + configuration.directory() + " failed (" + disk.getCause()
+                        + "): make room or mend it, then start this member again"
                 : "an invariant is broken: " + cause;
     }
 

@@ -7,13 +7,16 @@ import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLContextSpi;
@@ -28,6 +31,7 @@ import org.awaitility.Awaitility;
 import org.gorda.jgcs.Encryption;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
@@ -131,6 +135,37 @@ class FailureTest {
             assertThat(recorder.stopped())
                     .hasMessageContaining(self.get(0) + " has stopped because of " + Untold.class.getName());
             assertThat(group.membership().orElseThrow().view().working()).isFalse();
+        }
+    }
+
+    /** The exception's own message may be the path alone. */
+    @Test
+    void whoseLogIsDeletedSaysWhatIsNotThere() throws Exception {
+        List<MemberId> self = members(1);
+        RaftProtocol protocol = new RaftProtocol();
+        GroupConfiguration configuration =
+                configuration(self.get(0), self).segmentBytes(1 << 20).build();
+        Recorder recorder = new Recorder();
+        try (Group group = protocol.open(configuration, protocol.offers(configuration), recorder)) {
+            group.control().join(Position.START);
+            group.data().multicast(ByteBuffer.wrap(new byte[10]), WAIT);
+            Awaitility.await().atMost(WAIT).until(() -> recorder.count() == 1);
+            try (Stream<Path> files = Files.walk(configuration.directory())) {
+                for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                    Files.delete(file);
+                }
+            }
+            try {
+                for (int i = 0; i < 20; i++) { // one file takes no more than eight of these
+                    group.data().multicast(ByteBuffer.wrap(new byte[1 << 17]), WAIT);
+                }
+            } catch (GroupException e) {
+                // it has stopped already
+            }
+            stops(recorder);
+            assertThat(recorder.stopped())
+                    .hasMessageContaining("the disk of " + configuration.directory() + " failed (")
+                    .hasMessageMatching(".*\\((java.nio.file.NoSuchFile|java.io.FileNotFound)Exception: .*");
         }
     }
 

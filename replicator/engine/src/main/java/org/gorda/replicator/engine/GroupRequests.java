@@ -117,21 +117,25 @@ final class GroupRequests {
     }
 
     private Verification verifyAlone(Duration wait) {
-        long asked;
-        boolean alone;
-        order.lock();
+        long began = System.nanoTime();
         try {
-            asked = standing.epoch();
-            alone = !standing.isEverywhere();
-        } finally {
-            order.unlock();
-        }
-        try {
+            if (!order.tryLock(wait.toMillis(), TimeUnit.MILLISECONDS)) { // of who processes what is ordered
+                throw new TimeoutException();
+            }
+            long asked;
+            boolean alone;
+            try {
+                asked = standing.epoch();
+                alone = !standing.isEverywhere();
+            } finally {
+                order.unlock();
+            }
+            Duration left = wait.minusNanos(System.nanoTime() - began);
             if (alone) {
                 gate.close();
             }
             try {
-                return verify(asked, wait);
+                return verify(asked, left);
             } finally {
                 if (alone) {
                     gate.open();

@@ -1,6 +1,7 @@
 package org.gorda.replicator.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -162,6 +163,26 @@ class FailingDatabaseTest {
             goesOn.countDown();
             assertThat(Duration.ofNanos(own.get() - began)).isLessThan(Duration.ofSeconds(4));
             assertThat(applied).hasValue(2);
+        }
+    }
+
+    @Test
+    void aVerificationEndsInItsTimeThoughWhatIsBeforeItTakesLong() throws Exception {
+        try (Cluster cluster = cluster(builder -> builder.protocol(ReplicationProtocol.CERTIFICATION))) {
+            CountDownLatch isHeld = new CountDownLatch(1);
+            before("apply", 0, () -> {
+                isHeld.countDown();
+                await(goesOn);
+            });
+            insert(cluster, 1, 1, 0);
+            isHeld.await();
+            FutureTask<Long> asked = inThread(
+                    () -> cluster.replica(0).verify(Duration.ofMillis(200)).request());
+            assertThatThrownBy(() -> asked.get(20, TimeUnit.SECONDS))
+                    .hasCauseInstanceOf(ReplicaException.class)
+                    .hasMessageContaining("did not end within 200 ms");
+            goesOn.countDown();
+            cluster.assertIdentical();
         }
     }
 

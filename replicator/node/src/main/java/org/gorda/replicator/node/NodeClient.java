@@ -15,11 +15,16 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import javax.net.ssl.SSLParameters;
 import org.gorda.jgcs.MemberId;
@@ -37,6 +42,11 @@ public final class NodeClient {
     private static final Duration CHANGE_TIMEOUT = Duration.ofSeconds(30);
     private static final Duration POLL = Duration.ofMillis(20);
     private static final Gson JSON = new Gson();
+
+    /** More than a group can have members, in several configurations. */
+    private static final int ASKED_MAX = 100;
+
+    private record Answer(String service, NodeStatus status) {}
 
     private final HttpClient http;
     private final String scheme;
@@ -143,11 +153,12 @@ public final class NodeClient {
      *
      * @param at the service address of any of them
      * @param wait how long to wait for the slowest
-     * @throws ReplicaException if there is no primary, or if it cannot do it now
+     * @throws ReplicaException if nobody takes writes, or if it cannot be done now
      */
     public Comparison verify(String at, Duration wait) {
         NodeStatus any = status(at);
-        String leader = leader(at, any);
+        Answer leading = any.executes() ? new Answer(at, any) : leader(any);
+        String leader = leading.service();
         long end = System.nanoTime() + wait.toNanos();
         ReplicaContent reference = known(
                 ask(
@@ -159,7 +170,7 @@ public final class NodeClient {
                 leader);
         List<ReplicaContent> found = new ArrayList<>();
         Map<String, String> missing = new LinkedHashMap<>();
-        any.services().forEach((member, service) -> {
+        leading.status().services().forEach((member, service) -> {
             try {
                 found.add(content(service, reference.request(), end));
             } catch (ReplicaException e) {
@@ -173,28 +184,34 @@ public final class NodeClient {
         return new Comparison(agree && missing.isEmpty(), agree, List.copyOf(found), missing);
     }
 
-    /** Who can lead a verification. Where all take writes, one that takes none now does not know who does. */
-    private String leader(String at, NodeStatus any) {
-        if (any.executes()) {
-            return at;
+    /** Who can lead a verification: one that takes none now may neither know who does, nor all who belong to the group. */
+    private Answer leader(NodeStatus any) {
+        List<Answer> found = new ArrayList<>();
+        Set<String> asked = new HashSet<>();
+        Deque<String> services = new ArrayDeque<>(any.services().values());
+        while (!services.isEmpty() && asked.size() < ASKED_MAX) {
+            String service = services.remove();
+            if (asked.add(service)) {
+                status(service, any).ifPresent(status -> {
+                    found.add(new Answer(service, status));
+                    services.addAll(status.services().values());
+                });
+            }
         }
-        String primary = any.primary() == null ? null : any.services().get(any.primary());
-        if (primary != null) {
-            return primary;
-        }
-        return any.services().values().stream()
-                .filter(this::executes)
-                .findFirst()
-                .orElseThrow(() -> new ReplicaException(
-                        "the group has no primary now (" + any.explanation() + "), who would lead it"));
+        return found.stream()
+                .filter(answer -> answer.status().executes())
+                .max(Comparator.comparingLong(answer -> answer.status().epoch()))
+                .orElseThrow(() -> new ReplicaException("no replica takes writes now, who would lead it; " + any.self()
+                        + " says: " + any.explanation()));
     }
 
-    private boolean executes(String service) {
+    /** Of one that may not answer, or not be of the same group any more. */
+    private Optional<NodeStatus> status(String service, NodeStatus any) {
         try {
-            return status(service).executes();
+            return Optional.of(status(service)).filter(status -> !status.isOfAnotherGroup(any));
         } catch (ReplicaException e) {
             LOG.debug("{} is not asked to lead a verification", service, e);
-            return false;
+            return Optional.empty();
         }
     }
 

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import org.gorda.replicator.engine.ReplicaException;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -25,12 +26,14 @@ class NodeClientTest {
 
     private final NodeClient client = new NodeClient();
 
-    /** Where a replica that catches up would tell of itself. */
-    private static HttpServer reader(NodeStatus writer) throws Exception {
+    /** Where a replica that catches up would tell of itself, and of whom it knows. */
+    private static HttpServer behind(NodeStatus writer, String role, @Nullable String primary, JsonObject services)
+            throws Exception {
         JsonObject status = JSON.toJsonTree(writer).getAsJsonObject();
         status.addProperty("state", "CATCHING_UP");
-        status.addProperty("role", "reader");
-        status.remove("primary");
+        status.addProperty("role", role);
+        status.addProperty("primary", primary);
+        status.add("services", services);
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.createContext("/status", exchange -> {
             byte[] body = JSON.toJson(status).getBytes(StandardCharsets.UTF_8);
@@ -42,19 +45,37 @@ class NodeClientTest {
         return server;
     }
 
+    private void assertLedByAnother(HttpServer asked) {
+        try {
+            String at = "127.0.0.1:" + asked.getAddress().getPort();
+            NodeGroup.patiently("both are up to date").untilAsserted(() -> {
+                NodeClient.Comparison found = client.verify(at, Duration.ofSeconds(30));
+                assertThat(found.identical()).describedAs(found.toString()).isTrue();
+                assertThat(found.replicas()).hasSize(2);
+            });
+        } finally {
+            asked.stop(0);
+        }
+    }
+
     @Test
     void whereAllTakeWritesAnyThatDoesLeadsAVerification(@TempDir Path directory) throws Exception {
         try (NodeGroup group = new NodeGroup(directory, 2, Map.of("protocol", "certification"))) {
-            HttpServer asked = reader(client.status(group.service(group.primary())));
-            try {
-                String at = "127.0.0.1:" + asked.getAddress().getPort();
-                NodeGroup.patiently("both are up to date")
-                        .untilAsserted(() -> assertThat(client.verify(at, Duration.ofSeconds(30))
-                                        .identical())
-                                .isTrue());
-            } finally {
-                asked.stop(0);
-            }
+            NodeStatus writer = client.status(group.service(group.primary()));
+            JsonObject services = JSON.toJsonTree(writer.services()).getAsJsonObject();
+            assertLedByAnother(behind(writer, "reader", null, services));
+        }
+    }
+
+    @Test
+    void whoDoesNotKnowTheNewPrimaryHasItFoundByOthers(@TempDir Path directory) throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2)) {
+            NodeStatus primary = client.status(group.service(group.primary()));
+            JsonObject services = JSON.toJsonTree(primary.services()).getAsJsonObject();
+            services.addProperty("127.0.0.1:1", "127.0.0.1:2");
+            assertLedByAnother(behind(primary, "backup", "127.0.0.1:1", services));
+            services.remove(primary.self());
+            assertLedByAnother(behind(primary, "backup", "127.0.0.1:1", services));
         }
     }
 
