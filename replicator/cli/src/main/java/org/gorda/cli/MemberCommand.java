@@ -3,6 +3,7 @@ package org.gorda.cli;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.HelpCommand;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
@@ -13,7 +14,8 @@ import picocli.CommandLine.Parameters;
             "Changes who belongs to a group, while it works.",
             "A new replica is started with itself and all others as its members, its service and clients at the default ports, and then added.",
             "It receives what it lacks and counts once it has the group's log."
-        })
+        },
+        subcommands = HelpCommand.class)
 final class MemberCommand {
 
     @Command(name = "add", mixinStandardHelpOptions = true, description = "Takes a replica in.")
@@ -63,6 +65,8 @@ final class MemberCommand {
                 output.line(
                         member + " receives what it lacks, and counts, once a replica runs there; now there is none: "
                                 + e.getMessage());
+                output.line(
+                        "if that address is a mistake: gorda member remove " + member + " --at " + replica.service());
             }
         }
     }
