@@ -12,6 +12,7 @@ import org.gorda.bench.catalogue.Workloads;
 import org.gorda.bench.ladder.Ladder;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.HelpCommand;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -25,7 +26,8 @@ import picocli.CommandLine.Option;
             BenchCommand.LadderCommand.class,
             BenchCommand.ProxyCommand.class,
             BenchGcsCommand.class,
-            BenchCompareCommand.class
+            BenchCompareCommand.class,
+            HelpCommand.class
         })
 final class BenchCommand {
 

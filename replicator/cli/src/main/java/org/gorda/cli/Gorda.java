@@ -5,6 +5,7 @@ import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Setting;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.HelpCommand;
 import picocli.CommandLine.IParameterExceptionHandler;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
@@ -31,7 +32,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
             InstallCommand.class,
             UninstallCommand.class,
             SqlCommand.class,
-            SimulateCommand.class
+            SimulateCommand.class,
+            HelpCommand.class
         })
 public final class Gorda {
 
@@ -66,12 +68,21 @@ public final class Gorda {
         IParameterExceptionHandler usage = line.getParameterExceptionHandler();
         line.setParameterExceptionHandler((failure, all) -> {
             CommandLine command = failure.getCommandLine();
-            if (!command.getSubcommands().isEmpty()) {
+            String name = command.getCommandSpec().qualifiedName();
+            if (command.getSubcommands().isEmpty()) {
+                command.getErr().println("gorda: " + failure.getMessage());
+                UnmatchedArgumentException.printSuggestions(failure, command.getErr());
+                command.getErr().println(name + " --help lists all options");
+            } else if (failure instanceof UnmatchedArgumentException unmatched && !unmatched.isUnknownOption()) {
+                String word = unmatched.getUnmatched().get(0);
+                String meant = Setting.nearest(word, command.getSubcommands().keySet().stream());
+                command.getErr()
+                        .println("gorda: there is no '" + name + " " + word + "'; did you mean '" + name + " " + meant
+                                + "'?");
+                command.getErr().println(name + " --help lists all commands");
+            } else {
                 return usage.handleParseException(failure, all);
             }
-            command.getErr().println("gorda: " + failure.getMessage());
-            UnmatchedArgumentException.printSuggestions(failure, command.getErr());
-            command.getErr().println(command.getCommandSpec().qualifiedName() + " --help lists all options");
             return CommandLine.ExitCode.USAGE;
         });
         try {

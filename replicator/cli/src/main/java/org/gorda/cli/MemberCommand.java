@@ -5,6 +5,7 @@ import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.HelpCommand;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
@@ -15,7 +16,8 @@ import picocli.CommandLine.Parameters;
             "Changes who belongs to a group, while it works.",
             "A new replica is started with itself and all others as its members, its service and clients at the default ports, and then added.",
             "It receives what it lacks and counts once it has the group's log."
-        })
+        },
+        subcommands = HelpCommand.class)
 final class MemberCommand {
 
     /** What is to be done with a replica that belongs to another group. */
@@ -60,6 +62,8 @@ final class MemberCommand {
                 output.line(
                         member + " receives what it lacks, and counts, once a replica runs there; now there is none: "
                                 + silence);
+                output.line(
+                        "if that address is a mistake: gorda member remove " + member + " --at " + replica.service());
             }
             output.result(now);
             return 0;

@@ -631,6 +631,11 @@ final class GordaTest {
             assertThat(help.status()).isZero();
             assertThat(help.out()).contains("Usage: gorda " + command);
         }
+        for (String command : List.of("help", "help node", "bench help tpcb", "member help add")) {
+            GordaRun help = gorda(command.split(" "));
+            assertThat(help.status()).as(help.err()).isZero();
+            assertThat(help.out()).contains("Usage: gorda " + command.replaceFirst("help ?", ""));
+        }
     }
 
     @Test
@@ -712,7 +717,8 @@ final class GordaTest {
                 "bench compare out out | 1 | out is not a result of a load test: name a report.json",
                 "bench tpcb --url x --against y --pairs 0 | 1 | pairs is 0",
                 "bench tpcb --url jdbc:none --pairs 3 | 1 | --pairs says how many turns each of two has: give the second by --against",
-                "bench tcpb | 2 | Unmatched argument at index 1",
+                "bench tcpb --url x | 2 | there is no 'gorda bench tcpb'; did you mean 'gorda bench tpcb'?",
+                "stats | 2 | there is no 'gorda stats'; did you mean 'gorda status'?",
                 "bench ladder --clients 0 | 1 | clients is [0]",
                 "bench ladder --rungs stairs | 1 | rungs has 'stairs' but must be of loopback",
                 "bench ladder --scale 0 | 1 | scale is 0",
@@ -746,7 +752,14 @@ final class GordaTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"bench ladder --duration 2s", "simulate --seeds x", "node --databse x", "status"})
+    @ValueSource(
+            strings = {
+                "bench ladder --duration 2s",
+                "simulate --seeds x",
+                "node --databse x",
+                "status",
+                "bench foo --url x"
+            })
     void wrongOptionsGetTheirLineAndNotTheWholeUsage(String arguments) throws Exception {
         GordaRun run = gorda(arguments.split(" "));
         assertThat(run.status()).as(run.err()).isEqualTo(2);
@@ -755,7 +768,7 @@ final class GordaTest {
                 .hasSizeBetween(2, 3)
                 .last()
                 .asString()
-                .endsWith(" --help lists all options");
+                .containsPattern(" --help lists all (options|commands)$");
         assertThat(run.err()).startsWith("gorda: ");
     }
 

@@ -290,7 +290,8 @@ final class StateTransferTest {
                 GordaRun silent = GordaRun.in(directory, "member", "add", removed, "--at", service);
                 assertThat(silent.status()).as(silent.err()).isZero();
                 assertThat(silent.out())
-                        .contains(removed + " receives what it lacks, and counts, once a replica runs there");
+                        .contains(removed + " receives what it lacks, and counts, once a replica runs there")
+                        .contains("if that address is a mistake: gorda member remove " + removed + " --at " + service);
 
                 GordaRun.in(directory, "member", "remove", added, "--at", service);
                 GordaRun old = GordaRun.in(directory, "status", "--at", another.service());

@@ -324,8 +324,8 @@ public enum Setting {
         return new ReplicaException("there is no setting '" + key + "'; did you mean '" + nearest(key, known) + "'?");
     }
 
-    /** The key that was probably meant. */
-    private static String nearest(String key, Stream<String> known) {
+    /** The key, or other word, that was probably meant; empty if none is known. */
+    public static String nearest(String key, Stream<String> known) {
         String lower = key.toLowerCase(Locale.ROOT);
         return known.min(Comparator.comparingInt(one -> distance(one.toLowerCase(Locale.ROOT), lower)))
                 .orElse("");
