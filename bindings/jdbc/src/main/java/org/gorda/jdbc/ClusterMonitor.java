@@ -37,7 +37,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Watches the replica processes of a group for all connections to it: who is the primary, and which connections go to one that is
- * not it any more, be it frozen and unable to say so itself; and that none goes to who is {@linkplain HeldHistory of another group}. One thread per replica, until none has been connected for a minute. Thread-safe.
+ * not it any more, be it frozen and unable to say so itself; and that none goes to who is {@linkplain HeldHistory of another group}. One thread per
+ * replica, until none has been connected for a minute. Thread-safe.
  */
 final class ClusterMonitor {
 
@@ -50,7 +51,7 @@ final class ClusterMonitor {
     private static final int FAILURES_MIN = 5;
     private static final int ANSWER_BYTES_MAX = 64 << 10;
 
-    /** As long as not every replica was asked, and longer than it takes to. */
+    /** For so long whoever is slow is waited for before the first connection. */
     private static final long FIRST_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(3L * TIMEOUT_MILLIS);
 
     /** In so short a time no process ends and another one comes in its place. */
@@ -193,7 +194,11 @@ final class ClusterMonitor {
                 failures = 0;
             } catch (IOException | RuntimeException | Error e) {
                 // Of any kind, also for want of memory: a thread that ended would leave the replica unknown for good.
-                faults.put(node, fault(e));
+                if (e instanceof SocketTimeoutException) {
+                    faults.remove(node);
+                } else {
+                    faults.put(node, fault(e));
+                }
                 infos.remove(node);
                 LOG.trace("{} does not answer", node, e);
                 failures++;
@@ -398,7 +403,7 @@ final class ClusterMonitor {
         }
     }
 
-    /** Whether all that answer have done so once: the first that does may be another group's. */
+    /** Whether all have answered, or cannot: the first that does may be another group's. */
     private boolean isEachAsked() {
         return System.nanoTime() - beginNanos > FIRST_LOOK_NANOS
                 || nodes.stream().allMatch(node -> infos.containsKey(node) || faults.containsKey(node));

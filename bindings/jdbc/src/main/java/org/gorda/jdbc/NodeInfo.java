@@ -3,7 +3,7 @@ package org.gorda.jdbc;
 import java.io.IOException;
 import java.io.StringReader;
 import java.util.Properties;
-import org.gorda.jgcs.History;
+import java.util.regex.Pattern;
 
 /**
  * What a replica process tells of itself to clients. Immutable.
@@ -36,6 +36,9 @@ record NodeInfo(
         long shownIndex,
         long readNanos) {
 
+    /** The group, how often it was continued, and by what continuations are told apart. */
+    private static final Pattern HISTORY = Pattern.compile("([0-9a-f]{32}(\\.[0-9]{1,8}\\.[0-9a-f]{1,10})?)?");
+
     static NodeInfo parse(String node, String text, long readNanos) throws IOException {
         Properties properties = new Properties();
         properties.load(new StringReader(text));
@@ -44,7 +47,7 @@ record NodeInfo(
                     node,
                     properties.getProperty("database", ""),
                     properties.getProperty("url", ""),
-                    History.parse(properties.getProperty("history", "")).toString(),
+                    history(properties.getProperty("history", "")),
                     properties.getProperty("continues", ""),
                     Boolean.parseBoolean(properties.getProperty("primary")),
                     Boolean.parseBoolean(properties.getProperty("everywhere")),
@@ -59,17 +62,31 @@ record NodeInfo(
         }
     }
 
+    private static String history(String text) {
+        if (!HISTORY.matcher(text).matches()) {
+            throw new IllegalArgumentException("'" + text + "' is no history");
+        }
+        return text;
+    }
+
     /** Whether a person wanted this replica's history to come after another one. */
     boolean continues(String other) {
         if (history.isEmpty() || other.isEmpty()) {
             return !history.isEmpty();
         }
-        History mine = History.parse(history);
-        History before = History.parse(other);
-        String group = before.group().toString();
-        return mine.group().toString().equals(group)
-                ? mine.continuations() > before.continuations()
-                : continued.equals(group);
+        return group(history).equals(group(other))
+                ? continuations(history) > continuations(other)
+                : continued.equals(group(other));
+    }
+
+    private static String group(String history) {
+        return history.split("\\.", 2)[0];
+    }
+
+    /** How often a person had told a replica of the group to go on alone: each time that is another history. */
+    private static int continuations(String history) {
+        String[] parts = history.split("\\.", 3);
+        return parts.length < 2 ? 0 : Integer.parseInt(parts[1]);
     }
 
     boolean executes() {

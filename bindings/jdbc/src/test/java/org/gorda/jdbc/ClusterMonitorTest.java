@@ -15,7 +15,9 @@ import java.util.AbstractList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.awaitility.Awaitility;
 import org.gorda.gapi.SessionId;
@@ -155,11 +157,32 @@ class ClusterMonitorTest {
         }
     }
 
+    /** It is busy when it is asked first, for longer than it is waited for. */
+    @Test
+    void whoAnswersLateCountsBeforeTheFirstIsTaken() throws Exception {
+        AtomicBoolean isLate = new AtomicBoolean(true);
+        HttpServer busy = service(() -> {
+            if (isLate.getAndSet(false)) {
+                LockSupport.parkNanos(Duration.ofMillis(800).toNanos());
+            }
+            return "primary=true\nhistory=" + HISTORY + "\n";
+        });
+        HttpServer other = service("primary=true\nhistory=" + OTHER_HISTORY + "\n");
+        try {
+            ClusterMonitor monitor = new ClusterMonitor(List.of(address(busy), address(other)), null, unused -> {});
+            assertThat(monitor.primary(Duration.ofSeconds(5))).isEmpty();
+            assertThat(monitor.conflict()).isNotNull();
+        } finally {
+            busy.stop(0);
+            other.stop(0);
+        }
+    }
+
     /** Somebody has let the second one go on alone, and started the first one again as it was. */
     @Test
     void whoIsLeftBehindOnAnEarlierTimelineIsInNobodysWay() throws Exception {
         HttpServer before = service("working=false\nhistory=" + HISTORY + "\n");
-        HttpServer alone = service("primary=true\nhistory=" + HISTORY + ".1378c104a2d\n");
+        HttpServer alone = service("primary=true\nhistory=" + HISTORY + ".1.378c104a2d\n");
         try {
             ClusterMonitor monitor = new ClusterMonitor(List.of(address(before), address(alone)), null, unused -> {});
             assertThat(monitor.primary(Duration.ofSeconds(5)).orElseThrow().node())

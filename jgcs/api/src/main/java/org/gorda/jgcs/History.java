@@ -12,29 +12,21 @@ public record History(GroupId group, long timeline) {
     /** Of a member that has not heard from its group yet, or whose toolkit knows none. */
     public static final History UNKNOWN = new History(GroupId.UNKNOWN, 0);
 
-    /** The history of this text. */
-    public static History parse(String text) {
-        if (text.isEmpty()) {
-            return UNKNOWN;
-        }
-        int dot = text.indexOf('.');
-        GroupId group = GroupId.parse(dot < 0 ? text : text.substring(0, dot));
-        return new History(group, dot < 0 ? 0 : Long.parseUnsignedLong(text.substring(dot + 1), 16));
-    }
-
     /** Whether this is a real one and not {@link #UNKNOWN}. */
     public boolean isKnown() {
         return group.isKnown();
     }
 
-    /** How often a person has let a member go on alone up to here: of two histories of a group, the one with more continues the other or a part of it. */
-    public long continuations() {
-        return timeline >> Recovery.TIMELINE_TERM_BITS;
-    }
-
-    /** The group's identity and, behind a dot, the timeline if there is one; empty if it is unknown. */
+    /**
+     * The group's identity; if a person has let a member go on alone, behind a dot how often up to here, and behind another one by what two timelines are told
+     * apart that both are the n-th. Empty if it is unknown.
+     */
     @Override
     public String toString() {
-        return !isKnown() ? "" : timeline == 0 ? group.toString() : group + "." + Long.toHexString(timeline);
+        if (!isKnown() || timeline == 0) {
+            return isKnown() ? group.toString() : "";
+        }
+        long random = timeline & ((1L << Recovery.TIMELINE_TERM_BITS) - 1);
+        return group + "." + (timeline >> Recovery.TIMELINE_TERM_BITS) + "." + Long.toHexString(random);
     }
 }

@@ -12,27 +12,18 @@ class HistoryTest {
     private static final long TIMELINE = 1L << Recovery.TIMELINE_TERM_BITS;
 
     @Test
-    void isReadAsItIsWritten() {
-        for (History history : List.of(History.UNKNOWN, new History(GROUP, 0), new History(GROUP, TIMELINE + 4711))) {
-            assertThat(History.parse(history.toString())).isEqualTo(history);
-        }
-        assertThat(new History(GROUP, TIMELINE + 10)).hasToString("fedcba98765432100000000000000001.1000000000a");
+    void itsTextTellsTheGroupAndHowOftenAMemberWasToldToGoOnAlone() {
         assertThat(History.UNKNOWN).hasToString("");
+        assertThat(new History(GROUP, 0)).hasToString("fedcba98765432100000000000000001");
+        assertThat(new History(GROUP, TIMELINE + 10)).hasToString("fedcba98765432100000000000000001.1.a");
+        assertThat(new History(GROUP, 3 * TIMELINE - 1)).hasToString("fedcba98765432100000000000000001.2.ffffffffff");
     }
 
     @Test
-    void whatIsNoneIsRefused() {
-        for (String text : List.of("1", "fedcba9876543210000000000000000g", "fedcba98765432100000000000000001.")) {
-            assertThatThrownBy(() -> History.parse(text)).isInstanceOf(IllegalArgumentException.class);
+    void aGroupsIdentityIsReadAsItIsWritten() {
+        assertThat(GroupId.parse(GROUP.toString())).isEqualTo(GROUP);
+        for (String text : List.of("1", "fedcba9876543210000000000000000g")) {
+            assertThatThrownBy(() -> GroupId.parse(text)).isInstanceOf(IllegalArgumentException.class);
         }
-    }
-
-    /** Of two that were both told to go on alone neither continues the other. */
-    @Test
-    void tellsHowOftenAMemberWasToldToGoOnAlone() {
-        assertThat(new History(GROUP, 0).continuations()).isZero();
-        assertThat(new History(GROUP, TIMELINE + 5).continuations()).isOne();
-        assertThat(new History(GROUP, 2 * TIMELINE - 1).continuations()).isOne();
-        assertThat(new History(GROUP, 2 * TIMELINE).continuations()).isEqualTo(2);
     }
 }

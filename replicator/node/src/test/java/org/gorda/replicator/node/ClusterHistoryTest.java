@@ -4,7 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.io.StringReader;
 import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -16,9 +21,13 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.engine.ReplicaRecovery;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -126,6 +135,30 @@ class ClusterHistoryTest {
             connection.close();
             assertThat(rows(group.url())).containsExactly(1, 2);
         }
+    }
+
+    @Test
+    void aReplicaTellsNothingOfATransactionOfAnotherGroup() throws Exception {
+        other.start(0);
+        other.primary();
+        Properties topology = new Properties();
+        topology.load(new StringReader(ask("GET", group, "/topology").body()));
+        String question = "/outcome?transaction=" + new TransactionId(SessionId.of(UUID.randomUUID()), 1) + "&since=1";
+        String onGroups = question + "&history=" + topology.getProperty("history");
+        assertThat(ask("POST", group, onGroups).body()).isEqualTo("ABORTED\n");
+        HttpResponse<String> refused = ask("POST", other, onGroups);
+        assertThat(refused.statusCode()).isEqualTo(409);
+        assertThat(refused.body()).contains("can tell nothing of a transaction of '" + topology.getProperty("history"));
+        assertThat(ask("POST", group, question).body()).contains("history is missing");
+    }
+
+    private static HttpResponse<String> ask(String method, NodeGroup of, String path) throws Exception {
+        return HttpClient.newHttpClient()
+                .send(
+                        HttpRequest.newBuilder(URI.create("http://" + of.service(0) + path))
+                                .method(method, HttpRequest.BodyPublishers.noBody())
+                                .build(),
+                        HttpResponse.BodyHandlers.ofString());
     }
 
     @Test
