@@ -143,6 +143,10 @@ final class ClusterConnection implements InvocationHandler {
             long left = end - System.nanoTime();
             NodeInfo primary =
                     left <= 0 ? null : monitor.primary(Duration.ofNanos(left)).orElse(null);
+            String conflict = primary == null ? monitor.conflict() : null;
+            if (conflict != null) {
+                throw new SQLNonTransientConnectionException(conflict, "08004", last);
+            }
             if (primary == null) {
                 throw new SQLNonTransientConnectionException(
                         "no primary" + within(url.connectTimeout()) + ": " + monitor.describe()
@@ -158,9 +162,14 @@ final class ClusterConnection implements InvocationHandler {
                         monitor.tls(),
                         Duration.ofNanos(left),
                         () -> isSucceeded(monitor, primary));
-                ClusterConnection opened = new ClusterConnection(monitor, url, primary, physical);
-                monitor.register(opened);
-                return opened.proxy;
+                if (monitor.hold(primary)) {
+                    ClusterConnection opened = new ClusterConnection(monitor, url, primary, physical);
+                    monitor.register(opened);
+                    return opened.proxy;
+                }
+                closeSocket(physical);
+                last = changedHands(primary);
+                monitor.search();
             } catch (SQLException e) {
                 if (Translation.isRejection(e)) {
                     throw e;
@@ -169,6 +178,13 @@ final class ClusterConnection implements InvocationHandler {
                 monitor.search();
             }
         }
+    }
+
+    /** Who answers there now may be of another group. */
+    private static SQLException changedHands(NodeInfo replica) {
+        return new SQLNonTransientConnectionException(
+                "replica " + replica.node() + " is gone, or is not on history " + replica.history() + " any more",
+                "08006");
     }
 
     /** Before the next login, the longer the more have failed; none if the thread is interrupted. */
@@ -182,7 +198,8 @@ final class ClusterConnection implements InvocationHandler {
             return !monitor.answers(replica);
         }
         return monitor.primary(Duration.ZERO)
-                .filter(primary -> primary.epoch() > replica.epoch())
+                .filter(primary ->
+                        primary.epoch() > replica.epoch() || !primary.history().equals(replica.history()))
                 .filter(primary -> !primary.node().equals(replica.node()))
                 .isPresent();
     }
@@ -540,7 +557,7 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     private void resolve(TransactionId id, long since, SQLException cause) throws SQLException {
-        String outcome = monitor.outcome(id, since, OUTCOME_WAIT);
+        String outcome = monitor.outcome(id, since, node.history(), OUTCOME_WAIT);
         LOG.info("the answer to the commit of {} was lost ({}); its outcome is {}", id, cause.getMessage(), outcome);
         if ("COMMITTED".equals(outcome)) {
             settled = true;
@@ -719,6 +736,9 @@ final class ClusterConnection implements InvocationHandler {
                 opened = ClusterLogin.connect(
                         info, true, url, monitor.tls(), Duration.ofNanos(left), () -> !monitor.answers(info));
                 reader = opened; // from here on it is ended should the replica fall silent
+                if (!monitor.hold(info)) {
+                    throw changedHands(info);
+                }
                 checkOpen(); // who has ended the connection just before has not seen it
                 opened.readWith(settings);
                 missed = 0;
@@ -836,9 +856,15 @@ final class ClusterConnection implements InvocationHandler {
         changed = true;
     }
 
-    /** Another replica is the primary: ends this connection if it goes to an older one. For any thread. */
+    /** Another replica is the primary: ends this connection if it goes to an older one, or is of another history. For any thread. */
     void abandonUnless(NodeInfo primary) {
         NodeInfo mine = node;
+        if (!primary.history().equals(mine.history())) {
+            breakDown(new SQLNonTransientConnectionException(
+                    "the group went on with another history, of " + primary.node() + ", than that of this connection",
+                    "08006"));
+            return;
+        }
         boolean otherProtocol = primary.everywhere() != mine.everywhere();
         if (primary.epoch() > mine.epoch() && (otherProtocol || !primary.node().equals(mine.node()))) {
             breakDown(new SQLNonTransientConnectionException(
@@ -876,11 +902,14 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
-    private void closeSocket(EngineConnection connection) {
+    private static void closeSocket(EngineConnection connection) {
         try {
             connection.closeSocket();
         } catch (IOException | IllegalStateException e) {
-            LOG.warn("a connection of {} could not be ended at once", node.node(), e);
+            LOG.warn(
+                    "a connection of {} could not be ended at once",
+                    connection.replica().node(),
+                    e);
         }
     }
 

@@ -21,7 +21,6 @@ import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -38,7 +37,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Watches the replica processes of a group for all connections to it: who is the primary, and which connections go to one that is
- * not it any more, be it frozen and unable to say so itself. One thread per replica, until none has been connected for a minute. Thread-safe.
+ * not it any more, be it frozen and unable to say so itself; and that none goes to who is {@linkplain HeldHistory of another group}. One thread per
+ * replica, until none has been connected for a minute. Thread-safe.
  */
 final class ClusterMonitor {
 
@@ -50,6 +50,12 @@ final class ClusterMonitor {
     private static final Duration SILENCE = Duration.ofSeconds(3);
     private static final int FAILURES_MIN = 5;
     private static final int ANSWER_BYTES_MAX = 64 << 10;
+
+    /** For so long whoever is slow is waited for before the first connection. */
+    private static final long FIRST_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(3L * TIMEOUT_MILLIS);
+
+    /** In so short a time no process ends and another one comes in its place. */
+    private static final long SAME_PROCESS_NANOS = TimeUnit.MILLISECONDS.toNanos(TIMEOUT_MILLIS);
 
     /** Longer than anybody asks for an outcome whose connection was lost. */
     private static final long UNUSED_NANOS = TimeUnit.MINUTES.toNanos(1);
@@ -81,7 +87,8 @@ final class ClusterMonitor {
     private boolean ended;
 
     private volatile long searchUntilNanos = System.nanoTime();
-    private final AtomicLong orderedIndex = new AtomicLong();
+    private final long beginNanos = System.nanoTime();
+    private final HeldHistory history = new HeldHistory();
     private final AtomicInteger turns = new AtomicInteger();
 
     /**
@@ -175,21 +182,24 @@ final class ClusterMonitor {
         long lastNanos = System.nanoTime();
         int failures = 0;
         while (!hasEnded()) {
-            long start = System.nanoTime();
             try {
-                NodeInfo info = NodeInfo.parse(node, request("GET", node, "/topology", TIMEOUT_MILLIS), start);
-                orderedIndex.accumulateAndGet(info.orderedIndex(), Math::max);
+                NodeInfo info = ask(node);
+                history.heard(info);
                 infos.put(node, info);
                 faults.remove(node);
                 lastNanos = System.nanoTime();
-                if (info.executes()) {
+                if (info.executes() && history.admits(info)) {
                     abandon(info);
                 }
                 failures = 0;
             } catch (IOException | RuntimeException | Error e) {
                 // Of any kind, also for want of memory: a thread that ended would leave the replica unknown for good.
+                if (e instanceof SocketTimeoutException) {
+                    faults.remove(node);
+                } else {
+                    faults.put(node, fault(e));
+                }
                 infos.remove(node);
-                faults.put(node, fault(e));
                 LOG.trace("{} does not answer", node, e);
                 failures++;
                 abandonSilent(node, Duration.ofNanos(System.nanoTime() - lastNanos), failures);
@@ -204,6 +214,11 @@ final class ClusterMonitor {
                 lock.unlock();
             }
         }
+    }
+
+    private NodeInfo ask(String node) throws IOException {
+        long start = System.nanoTime();
+        return NodeInfo.parse(node, request("GET", node, "/topology", TIMEOUT_MILLIS), start);
     }
 
     /** A search that begins ends the pause. */
@@ -244,13 +259,43 @@ final class ClusterMonitor {
     /** Whether any replica answered just now: else it is this process that is cut off, or starved. */
     private boolean answers() {
         long newestNanos = System.nanoTime() - TimeUnit.SECONDS.toNanos(1);
-        return infos.values().stream().anyMatch(info -> info.readNanos() - newestNanos > 0);
+        return infos.values().stream().anyMatch(info -> info.readNanos() - newestNanos > 0 && history.admits(info));
     }
 
     /** Whether this replica answered just now. */
     boolean answers(NodeInfo replica) {
         NodeInfo info = infos.get(replica.node());
-        return info != null && info.readNanos() - (System.nanoTime() - TimeUnit.SECONDS.toNanos(1)) > 0;
+        return info != null
+                && info.history().equals(replica.history())
+                && info.readNanos() - (System.nanoTime() - TimeUnit.SECONDS.toNanos(1)) > 0;
+    }
+
+    /**
+     * Somebody has logged in to a replica: from the first time on all hold to its history.
+     *
+     * @return false if it is not on that, or may not be any more
+     */
+    boolean hold(NodeInfo replica) {
+        return isStill(replica) && history.hold(replica.history());
+    }
+
+    /** Whether it is known to be on the history that it told; a login may have waited for another one at its address. */
+    private boolean isStill(NodeInfo replica) {
+        if (System.nanoTime() - replica.readNanos() < SAME_PROCESS_NANOS) {
+            return true;
+        }
+        try {
+            return ask(replica.node()).history().equals(replica.history());
+        } catch (IOException e) {
+            LOG.debug("{} does not answer any more", replica.node(), e);
+            return false;
+        }
+    }
+
+    /** Why nobody can be gone to, as replicas of different groups answer; null if that is not so. */
+    @Nullable
+    String conflict() {
+        return history.conflict();
     }
 
     void register(ClusterConnection connection) {
@@ -274,7 +319,7 @@ final class ClusterMonitor {
 
     /** An ordered index that the group had reached, at the time of the call or shortly before. */
     long orderedIndex() {
-        return orderedIndex.get();
+        return history.orderedIndex();
     }
 
     /** Something failed: look closely for a while. */
@@ -334,19 +379,21 @@ final class ClusterMonitor {
     /** Whether a replica that was chosen to read from still shows what is committed, as far as is known. */
     boolean isUpToDate(NodeInfo reader) {
         NodeInfo info = infos.get(reader.node());
-        return info != null && info.canBeRead() && info.online();
+        return info != null && info.history().equals(reader.history()) && info.canBeRead() && info.online();
     }
 
     private Optional<NodeInfo> find(Predicate<NodeInfo> fits, Comparator<NodeInfo> best, Duration atMost) {
         long end = System.nanoTime() + atMost.toNanos();
         while (true) {
+            boolean isClear = history.isHeld() || isEachAsked();
             long newestNanos = System.nanoTime() - TimeUnit.SECONDS.toNanos(1);
             Optional<NodeInfo> found = infos.values().stream()
-                    .filter(info -> info.readNanos() - newestNanos > 0)
+                    .filter(info -> isClear && info.readNanos() - newestNanos > 0)
                     .filter(fits)
+                    .filter(history::admits)
                     .max(best);
             long left = end - System.nanoTime();
-            if (found.isPresent() || left <= 0) {
+            if (found.isPresent() || left <= 0 || (isClear && conflict() != null)) {
                 return found;
             }
             search();
@@ -356,14 +403,25 @@ final class ClusterMonitor {
         }
     }
 
-    /** Asks the replicas for the outcome of a transaction, until one answers; null if none does in time. */
+    /** Whether all have answered, or cannot: the first that does may be another group's. */
+    private boolean isEachAsked() {
+        return System.nanoTime() - beginNanos > FIRST_LOOK_NANOS
+                || nodes.stream().allMatch(node -> infos.containsKey(node) || faults.containsKey(node));
+    }
+
+    /**
+     * Asks the replicas for the outcome of a transaction, until one answers; null if none does in time.
+     *
+     * @param begunOn the history on which it was executed: what others do not know may have happened all the same
+     */
     @Nullable
-    String outcome(TransactionId id, long since, Duration atMost) {
+    String outcome(TransactionId id, long since, String begunOn, Duration atMost) {
         long end = System.nanoTime() + atMost.toNanos();
-        String query = "/outcome?transaction=" + id + "&since=" + since;
+        String query = "/outcome?transaction=" + id + "&since=" + since + "&history=" + begunOn;
         while (System.nanoTime() - end < 0) {
             search();
             List<NodeInfo> askable = new ArrayList<>(infos.values());
+            askable.removeIf(info -> !info.history().equals(begunOn));
             // First those in touch with a majority; a primary last, because the one that did not answer may still look
             // like it.
             askable.sort(Comparator.comparing(NodeInfo::working).reversed().thenComparing(NodeInfo::primary));
@@ -396,17 +454,23 @@ final class ClusterMonitor {
         StringBuilder text = new StringBuilder();
         for (String node : nodes) {
             NodeInfo info = infos.get(node);
-            text.append(text.isEmpty() ? "" : ", ").append(node).append(' ');
-            text.append(
-                    info == null
-                            ? "does not answer" + faults.getOrDefault(node, "")
-                            : !info.working()
-                                    ? "has no majority"
-                                    : info.everywhere()
-                                            ? info.primary() ? "takes writes" : "is not up to date"
-                                            : info.primary() ? "is the primary" : "is a backup");
+            text.append(text.isEmpty() ? "" : ", ").append(node);
+            text.append(info == null ? " does not answer" + faults.getOrDefault(node, "") : describe(info));
         }
-        return text.toString();
+        return text + history.advice();
+    }
+
+    private String describe(NodeInfo info) {
+        String fault = history.fault(info);
+        if (!fault.isEmpty()) {
+            return fault;
+        }
+        if (!info.working()) {
+            return " has no majority";
+        }
+        return info.everywhere()
+                ? info.primary() ? " takes writes" : " is not up to date"
+                : info.primary() ? " is the primary" : " is a backup";
     }
 
     private String request(String method, String node, String path, int timeoutMillis) throws IOException {

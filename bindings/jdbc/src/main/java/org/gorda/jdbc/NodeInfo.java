@@ -3,12 +3,15 @@ package org.gorda.jdbc;
 import java.io.IOException;
 import java.io.StringReader;
 import java.util.Properties;
+import java.util.regex.Pattern;
 
 /**
  * What a replica process tells of itself to clients. Immutable.
  *
  * @param database the name under which it knows its database
  * @param url by which the engine's own driver reaches the database
+ * @param history which one of which group it is on, empty if it does not know; a text, as of {@link Clusters}
+ * @param continued the group whose rows this one has begun with, because a person wanted that; empty if it has not
  * @param primary whether it executes writes
  * @param everywhere whether all replicas do
  * @param working whether it is in touch with a majority
@@ -22,6 +25,8 @@ record NodeInfo(
         String node,
         String database,
         String url,
+        String history,
+        String continued,
         boolean primary,
         boolean everywhere,
         boolean working,
@@ -31,6 +36,9 @@ record NodeInfo(
         long shownIndex,
         long readNanos) {
 
+    /** The group, how often it was continued, and by what continuations are told apart. */
+    private static final Pattern HISTORY = Pattern.compile("([0-9a-f]{32}(\\.[0-9]{1,8}\\.[0-9a-f]{1,10})?)?");
+
     static NodeInfo parse(String node, String text, long readNanos) throws IOException {
         Properties properties = new Properties();
         properties.load(new StringReader(text));
@@ -39,6 +47,8 @@ record NodeInfo(
                     node,
                     properties.getProperty("database", ""),
                     properties.getProperty("url", ""),
+                    history(properties.getProperty("history", "")),
+                    properties.getProperty("continues", ""),
                     Boolean.parseBoolean(properties.getProperty("primary")),
                     Boolean.parseBoolean(properties.getProperty("everywhere")),
                     Boolean.parseBoolean(properties.getProperty("working")),
@@ -50,6 +60,33 @@ record NodeInfo(
         } catch (IllegalArgumentException e) {
             throw new IOException(node + " does not answer like a replica: " + e.getMessage(), e);
         }
+    }
+
+    private static String history(String text) {
+        if (!HISTORY.matcher(text).matches()) {
+            throw new IllegalArgumentException("'" + text + "' is no history");
+        }
+        return text;
+    }
+
+    /** Whether a person wanted this replica's history to come after another one. */
+    boolean continues(String other) {
+        if (history.isEmpty() || other.isEmpty()) {
+            return !history.isEmpty();
+        }
+        return group(history).equals(group(other))
+                ? continuations(history) > continuations(other)
+                : continued.equals(group(other));
+    }
+
+    private static String group(String history) {
+        return history.split("\\.", 2)[0];
+    }
+
+    /** How often a person had told a replica of the group to go on alone: each time that is another history. */
+    private static int continuations(String history) {
+        String[] parts = history.split("\\.", 3);
+        return parts.length < 2 ? 0 : Integer.parseInt(parts[1]);
     }
 
     boolean executes() {

@@ -11,25 +11,47 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.AbstractList;
 import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import org.awaitility.Awaitility;
+import org.gorda.gapi.SessionId;
+import org.gorda.gapi.TransactionId;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class ClusterMonitorTest {
 
+    private static final String HISTORY = "0123456789abcdef0123456789abcdef";
+    private static final String OTHER_HISTORY = "00000000000000010000000000000002";
+
     /** Tells of a replica; what it tells is not there. */
     private static HttpServer service(String topology) throws IOException {
+        return service(() -> topology);
+    }
+
+    /** As what it tells is at the time. It says of any transaction that it did not happen. */
+    private static HttpServer service(Supplier<String> topology) throws IOException {
         HttpServer service = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
-        byte[] answer = ("database=shop\nurl=jdbc:derby://127.0.0.1:1/shop\nworking=true\nepoch=1\n" + topology)
-                .getBytes(StandardCharsets.UTF_8);
-        service.createContext("/topology", exchange -> {
-            exchange.sendResponseHeaders(200, answer.length);
-            exchange.getResponseBody().write(answer);
-            exchange.close();
-        });
+        answer(
+                service,
+                "/topology",
+                () -> "database=shop\nurl=jdbc:derby://127.0.0.1:1/shop\nworking=true\nepoch=1\n" + topology.get());
+        answer(service, "/outcome", () -> "ABORTED");
         service.start();
         return service;
+    }
+
+    private static void answer(HttpServer service, String path, Supplier<String> answer) {
+        service.createContext(path, exchange -> {
+            byte[] bytes = answer.get().getBytes(StandardCharsets.UTF_8);
+            exchange.sendResponseHeaders(200, bytes.length);
+            exchange.getResponseBody().write(bytes);
+            exchange.close();
+        });
     }
 
     private static String address(HttpServer service) {
@@ -78,6 +100,110 @@ class ClusterMonitorTest {
             primary.stop(0);
             behind.stop(0);
             ahead.stop(0);
+        }
+    }
+
+    /** It is the primary of a longer order, and its word would be that what it has never heard of did not happen. */
+    @Test
+    void whoBelongsToAnotherGroupIsNeitherGoneToNorAsked() throws Exception {
+        AtomicReference<String> told = new AtomicReference<>("working=false\n");
+        HttpServer primary = service("primary=true\nordered=17\nhistory=" + HISTORY + "\n");
+        HttpServer other = service(told::get);
+        try {
+            ClusterMonitor monitor = new ClusterMonitor(List.of(address(primary), address(other)), null, unused -> {});
+            NodeInfo found = monitor.primary(Duration.ofSeconds(5)).orElseThrow();
+            assertThat(found.node()).isEqualTo(address(primary));
+            assertThat(monitor.hold(found)).isTrue();
+            told.set("primary=true\nepoch=4711\nordered=4711\nshown=4711\nhistory=" + OTHER_HISTORY + "\n");
+            Awaitility.await()
+                    .until(() -> monitor.describe()
+                            .contains(address(other) + " belongs to another group (" + OTHER_HISTORY + ")"));
+            assertThat(monitor.primary(Duration.ZERO).orElseThrow().node()).isEqualTo(address(primary));
+            assertThat(monitor.reader(4711, Duration.ZERO).orElseThrow().node()).isEqualTo(address(primary));
+            assertThat(monitor.orderedIndex()).isEqualTo(17);
+            TransactionId id = new TransactionId(SessionId.of(UUID.randomUUID()), 1);
+            assertThat(monitor.outcome(id, 17, found.history(), Duration.ofSeconds(5)))
+                    .isEqualTo("ABORTED");
+
+            primary.stop(0);
+            Awaitility.await().until(() -> monitor.describe().contains(address(primary) + " does not answer"));
+            assertThat(monitor.primary(Duration.ofSeconds(5))).isEmpty();
+            assertThat(monitor.reader(0, Duration.ZERO)).isEmpty();
+            assertThat(monitor.outcome(id, 17, found.history(), Duration.ofSeconds(1)))
+                    .isNull();
+        } finally {
+            primary.stop(0);
+            other.stop(0);
+        }
+    }
+
+    @Test
+    void whoLoggedInWhereAnotherGroupAnswersByThenIsNotConnected() throws Exception {
+        AtomicReference<String> told = new AtomicReference<>("primary=true\nhistory=" + HISTORY + "\n");
+        HttpServer service = service(told::get);
+        try {
+            ClusterMonitor monitor = new ClusterMonitor(List.of(address(service)), null, unused -> {});
+            NodeInfo found = monitor.primary(Duration.ofSeconds(5)).orElseThrow();
+            told.set("primary=true\nhistory=" + OTHER_HISTORY + "\n");
+            Awaitility.await().until(() -> !monitor.hold(found));
+        } finally {
+            service.stop(0);
+        }
+    }
+
+    /** It is busy when it is asked first, for longer than it is waited for. */
+    @Test
+    void whoAnswersLateCountsBeforeTheFirstIsTaken() throws Exception {
+        AtomicBoolean isLate = new AtomicBoolean(true);
+        HttpServer busy = service(() -> {
+            if (isLate.getAndSet(false)) {
+                LockSupport.parkNanos(Duration.ofMillis(800).toNanos());
+            }
+            return "primary=true\nhistory=" + HISTORY + "\n";
+        });
+        HttpServer other = service("primary=true\nhistory=" + OTHER_HISTORY + "\n");
+        try {
+            ClusterMonitor monitor = new ClusterMonitor(List.of(address(busy), address(other)), null, unused -> {});
+            assertThat(monitor.primary(Duration.ofSeconds(5))).isEmpty();
+            assertThat(monitor.conflict()).isNotNull();
+        } finally {
+            busy.stop(0);
+            other.stop(0);
+        }
+    }
+
+    /** Somebody has let the second one go on alone, and started the first one again as it was. */
+    @Test
+    void whoIsLeftBehindOnAnEarlierTimelineIsInNobodysWay() throws Exception {
+        HttpServer before = service("working=false\nhistory=" + HISTORY + "\n");
+        HttpServer alone = service("primary=true\nhistory=" + HISTORY + ".1.378c104a2d\n");
+        try {
+            ClusterMonitor monitor = new ClusterMonitor(List.of(address(before), address(alone)), null, unused -> {});
+            assertThat(monitor.primary(Duration.ofSeconds(5)).orElseThrow().node())
+                    .isEqualTo(address(alone));
+        } finally {
+            before.stop(0);
+            alone.stop(0);
+        }
+    }
+
+    /** The second one has begun with rows of the first one's group, as a copy of a replica does for a test. */
+    @Test
+    void whoHasBegunWithRowsOfAGroupThatWorksIsNotTakenForIt() throws Exception {
+        HttpServer works = service("primary=true\nhistory=" + HISTORY + "\n");
+        HttpServer copy = service("primary=true\nhistory=" + OTHER_HISTORY + "\ncontinues=" + HISTORY + "\n");
+        try {
+            ClusterMonitor monitor = new ClusterMonitor(List.of(address(works), address(copy)), null, unused -> {});
+            assertThat(monitor.primary(Duration.ofSeconds(5))).isEmpty();
+            assertThat(monitor.conflict())
+                    .isEqualTo("the addresses in the URL are of different groups: "
+                            + (address(works).compareTo(address(copy)) < 0
+                                    ? address(works) + " of " + HISTORY + "; " + address(copy) + " of " + OTHER_HISTORY
+                                    : address(copy) + " of " + OTHER_HISTORY + "; " + address(works) + " of " + HISTORY)
+                            + ". Stop the replicas that are not meant, or take their addresses out of the URL");
+        } finally {
+            works.stop(0);
+            copy.stop(0);
         }
     }
 

@@ -34,6 +34,11 @@ public interface Group extends AutoCloseable {
         return Optional.empty();
     }
 
+    /** Which history this member is on, as far as it knows; {@link History#UNKNOWN} if the toolkit tells none. */
+    default History history() {
+        return log().map(log -> new History(log.lastCommitted().group(), 0)).orElse(History.UNKNOWN);
+    }
+
     /** What it has cost so far; all 0 if the toolkit does not count. */
     default GroupCounts counts() {
         return GroupCounts.NONE;

@@ -26,6 +26,7 @@ import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.MembershipSession;
@@ -197,6 +198,11 @@ final class RaftGroup
     @Override
     public Optional<DirectSession> direct() {
         return Optional.of(this);
+    }
+
+    @Override
+    public History history() {
+        return member.history();
     }
 
     @Override

@@ -17,13 +17,13 @@ import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.Recovery;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.Entry;
-import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.log.FileStorage;
 import org.gorda.jgcs.tck.Recorder;
 import org.junit.jupiter.api.AfterEach;
@@ -143,7 +143,7 @@ class TimelineTest {
         return entries.stream()
                 .filter(entry -> entry.kind() == Entry.Kind.CONFIGURATION)
                 .reduce((first, second) -> second)
-                .map(entry -> History.of(Configuration.decode(entry.payload())))
+                .map(entry -> Configuration.decode(entry.payload()).history())
                 .orElseThrow();
     }
 

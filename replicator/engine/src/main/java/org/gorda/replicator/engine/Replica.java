@@ -37,6 +37,7 @@ import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.MembershipSession;
 import org.gorda.jgcs.Protocol;
@@ -270,6 +271,8 @@ public final class Replica implements AutoCloseable {
                     configuration.self(),
                     closed ? ReplicaState.STOPPED : ReplicaState.ONLINE,
                     "loopback: nothing is replicated",
+                    History.UNKNOWN,
+                    null,
                     configuration.self(),
                     configuration.protocol(),
                     true,

@@ -28,7 +28,9 @@ import org.gorda.gapi.StoredPosition;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupCounts;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.GroupListener;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.MembershipSession;
@@ -70,6 +72,7 @@ final class ReplicaEngine implements GroupListener {
 
     private final Standing standing;
     private final StoredHistory history;
+    private final @Nullable GroupId continued;
     private final Delivery delivery;
     private final Restraint restraint = new Restraint();
     private String toldToWaitFor = ""; // by the maintenance alone
@@ -120,6 +123,7 @@ final class ReplicaEngine implements GroupListener {
         this.reopen = reopen;
         this.standing = new Standing(configuration.self());
         this.history = new StoredHistory(configuration);
+        this.continued = ForgottenGroup.read(configuration.directory());
         this.watch = new DatabaseWatch(configuration.self(), () -> database().ping(), standstill(configuration));
         this.delivery = new Delivery(configuration, standing, history, watch.commits(), this);
         this.checkpointer = new Checkpointer(configuration, standing, history, delivery, order, this);
@@ -943,6 +947,8 @@ final class ReplicaEngine implements GroupListener {
                 configuration.self(),
                 standing.state(),
                 explanation(now),
+                joined == null ? History.UNKNOWN : joined.history(),
+                continued,
                 standing.primary(),
                 groups == null ? configuration.protocol() : groups,
                 standing.executesHere() && (!standing.isEverywhere() || standing.is(ReplicaState.ONLINE)),

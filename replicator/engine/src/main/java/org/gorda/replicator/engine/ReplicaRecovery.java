@@ -16,6 +16,7 @@ import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Recovery;
 import org.jspecify.annotations.Nullable;
@@ -186,7 +187,8 @@ public final class ReplicaRecovery implements AutoCloseable {
     }
 
     /**
-     * Has the database, whose group's log is lost, be that of no group: one that is formed later begins with its rows.
+     * Has the database, whose group's log is lost, be that of no group: one that is formed later begins with its rows, and clients of the one before go
+     * on with it.
      *
      * @throws ReplicaException if there is a log, or nothing to be forgotten; nothing was changed then. Or if the database fails
      */
@@ -197,10 +199,12 @@ public final class ReplicaRecovery implements AutoCloseable {
                             + " of the group that " + database.location()
                             + " belongs to: start the replica; or, if that group is never to work again, move the directory away");
         }
-        if (stored == null) {
+        StoredPosition holds = stored;
+        if (holds == null) {
             throw new ReplicaException(database.location() + " belongs to no group: start it");
         }
         try {
+            ForgottenGroup.write(directory, new GroupId(holds.groupHigh(), holds.groupLow()));
             stored = with(opened -> {
                 Applier applier = opened.applier(); // which knows how far the others' generated keys are
                 opened.takeOver();
@@ -210,6 +214,8 @@ public final class ReplicaRecovery implements AutoCloseable {
             });
         } catch (ReflectionException e) {
             throw new ReplicaException(String.valueOf(e.getMessage()), e);
+        } catch (IOException e) {
+            throw new ReplicaException(directory + " cannot be written to (" + e + "); nothing was changed", e);
         }
     }
 

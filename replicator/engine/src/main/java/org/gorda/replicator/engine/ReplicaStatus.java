@@ -3,6 +3,8 @@ package org.gorda.replicator.engine;
 import java.util.List;
 import java.util.Map;
 import org.gorda.gapi.Refusal;
+import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.jspecify.annotations.Nullable;
@@ -11,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  * A replica at one moment. Immutable.
  *
  * @param explanation why it is in this state, for people
+ * @param history which one of which group it is on, as far as it knows
+ * @param continued the group whose rows this one has begun with here, if a person had them forget it ({@code gorda recover --new-group})
  * @param primary who executes, if one does and that is decided here
  * @param protocol the group's; the one that is configured here as long as the group has none
  * @param executesHere whether this one executes
@@ -36,6 +40,8 @@ public record ReplicaStatus(
         MemberId self,
         ReplicaState state,
         String explanation,
+        History history,
+        @Nullable GroupId continued,
         @Nullable MemberId primary,
         ReplicationProtocol protocol,
         boolean executesHere,

@@ -18,6 +18,7 @@ import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.awaitility.Awaitility;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
@@ -202,6 +203,7 @@ class FirstRowsTest {
                     .ignoreExceptionsInstanceOf(SQLException.class)
                     .untilAsserted(() -> assertThat(rows(replica)).containsExactly("one", null));
         }
+        History before = primary.status().history();
         closeAndLoseLogs();
 
         for (int i = 0; i < 3; i++) {
@@ -238,6 +240,12 @@ class FirstRowsTest {
         }
         for (Replica replica : open) {
             Awaitility.await().untilAsserted(() -> assertThat(rows(replica)).containsExactly("one", null, "later"));
+            assertThat(replica.status().continued())
+                    .as("the group before, for its clients")
+                    .isEqualTo(before.group());
+            assertThat(replica.status().history())
+                    .isEqualTo(writes.status().history())
+                    .isNotEqualTo(before);
         }
         open.forEach(Replica::close);
         assertThatThrownBy(() -> {

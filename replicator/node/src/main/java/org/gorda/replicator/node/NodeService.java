@@ -32,6 +32,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.View;
 import org.gorda.replicator.engine.Replica;
@@ -57,7 +58,8 @@ import org.slf4j.LoggerFactory;
  *   <li>{@code GET /probes}: where its transactions' time goes and what they cost, {@link NodeProbes} as JSON
  *   <li>{@code POST /probe?to=on} or {@code off}: switches its probes; what they had measured, {@link NodeProbes} as JSON
  *   <li>{@code GET /topology}: for drivers, who is the primary and how to get there, as {@link Properties}
- *   <li>{@code POST /outcome?transaction=ID&since=INDEX}: COMMITTED, ABORTED or FORGOTTEN; to ask decides
+ *   <li>{@code POST /outcome?transaction=ID&since=INDEX&history=HISTORY}: COMMITTED, ABORTED or FORGOTTEN; to ask decides. 409 if the history that the
+ *       transaction was begun on is not this replica's, which can tell nothing of it then
  *   <li>{@code POST /verify?wait-millis=N}: has all replicas note what they hold, at the primary only; a {@link ReplicaContent} as JSON
  *   <li>{@code POST /member?add=HOST:PORT} or {@code remove=}: changes who belongs to the group; who does then, as JSON
  *   <li>{@code POST /protocol?to=NAME}: has the group run another protocol; a {@link NodeStatus} as JSON
@@ -362,6 +364,9 @@ final class NodeService implements AutoCloseable {
         Properties properties = new Properties();
         properties.setProperty("database", configuration.databaseName());
         properties.setProperty("url", clients);
+        properties.setProperty("history", now.history().toString());
+        GroupId continued = now.continued();
+        properties.setProperty("continues", continued == null ? "" : continued.toString());
         properties.setProperty("primary", Boolean.toString(now.executesHere()));
         properties.setProperty("everywhere", Boolean.toString(now.everywhere()));
         properties.setProperty("working", Boolean.toString(now.working()));
@@ -378,11 +383,21 @@ final class NodeService implements AutoCloseable {
             throws InterruptedException, ExecutionException, TimeoutException {
         TransactionId id = TransactionId.parse(needed(query, "transaction"));
         long since = number(query, "since");
+        requireSame(needed(query, "history"), node.status().history().toString());
         return Response.text(
                 200,
                 node.outcome(id, since)
                         .get(OUTCOME_WAIT.toMillis(), TimeUnit.MILLISECONDS)
                         .toString());
+    }
+
+    /** What another history has not ordered may have happened all the same. */
+    private static void requireSame(String asked, String own) {
+        if (!asked.equals(own)) {
+            throw new ReplicaException(
+                    "this replica is on history '" + own + "' and can tell nothing of a transaction of '" + asked
+                            + "': ask one that is on that, as its /topology tells");
+        }
     }
 
     private Response member(Replica node, Map<String, String> query)

@@ -46,6 +46,7 @@ final class AnswerThief implements AutoCloseable {
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     private volatile Steal next = Steal.NOTHING;
     private volatile boolean frozen;
+    private volatile boolean mute;
 
     /** Who connects waits for it. */
     private final Semaphore gate = new Semaphore(1);
@@ -74,6 +75,11 @@ final class AnswerThief implements AutoCloseable {
         frozen = true;
     }
 
+    /** Whether the node's service does not answer, while clients' connections go on. */
+    void mute(boolean is) {
+        mute = is;
+    }
+
     /** Whoever has it keeps clients from the node's database, while its service answers. */
     Semaphore gate() {
         return gate;
@@ -86,7 +92,7 @@ final class AnswerThief implements AutoCloseable {
 
     private void passOn(HttpExchange exchange) throws IOException {
         try (exchange) {
-            if (frozen) {
+            if (frozen || mute) {
                 return;
             }
             HttpURLConnection to = (HttpURLConnection) URI.create("http://" + service + exchange.getRequestURI())

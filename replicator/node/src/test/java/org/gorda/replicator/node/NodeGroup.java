@@ -53,7 +53,7 @@ final class NodeGroup implements AutoCloseable {
         return List.of(port(0, i), port(1, i), port(2, i));
     }
 
-    private Path database(int i) {
+    Path database(int i) {
         return directory.resolve("node" + i).resolve("shop");
     }
 

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.jspecify.annotations.Nullable;
 
@@ -35,6 +36,11 @@ public record Configuration(GroupId group, long timeline, List<Member> members) 
 
     public Configuration {
         members = members.stream().sorted(Comparator.comparing(Member::id)).toList();
+    }
+
+    /** That of a log which holds this. */
+    public History history() {
+        return new History(group, timeline);
     }
 
     public @Nullable Member member(MemberId id) {

@@ -13,11 +13,11 @@ import java.util.Properties;
 import java.util.zip.CRC32C;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
 import org.gorda.jgcs.raft.core.Entry;
-import org.gorda.jgcs.raft.core.History;
 import org.jspecify.annotations.Nullable;
 
 /**

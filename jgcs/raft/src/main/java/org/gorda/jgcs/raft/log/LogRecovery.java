@@ -13,7 +13,6 @@ import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Recovery;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.Entry;
-import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.Standing;
 import org.gorda.jgcs.raft.member.Storage;
 
@@ -123,7 +122,7 @@ public final class LogRecovery implements Recovery {
             storage.force();
             storage.acknowledge(entry.index());
             storage.saveCertain();
-            storage.saveHistory(History.of(alone));
+            storage.saveHistory(alone.history());
         } catch (UncheckedIOException e) {
             throw new GroupException(
                     GroupException.Disposition.STOP,

@@ -7,12 +7,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.CRC32C;
 import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.raft.core.Checkpoint;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
 import org.gorda.jgcs.raft.core.Entry;
-import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.RaftMessage;
 
 /**

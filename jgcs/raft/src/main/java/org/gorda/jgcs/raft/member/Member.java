@@ -13,6 +13,7 @@ import java.util.TreeMap;
 import java.util.function.LongUnaryOperator;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.MessageId;
 import org.gorda.jgcs.View;
@@ -21,7 +22,6 @@ import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
 import org.gorda.jgcs.raft.core.Effects;
 import org.gorda.jgcs.raft.core.Entry;
-import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.RaftCore;
 import org.gorda.jgcs.raft.core.RaftMessage;
 import org.gorda.jgcs.raft.core.Role;
@@ -173,7 +173,7 @@ public final class Member implements Effects {
         codec.history(storage.history());
         Configuration newest = core.configuration();
         if (newest.timeline() > storage.history().timeline()) {
-            learn(History.of(newest)); // it was told to go on alone, and killed before it wrote that down
+            learn(newest.history()); // it was told to go on alone, and killed before it wrote that down
         }
         core.lost(boot.lostConfiguration());
         if (!forms) {
@@ -201,7 +201,12 @@ public final class Member implements Effects {
 
     /** The group's identity, unknown until its first entry is decided here. Thread-safe. */
     public GroupId group() {
-        return codec.history().group();
+        return history().group();
+    }
+
+    /** Which history the log is a part of, unknown until it is learned. Thread-safe. */
+    public History history() {
+        return codec.history();
     }
 
     /** Whether the message was sent by this process. Thread-safe. */
@@ -710,7 +715,7 @@ public final class Member implements Effects {
 
     private void learnGroup() {
         if (!codec.history().isKnown() && core.commitIndex() > 0) {
-            learn(History.of(core.configurationAt(core.commitIndex())));
+            learn(core.configurationAt(core.commitIndex()).history());
         }
     }
 

@@ -2,12 +2,12 @@ package org.gorda.jgcs.raft.member;
 
 import java.util.List;
 import java.util.function.Consumer;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.raft.core.Checkpoint;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.Effects;
 import org.gorda.jgcs.raft.core.Entry;
-import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.Standing;
 import org.jspecify.annotations.Nullable;
 

@@ -15,12 +15,12 @@ import java.util.SplittableRandom;
 import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.raft.core.Checkpoint;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
 import org.gorda.jgcs.raft.core.Entry;
-import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.RaftMessage;
 import org.junit.jupiter.api.Test;
 

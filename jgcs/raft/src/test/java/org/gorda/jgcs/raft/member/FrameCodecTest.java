@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
 import org.gorda.jgcs.GroupId;
+import org.gorda.jgcs.History;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.raft.core.Configuration;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
-import org.gorda.jgcs.raft.core.History;
 import org.gorda.jgcs.raft.core.RaftMessage;
 import org.junit.jupiter.api.Test;
 
