@@ -25,21 +25,20 @@ final class Chunks {
     private final LinkedHashMap<TransactionId, Places> open = new LinkedHashMap<>();
 
     private static final class Places {
-        final MemberId member;
-        final long incarnation;
+        final MessageId first;
         long[] indexes = new long[4];
         int count;
 
         /** How many bytes were ordered up to the last of them. */
         long bytes;
 
-        Places(MemberId member, long incarnation) {
-            this.member = member;
-            this.incarnation = incarnation;
+        Places(MessageId first) {
+            this.first = first;
         }
 
         boolean isOf(MessageId message) {
-            return incarnation == message.incarnation() && member.equals(message.member());
+            return first.incarnation() == message.incarnation()
+                    && first.member().equals(message.member());
         }
 
         void add(long index, long ordered) {
@@ -61,7 +60,7 @@ final class Chunks {
         if (number == 0 && (places == null || places.isOf(message))) {
             // Its sender has given up what it had sent before under that name, if anything, and has not said so yet.
             open.remove(id);
-            places = new Places(message.member(), message.incarnation());
+            places = new Places(message);
             open.put(id, places);
         }
         if (places != null && places.count == number && places.isOf(message)) {
@@ -81,6 +80,16 @@ final class Chunks {
         return places == null ? NONE : Arrays.copyOf(places.indexes, places.count);
     }
 
+    /** Nothing will follow them. Those of another try by the same name stay. */
+    void abandon(ReplicaMessage.Abandon abandoned) {
+        Places places = open.get(abandoned.id());
+        if (places != null
+                && places.isOf(abandoned.last())
+                && places.first.sequence() <= abandoned.last().sequence()) {
+            open.remove(abandoned.id());
+        }
+    }
+
     /** None of the transactions can be committed any more. */
     void clear() {
         open.clear();
@@ -89,15 +98,15 @@ final class Chunks {
     /** A member has sent a message: transactions of its earlier runs will not go on. */
     void forgetEarlierRuns(MessageId message) {
         open.values()
-                .removeIf(
-                        places -> places.incarnation < message.incarnation() && places.member.equals(message.member()));
+                .removeIf(places -> places.first.incarnation() < message.incarnation()
+                        && places.first.member().equals(message.member()));
     }
 
-    /** The transactions of all but these members. */
-    List<TransactionId> ofOthers(Collection<MemberId> members) {
+    /** What abandons the transactions of all but these members. */
+    List<ReplicaMessage.Abandon> ofOthers(Collection<MemberId> members) {
         return open.entrySet().stream()
-                .filter(each -> !members.contains(each.getValue().member))
-                .map(Map.Entry::getKey)
+                .filter(each -> !members.contains(each.getValue().first.member()))
+                .map(each -> new ReplicaMessage.Abandon(each.getKey(), each.getValue().first))
                 .toList();
     }
 
@@ -118,7 +127,9 @@ final class Chunks {
     int encodedBytes() {
         int bytes = 4;
         for (Places places : open.values()) {
-            bytes += 46 + places.member.name().getBytes(StandardCharsets.UTF_8).length + Long.BYTES * places.count;
+            bytes += 54
+                    + places.first.member().name().getBytes(StandardCharsets.UTF_8).length
+                    + Long.BYTES * places.count;
         }
         return bytes;
     }
@@ -129,8 +140,9 @@ final class Chunks {
             SessionId session = each.getKey().session();
             Places places = each.getValue();
             target.putLong(session.high()).putLong(session.low());
-            byte[] member = places.member.name().getBytes(StandardCharsets.UTF_8);
-            target.putLong(places.incarnation).putShort((short) member.length).put(member);
+            byte[] member = places.first.member().name().getBytes(StandardCharsets.UTF_8);
+            target.putLong(places.first.incarnation()).putLong(places.first.sequence());
+            target.putShort((short) member.length).put(member);
             target.putLong(each.getKey().number()).putLong(places.bytes).putInt(places.count);
             for (int i = 0; i < places.count; i++) {
                 target.putLong(places.indexes[i]);
@@ -144,7 +156,8 @@ final class Chunks {
         for (int i = 0; i < transactions; i++) {
             SessionId session = new SessionId(source.getLong(), source.getLong());
             long incarnation = source.getLong();
-            Places places = new Places(new MemberId(ReplicaCore.text(source)), incarnation);
+            long sequence = source.getLong();
+            Places places = new Places(new MessageId(new MemberId(ReplicaCore.text(source)), incarnation, sequence));
             TransactionId id = new TransactionId(session, source.getLong());
             long bytes = source.getLong();
             int count = source.getInt();

@@ -197,10 +197,10 @@ public final class ReplicaCore {
         } else if (content instanceof ReplicaMessage.Close close) {
             // If there are chunks of it, it is not decided, however long ago it asked to be committed.
             boolean open = chunks.take(close.id()).length > 0;
-            if (close.isAsked()) {
-                Outcome outcome = outcomes.close(close.id(), open ? index : close.since(), index);
-                effects.outcome(close.request(), message.id().member(), close.id(), outcome);
-            }
+            Outcome outcome = outcomes.close(close.id(), open ? index : close.since(), index);
+            effects.outcome(close.request(), message.id().member(), close.id(), outcome);
+        } else if (content instanceof ReplicaMessage.Abandon abandon) {
+            chunks.abandon(abandon);
         } else if (content instanceof ReplicaMessage.Verify verify) {
             if (verify.epoch() == epoch) {
                 effects.verify(verify.request(), message.position());
@@ -351,7 +351,7 @@ public final class ReplicaCore {
         if (leads && everywhere && chunks.transactions() > 0) {
             Set<MemberId> present = new HashSet<>(members);
             present.addAll(learners);
-            chunks.ofOthers(present).forEach(id -> effects.send(new ReplicaMessage.Close(id, lastIndex, 0)));
+            chunks.ofOthers(present).forEach(effects::send);
         }
     }
 

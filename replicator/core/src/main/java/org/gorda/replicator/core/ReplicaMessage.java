@@ -8,6 +8,7 @@ import org.gorda.gapi.GeneratorState;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.MessageId;
 
 /** What replicas send each other through the total order. Immutable. */
 public sealed interface ReplicaMessage {
@@ -70,18 +71,19 @@ public sealed interface ReplicaMessage {
     record ChangeProtocol(ReplicationProtocol protocol, long epoch) implements ReplicaMessage {}
 
     /**
-     * A client asks for the outcome of a transaction, and if there is none yet, that there shall be none but aborted. Or nobody asks, and only its chunks are
-     * of no use any more: its client, who knows, may run it again by the same name.
+     * A client asks for the outcome of a transaction, and if there is none yet, that there shall be none but aborted.
      *
      * @param since an index that the group had reached before the transaction asked to be committed
-     * @param request echoed to the asker; 0 if there is none
+     * @param request echoed to the asker
      */
-    record Close(TransactionId id, long since, long request) implements ReplicaMessage {
+    record Close(TransactionId id, long since, long request) implements ReplicaMessage {}
 
-        boolean isAsked() {
-            return request != 0;
-        }
-    }
+    /**
+     * Nothing will follow the chunks of a transaction that its origin has given up, or that has lost it. Its client, who knows, may run it again by the same name.
+     *
+     * @param last the last of those chunks, or any; what its sender sent later is of another try
+     */
+    record Abandon(TransactionId id, MessageId last) implements ReplicaMessage {}
 
     /**
      * All replicas are to compare what they hold at this place in the order.
@@ -160,6 +162,16 @@ public sealed interface ReplicaMessage {
             ByteBuffer out = ByteBuffer.allocate(42).put(Kind.CLOSE).put(VERSION);
             putTransaction(out, close.id());
             return out.putLong(close.since()).putLong(close.request()).flip();
+        } else if (message instanceof Abandon abandon) {
+            byte[] name = abandon.last().member().name().getBytes(StandardCharsets.UTF_8);
+            ByteBuffer out =
+                    ByteBuffer.allocate(44 + name.length).put(Kind.ABANDON).put(VERSION);
+            putTransaction(out, abandon.id());
+            return out.putLong(abandon.last().incarnation())
+                    .putLong(abandon.last().sequence())
+                    .putShort((short) name.length)
+                    .put(name)
+                    .flip();
         } else if (message instanceof Verify verify) {
             return ByteBuffer.allocate(18)
                     .put(Kind.VERIFY)
@@ -224,6 +236,12 @@ public sealed interface ReplicaMessage {
                 case Kind.BEGIN -> new Begin(Kind.protocol(in.get()), new FirstRows(in.getLong(), in.getLong()));
                 case Kind.CHANGE_PROTOCOL -> new ChangeProtocol(Kind.protocol(in.get()), in.getLong());
                 case Kind.CLOSE -> new Close(transaction(in), in.getLong(), in.getLong());
+                case Kind.ABANDON -> {
+                    TransactionId id = transaction(in);
+                    long incarnation = in.getLong();
+                    long sequence = in.getLong();
+                    yield new Abandon(id, new MessageId(member(in), incarnation, sequence));
+                }
                 case Kind.VERIFY -> new Verify(in.getLong(), in.getLong());
                 case Kind.DURABLE -> {
                     long index = in.getLong();
@@ -269,6 +287,7 @@ public sealed interface ReplicaMessage {
         static final byte LEASE = 8;
         static final byte SCHEMA_TURN = 9;
         static final byte BEGIN = 10;
+        static final byte ABANDON = 11;
 
         private Kind() {}
 

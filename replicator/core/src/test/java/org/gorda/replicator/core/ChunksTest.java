@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import org.gorda.gapi.Generator;
 import org.gorda.gapi.Refusal;
@@ -16,6 +17,7 @@ import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
 import org.gorda.jgcs.MessageId;
 import org.gorda.jgcs.Position;
+import org.gorda.jgcs.View;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -28,6 +30,7 @@ class ChunksTest implements Effects {
     private static final TransactionId SECOND = new TransactionId(new SessionId(2, 2), 1);
 
     private final List<String> done = new ArrayList<>();
+    private final List<ReplicaMessage> sent = new ArrayList<>();
     private ReplicaCore core = new ReplicaCore(OTHER, 1, ReplicationProtocol.PRIMARY_BACKUP, this);
     private long index;
     private Outcome outcome;
@@ -58,9 +61,9 @@ class ChunksTest implements Effects {
         deliver(OTHER, ReplicaMessage.encode(new ReplicaMessage.Close(id, 0, 9)));
     }
 
-    /** Its origin has given it up half-way. */
-    private void giveUp(TransactionId id) {
-        deliver(PRIMARY, ReplicaMessage.encode(new ReplicaMessage.Close(id, 0, 0)));
+    /** Its origin has given it up half-way, behind the chunk at a place. */
+    private void giveUp(TransactionId id, long last) {
+        deliver(PRIMARY, ReplicaMessage.encode(new ReplicaMessage.Abandon(id, new MessageId(PRIMARY, 1, last))));
     }
 
     private void restart() {
@@ -177,11 +180,43 @@ class ChunksTest implements Effects {
         proclaim(PRIMARY);
         chunk(PRIMARY, FIRST, 1, 0);
         chunk(PRIMARY, FIRST, 1, 1);
-        giveUp(FIRST);
+        giveUp(FIRST, 3);
         assertThat(core.openTransactions()).isZero();
         chunk(PRIMARY, FIRST, 1, 0);
         commit(PRIMARY, FIRST, 1, 1);
         assertThat(done).containsExactly("commit " + FIRST + " [5]");
+    }
+
+    /** Where there was no room to send that it is given up, there was again for its client's next try. */
+    @Test
+    void whatIsRunAgainIsNotGivenUpByWhatComesLate() {
+        proclaim(PRIMARY);
+        chunk(PRIMARY, FIRST, 1, 0);
+        chunk(PRIMARY, FIRST, 1, 1);
+        chunk(PRIMARY, FIRST, 1, 0);
+        restart();
+        giveUp(FIRST, 3);
+        chunk(PRIMARY, FIRST, 1, 1);
+        commit(PRIMARY, FIRST, 1, 2);
+        assertThat(done).containsExactly("commit " + FIRST + " [4, 6]");
+    }
+
+    /** The leader tells so again and again, and its client goes elsewhere. */
+    @Test
+    void whatIsRunAgainElsewhereIsNotGivenUpWithWhatARemovedMemberLeft() {
+        core = new ReplicaCore(OTHER, 1, ReplicationProtocol.CERTIFICATION, this);
+        deliver(
+                PRIMARY,
+                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE)));
+        chunk(PRIMARY, FIRST, 1, 0);
+        core.viewChanged(new View(List.of(OTHER), List.of(), Optional.of(OTHER), true, index));
+        core.viewChanged(new View(List.of(OTHER), List.of(), Optional.of(OTHER), true, index));
+        assertThat(sent).hasSize(2);
+        deliver(OTHER, ReplicaMessage.encode(sent.get(0)));
+        assertThat(core.openTransactions()).isZero();
+        chunk(OTHER, FIRST, 1, 0);
+        deliver(OTHER, ReplicaMessage.encode(sent.get(1)));
+        assertThat(core.openTransactions()).isEqualTo(1);
     }
 
     @Test
@@ -274,5 +309,7 @@ class ChunksTest implements Effects {
     public void durableEverywhere(long everywhere) {}
 
     @Override
-    public void send(ReplicaMessage message) {}
+    public void send(ReplicaMessage message) {
+        sent.add(message);
+    }
 }

@@ -48,6 +48,7 @@ class MessagesFuzzTest {
         for (ReplicaMessage message : List.of(
                 new ReplicaMessage.Primary(SELF, 5),
                 new ReplicaMessage.Close(TRANSACTION, 6, 7),
+                new ReplicaMessage.Abandon(TRANSACTION, new MessageId(SELF, 8, 9)),
                 new ReplicaMessage.Verify(8, 3),
                 new ReplicaMessage.Durable(SELF, 9),
                 LEASE,
@@ -194,12 +195,12 @@ class MessagesFuzzTest {
 
     @Test
     void aPartOfACommitsHeaderIsMalformed() {
-        byte[] commit = messages().get(6);
+        byte[] commit = messages().get(7);
         for (int length = 0; length < ReplicaMessage.WRITE_SET_HEADER_BYTES; length++) {
             assertThat(decodes(Arrays.copyOf(commit, length), ReplicaMessage::decode, "cut at " + length))
                     .isFalse();
         }
-        byte[] chunk = messages().get(7);
+        byte[] chunk = messages().get(8);
         for (int length = 0; length < ReplicaMessage.CHUNK_HEADER_BYTES; length++) {
             assertThat(decodes(Arrays.copyOf(chunk, length), ReplicaMessage::decode, "cut at " + length))
                     .isFalse();

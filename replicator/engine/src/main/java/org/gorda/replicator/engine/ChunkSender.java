@@ -8,6 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 import org.gorda.gapi.Content;
 import org.gorda.gapi.Refusal;
@@ -15,6 +16,7 @@ import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.DataSession;
+import org.gorda.jgcs.MessageId;
 import org.gorda.replicator.core.ReplicaMessage;
 
 /**
@@ -43,11 +45,19 @@ final class ChunkSender {
      * Sends all chunks of a transaction, in its client's thread.
      *
      * @param goesOn asked before each
+     * @param onSent told of each that is sent
      * @return how many there were
      * @throws RefusedException if there is no room in time, or if the transaction cannot be committed any more
      * @throws org.gorda.jgcs.GroupException as {@link DataSession#multicast} does
      */
-    int send(DataSession data, TransactionId id, long epoch, long base, WriteSet writeSet, BooleanSupplier goesOn) {
+    int send(
+            DataSession data,
+            TransactionId id,
+            long epoch,
+            long base,
+            WriteSet writeSet,
+            BooleanSupplier goesOn,
+            Consumer<MessageId> onSent) {
         long length = writeSet.precedingLength();
         if (length == 0) {
             return 0;
@@ -68,7 +78,7 @@ final class ChunkSender {
                 undelivered.merge(id, 1, Integer::sum);
                 boolean sent = false;
                 try {
-                    data.multicast(message.rewind(), patience);
+                    onSent.accept(data.multicast(message.rewind(), patience));
                     sent = true;
                 } finally {
                     if (!sent) {

@@ -26,6 +26,7 @@ import org.gorda.gapi.TransactionListener;
 import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.MessageId;
 import org.gorda.jgcs.Position;
 import org.gorda.replicator.core.Conflict;
 import org.gorda.replicator.core.ReplicaMessage;
@@ -51,6 +52,10 @@ final class LocalTransactions implements TransactionListener {
 
         /** If it changes the schema. */
         volatile SchemaTurns.@Nullable Own turn;
+
+        /** Of what precedes its write set, the last that was sent; by its client's thread. */
+        @Nullable
+        MessageId lastChunk;
 
         Begun(long epoch, Probes.@Nullable Probe probe) {
             this.epoch = epoch;
@@ -274,7 +279,8 @@ final class LocalTransactions implements TransactionListener {
                     begunIn,
                     base,
                     writeSet,
-                    () -> standing.executesHere() && begunIn == standing.epoch() && !commit.isAnswered());
+                    () -> standing.executesHere() && begunIn == standing.epoch() && !commit.isAnswered(),
+                    sent -> begun.lastChunk = sent);
             ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
             long executed = awaitRoom(commit, begun);
             // Behind that: what was given up before it is known here.
@@ -314,9 +320,10 @@ final class LocalTransactions implements TransactionListener {
             if (!asked) {
                 inFlight.remove(id, commit);
             }
-            if (!asked && writeSet.precedingLength() > 0) {
+            MessageId last = begun.lastChunk;
+            if (!asked && last != null) {
                 // Chunks that are ordered already would be kept for a commit that does not come.
-                engine.send(new ReplicaMessage.Close(id, base, 0));
+                engine.send(new ReplicaMessage.Abandon(id, last));
             }
         }
         return configuration.commitTimeout().toNanos();

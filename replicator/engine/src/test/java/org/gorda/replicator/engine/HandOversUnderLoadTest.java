@@ -245,7 +245,7 @@ class HandOversUnderLoadTest {
                     TransactionId id = new TransactionId(new SessionId(1, 1), number.incrementAndGet());
                     CountingSession.SENDING.set(id);
                     try {
-                        assertThat(sender.send(session, id, 1, 1, writeSet, () -> true))
+                        assertThat(sender.send(session, id, 1, 1, writeSet, () -> true, sent -> {}))
                                 .isEqualTo(chunks);
                     } catch (GroupException e) {
                         // what it has sent already is delivered all the same
@@ -272,7 +272,14 @@ class HandOversUnderLoadTest {
             try {
                 TransactionId id = new TransactionId(new SessionId(3, 3), i);
                 CountingSession.SENDING.set(id);
-                sender.send(session, id, 1, 1, writeSet, () -> session.onTheirWay.get() < CHUNKS_ON_THEIR_WAY_MAX);
+                sender.send(
+                        session,
+                        id,
+                        1,
+                        1,
+                        writeSet,
+                        () -> session.onTheirWay.get() < CHUNKS_ON_THEIR_WAY_MAX,
+                        sent -> {});
             } catch (RefusedException e) {
                 // it is full
             }

@@ -7,6 +7,7 @@ import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
 import org.gorda.jgcs.GroupException;
+import org.gorda.jgcs.MessageId;
 import org.gorda.replicator.core.ReplicaMessage;
 import org.gorda.replicator.simulator.SimulatedTransaction.Loss;
 import org.jspecify.annotations.Nullable;
@@ -47,6 +48,7 @@ final class ClientTransaction {
     /** Once it has begun there. */
     private @Nullable SimulatedTransaction inDatabase;
 
+    private @Nullable MessageId lastSent;
     private boolean sent;
     private boolean answered;
     private boolean keepsLocks;
@@ -144,8 +146,7 @@ final class ClientTransaction {
             epoch = replica.core().epoch();
         }
         int chunks = random.nextInt(4) == 0 ? 1 + random.nextInt(Transfer.CHUNKS_MAX) : 0;
-        long base = replica.visibleIndex();
-        send(executed, base, executed.transfer().messages(epoch, base, chunks, tells()), 0);
+        send(executed, executed.transfer().messages(epoch, replica.visibleIndex(), chunks, tells()), 0);
     }
 
     private Set<Transfer.Tells> tells() {
@@ -169,34 +170,34 @@ final class ClientTransaction {
     }
 
     /** Sends the next of its messages; others' come between. */
-    private void send(SimulatedTransaction executed, long base, List<ByteBuffer> messages, int next) {
+    private void send(SimulatedTransaction executed, List<ByteBuffer> messages, int next) {
         boolean changesItsMind = next > 0 && random.nextInt(GIVES_UP_OF) == 0;
         if (answered || changesItsMind || epoch != replica.core().epoch() || !replica.mayExecute()) {
-            giveUp(base, next);
+            giveUp();
             return;
         }
         boolean last = next == messages.size() - 1;
         if (last && !takesTurn && !replica.isRoom()) {
-            replica.later(ROOM_NANOS, "await room", () -> send(executed, base, messages, next));
+            replica.later(ROOM_NANOS, "await room", () -> send(executed, messages, next));
             return;
         }
         if (last) {
             // Before it is handed over: whoever gets its locks then has executed more.
             putHeader(messages.get(next), next);
             if (!executed.handOver()) {
-                giveUp(base, next);
+                giveUp();
                 return;
             }
             sent = true;
         }
         try {
-            replica.multicast(messages.get(next));
+            lastSent = replica.multicast(messages.get(next));
         } catch (GroupException e) {
-            giveUp(base, next);
+            giveUp();
             return;
         }
         if (!last) {
-            replica.later(random.nextLong(CHUNK_NANOS_MAX), "chunk", () -> send(executed, base, messages, next + 1));
+            replica.later(random.nextLong(CHUNK_NANOS_MAX), "chunk", () -> send(executed, messages, next + 1));
             return;
         }
         if (cluster.flaw == Flaw.ACKNOWLEDGES_BEFORE_ORDERED) {
@@ -216,9 +217,9 @@ final class ClientTransaction {
     }
 
     /** What was sent of it will not be followed by its end. */
-    private void giveUp(long base, int chunks) {
-        if (chunks > 0 && cluster.flaw != Flaw.LEAVES_CHUNKS_OPEN) {
-            replica.send(new ReplicaMessage.Close(intent.id(), base, 0));
+    private void giveUp() {
+        if (lastSent != null && cluster.flaw != Flaw.LEAVES_CHUNKS_OPEN) {
+            replica.send(new ReplicaMessage.Abandon(intent.id(), lastSent));
         }
         keepsLocks = cluster.flaw == Flaw.KEEPS_LOCKS_OF_REFUSED;
         answer(Answer.ABORTED);

@@ -20,6 +20,7 @@ import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Message;
+import org.gorda.jgcs.MessageId;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.View;
 import org.gorda.jgcs.simulated.SimulatedGroup;
@@ -234,8 +235,8 @@ final class SimulatedReplica implements GroupListener, Effects {
         return turns.isRoom(visibleIndex);
     }
 
-    void multicast(ByteBuffer message) {
-        group.multicast(message, Duration.ZERO);
+    MessageId multicast(ByteBuffer message) {
+        return group.multicast(message, Duration.ZERO);
     }
 
     void trySend(ReplicaMessage message) {
