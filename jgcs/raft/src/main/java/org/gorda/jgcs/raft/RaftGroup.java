@@ -688,7 +688,8 @@ final class RaftGroup
                 .thenApply(index -> {
                     if (index < 0) {
                         String why = index == UNANSWERED
-                                ? " was not answered within " + TimeUnit.NANOSECONDS.toMillis(waitNanos) + " ms: "
+                                ? " was not answered within " + TimeUnit.NANOSECONDS.toMillis(waitNanos) + " ms"
+                                        + (question == Question.READ ? ": " : ", but may be yet: ")
                                 : " could not be done now: ";
                         throw new GroupException(GroupException.Disposition.RETRY, what + why + explanation);
                     }

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -79,17 +80,24 @@ class SessionsTest {
                     .findAny()
                     .orElseThrow();
             loses.set(true);
-            for (CompletableFuture<?> asked : List.of(
+            MembershipSession membership = follower.membership().orElseThrow();
+            Map<String, CompletableFuture<?>> asked = Map.of(
+                    "a strong read was not answered within 3000 ms: no leader in term",
                     follower.log().orElseThrow().readPosition(),
-                    follower.membership().orElseThrow().add(new MemberId("127.0.0.1:1")))) {
-                assertThatThrownBy(() -> asked.get(30, TimeUnit.SECONDS))
-                        .isInstanceOf(ExecutionException.class)
-                        .cause()
-                        .isInstanceOfSatisfying(
-                                GroupException.class,
-                                e -> assertThat(e.disposition()).isEqualTo(GroupException.Disposition.RETRY))
-                        .hasMessageContaining("was not answered within 3000 ms: no leader in term");
-            }
+                    "adding 127.0.0.1:1 was not answered within 3000 ms, but may be yet: no leader in term",
+                    membership.add(new MemberId("127.0.0.1:1")),
+                    "removing " + all.get(0) + " was not answered within 3000 ms, but may be yet: no leader in term",
+                    membership.remove(all.get(0)),
+                    "handing leadership to " + all.get(0)
+                            + " was not answered within 3000 ms, but may be yet: no leader in term",
+                    membership.transferLeadership(all.get(0)));
+            asked.forEach((words, answer) -> assertThatThrownBy(() -> answer.get(30, TimeUnit.SECONDS))
+                    .isInstanceOf(ExecutionException.class)
+                    .cause()
+                    .isInstanceOfSatisfying(
+                            GroupException.class,
+                            e -> assertThat(e.disposition()).isEqualTo(GroupException.Disposition.RETRY))
+                    .hasMessageContaining(words));
         } finally {
             groups.forEach(Group::close);
         }

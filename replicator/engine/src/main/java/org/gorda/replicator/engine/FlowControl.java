@@ -159,13 +159,17 @@ final class FlowControl implements AutoCloseable {
         }
         told = message;
         toldNanos = now;
-        for (MemberId member : view.get().members()) {
-            if (!member.equals(self)) {
-                try {
-                    sender.accept(member, message);
-                } catch (GroupException e) {
-                    // It is away, or will hear of it the next time.
-                }
+        View current = view.get();
+        current.members().forEach(member -> tell(member, message));
+        current.learners().forEach(member -> tell(member, message));
+    }
+
+    private void tell(MemberId member, DirectMessage.Shown message) {
+        if (!member.equals(self)) {
+            try {
+                sender.accept(member, message);
+            } catch (GroupException e) {
+                // It is away, or will hear of it the next time.
             }
         }
     }

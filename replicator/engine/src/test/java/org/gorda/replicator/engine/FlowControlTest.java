@@ -12,6 +12,9 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -20,6 +23,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionFactory;
+import org.gorda.jgcs.MemberId;
+import org.gorda.jgcs.View;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -58,7 +63,9 @@ class FlowControlTest {
     void stop() {
         ended.set(true);
         clients.shutdownNow();
-        cluster.close();
+        if (cluster != null) {
+            cluster.close();
+        }
     }
 
     private List<Future<?>> write(int... replicas) {
@@ -239,5 +246,27 @@ class FlowControlTest {
         ended.set(true);
         await("all show it").until(() -> behind(SLOW) == 0);
         cluster.assertIdentical();
+    }
+
+    /** It may be asked for another protocol, and must know what the others' databases can do. */
+    @Test
+    void whoDoesNotCountYetIsToldToo() {
+        MemberId self = new MemberId("db1:7800");
+        MemberId learner = new MemberId("db2:7800");
+        View view = new View(List.of(self), List.of(learner), Optional.of(self), true, 1);
+        Set<MemberId> told = ConcurrentHashMap.newKeySet();
+        try (FlowControl flow = new FlowControl(
+                self,
+                new Lags(LAG_MAX, PATIENCE),
+                () -> view,
+                () -> 1,
+                () -> true,
+                Set::of,
+                (to, message) -> told.add(to),
+                () -> {},
+                () -> {})) {
+            flow.start();
+            await("it is told").until(() -> told.contains(learner));
+        }
     }
 }

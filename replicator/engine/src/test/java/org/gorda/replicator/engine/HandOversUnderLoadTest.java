@@ -272,7 +272,14 @@ class HandOversUnderLoadTest {
             try {
                 TransactionId id = new TransactionId(new SessionId(3, 3), i);
                 CountingSession.SENDING.set(id);
-                sender.send(session, id, 1, 1, writeSet, () -> session.onTheirWay.get() < CHUNKS_ON_THEIR_WAY_MAX);
+                sender.send(
+                        session,
+                        id,
+                        1,
+                        1,
+                        writeSet,
+                        () -> session.onTheirWay.get() < CHUNKS_ON_THEIR_WAY_MAX,
+                        sent -> {});
             } catch (RefusedException e) {
                 // it is full
             }
