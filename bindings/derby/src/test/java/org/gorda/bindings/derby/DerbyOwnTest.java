@@ -54,7 +54,6 @@ import org.gorda.gapi.WriteSet;
 import org.gorda.gapi.tck.BindingTck;
 import org.gorda.gapi.tck.MetaLevel;
 import org.gorda.gapi.tck.TckBinding;
-import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -1096,10 +1095,7 @@ class DerbyOwnTest extends BindingTck {
                 "INSERT INTO T VALUES (1, 1)");
         replicate();
         int length = 200_000;
-        String url = remote
-                ? replica.listen(
-                        new InetSocketAddress("127.0.0.1", LoopbackPorts.free(1).get(0)), null)
-                : "";
+        String url = remote ? replica.listen(DerbyUnderTest.freeAddress(), null) : "";
         CountDownLatch stalled = new CountDownLatch(1);
         CountDownLatch goesOn = new CountDownLatch(1);
         InputStream stream = new InputStream() {

@@ -24,7 +24,6 @@ import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.tck.MetaLevel;
-import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -58,7 +57,7 @@ class ReplicasDatabaseTest {
 
     /** As Liquibase does when it has ended. Derby would open it again for whoever comes next, and nobody would see what that one does. */
     @Test
-    void databaseOfAReplicaIsNotShutDownByOthers() throws SQLException {
+    void databaseOfAReplicaIsNotShutDownByOthers() throws SQLException, IOException {
         MetaLevel meta = new MetaLevel();
         String url = "jdbc:derby:" + directory.resolve("own");
         try (ReflectedDatabase database = new DerbyBinding().open(configuration("own"), meta);
@@ -69,8 +68,7 @@ class ReplicasDatabaseTest {
             for (String action : ACTIONS) {
                 assertStaysOpen(url, action);
             }
-            String remote = database.listen(
-                    new InetSocketAddress("127.0.0.1", LoopbackPorts.free(1).get(0)), null);
+            String remote = database.listen(DerbyUnderTest.freeAddress(), null);
             for (String action : ACTIONS) {
                 assertStaysOpen(remote, action);
             }
