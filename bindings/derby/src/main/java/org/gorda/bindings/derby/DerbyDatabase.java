@@ -430,6 +430,11 @@ final class DerbyDatabase implements ReflectedDatabase {
             if (why != null) {
                 throw new SQLException(why.message(), why.cause().sqlState());
             }
+            if (failed.get()) {
+                throw new SQLException(
+                        "the Derby database " + configuration.location() + " has stopped: connect to another replica",
+                        Refusal.Cause.STOPPED.sqlState());
+            }
             return DriverManager.getConnection(url, all);
         } finally {
             connecting.readLock().unlock();

@@ -3,6 +3,7 @@ package org.gorda.bindings.derby;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
+import java.util.List;
 import java.util.Properties;
 import org.apache.derby.iapi.jdbc.Driver42;
 import org.apache.derby.impl.jdbc.EmbedConnection;
@@ -12,14 +13,25 @@ import org.gorda.gapi.Refusal;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Derby's module that all connections come from. It does not let a program, a tool or a client shut down a database under its replica:
- * Derby would open it again for the next one who comes, without the replica, and what is changed then nobody would see. Nor does it let clients of the network
- * server into any other database. Thread-safe.
+ * Derby's module that all connections come from. It does not let a program, a tool or a client shut down or drop a database under its replica,
+ * or hand it to Derby's own replication: Derby would open it again for the next one who comes, without the replica, and what is changed then nobody would see. Nor
+ * does it let clients of the network server into any other database. Thread-safe.
  */
 public final class GuardedDriver extends Driver42 {
 
     /** In the properties of a client's login: whether it only reads. */
     private static final String READS = "gorda.reads";
+
+    /** What a login can have Derby do to the database itself. */
+    private static final List<String> ACTIONS = List.of(
+            Attribute.SHUTDOWN_ATTR,
+            Attribute.DROP_ATTR,
+            Attribute.REPLICATION_START_MASTER,
+            Attribute.REPLICATION_STOP_MASTER,
+            Attribute.REPLICATION_START_SLAVE,
+            Attribute.REPLICATION_STOP_SLAVE,
+            Attribute.REPLICATION_INTERNAL_SHUTDOWN_SLAVE,
+            Attribute.REPLICATION_FAILOVER);
 
     /** For Derby. */
     public GuardedDriver() {}
@@ -28,8 +40,10 @@ public final class GuardedDriver extends Driver42 {
     public Connection connect(String url, @Nullable Properties info, int loginTimeoutSeconds) throws SQLException {
         if (acceptsURL(url) && !url.equals(Attribute.SQLJ_NESTED)) {
             Properties attributes = getAttributes(url, info);
-            if (Boolean.parseBoolean(attributes.getProperty(Attribute.SHUTDOWN_ATTR))) {
-                checkNotReplicated(getDatabaseName(url, attributes));
+            for (String action : ACTIONS) {
+                if (Boolean.parseBoolean(attributes.getProperty(action))) {
+                    checkNotReplicated(getDatabaseName(url, attributes), action);
+                }
             }
             if (attributes.getProperty(Attribute.DRDAID_ATTR) != null) {
                 checkReplicated(getDatabaseName(url, attributes));
@@ -68,12 +82,12 @@ public final class GuardedDriver extends Driver42 {
     }
 
     /** Without a name, all of Derby is to be shut down. */
-    private static void checkNotReplicated(String name) throws SQLException {
+    private static void checkNotReplicated(String name, String action) throws SQLException {
         boolean isNeeded = name.isEmpty() ? ReflectedConnectionFactory.isAnyReflected() : isReplicated(name);
         if (isNeeded) {
             throw new SQLNonTransientConnectionException(
-                    (name.isEmpty() ? "Derby" : name) + " stays open for the replica that needs it: close that, by"
-                            + " jdbc:gorda:derby:PATH;shutdown=true or by the end of its process",
+                    (name.isEmpty() ? "Derby" : name) + " stays open for the replica that needs it, so " + action
+                            + "=true is refused: close that, by jdbc:gorda:derby:PATH;shutdown=true or by the end of its process",
                     "08006");
         }
     }

@@ -28,6 +28,9 @@ public final class ReflectedConnectionFactory extends GenericLanguageConnectionF
 
     private volatile @Nullable DerbyDatabase reflected;
 
+    /** What Derby calls the database; null until it is known there. */
+    private volatile @Nullable String service;
+
     /** For Derby. */
     public ReflectedConnectionFactory() {}
 
@@ -54,6 +57,12 @@ public final class ReflectedConnectionFactory extends GenericLanguageConnectionF
                 && factory.reflected != null;
     }
 
+    /** Whether a replica that is not closed yet had the database open: Derby has shut it down by itself, and opened it anew for somebody else. */
+    private boolean isLost() {
+        String mine = service;
+        return mine != null && REFLECTING.stream().anyMatch(other -> !other.equals(this) && mine.equals(other.service));
+    }
+
     @Nullable
     DerbyDatabase reflected() {
         return reflected;
@@ -74,6 +83,13 @@ public final class ReflectedConnectionFactory extends GenericLanguageConnectionF
             throw new DerbyRefusal(new Refusal(
                     Refusal.Cause.STOPPED,
                     "this server lets clients into its replicated database only, not into " + databaseName));
+        }
+        service = Monitor.getMonitor().getServiceName(database);
+        if (reflected == null && isLost()) {
+            throw new DerbyRefusal(new Refusal(
+                    Refusal.Cause.STOPPED,
+                    "Derby has stopped " + databaseName
+                            + ", and what is changed in it now its replica would not see: start that again first"));
         }
         ReflectedConnection connection = new ReflectedConnection(
                 manager,

@@ -2,6 +2,9 @@ package org.gorda.bindings.derby;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -174,6 +177,13 @@ final class DerbyUnderTest implements TckBinding {
             }
         }
         binding().open(configuration, new MetaLevel()).close();
+    }
+
+    /** Where a database can listen. */
+    static InetSocketAddress freeAddress() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return new InetSocketAddress(InetAddress.getLoopbackAddress(), socket.getLocalPort());
+        }
     }
 
     private static void set(Statement statement, String property, String value) throws SQLException {

@@ -3,6 +3,7 @@ package org.gorda.bindings.derby;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -30,6 +31,17 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What Derby does beside transactions, and must not do to the database of a replica. */
 class ReplicasDatabaseTest {
 
+    /** What the name of a database can be followed by. */
+    private static final List<String> ACTIONS = List.of(
+            "shutdown",
+            "drop",
+            "startMaster",
+            "stopMaster",
+            "startSlave",
+            "stopSlave",
+            "internal_stopslave",
+            "failover");
+
     @TempDir
     private Path directory;
 
@@ -44,20 +56,20 @@ class ReplicasDatabaseTest {
 
     /** As Liquibase does when it has ended. Derby would open it again for whoever comes next, and nobody would see what that one does. */
     @Test
-    void databaseOfAReplicaIsNotShutDownByOthers() throws SQLException {
+    void databaseOfAReplicaIsNotShutDownByOthers() throws SQLException, IOException {
         MetaLevel meta = new MetaLevel();
         String url = "jdbc:derby:" + directory.resolve("own");
         try (ReflectedDatabase database = new DerbyBinding().open(configuration("own"), meta);
                 Connection connection = database.connect(new Properties());
                 Statement statement = connection.createStatement()) {
             statement.execute("CREATE TABLE T (ID INTEGER PRIMARY KEY)");
-            for (String shutdown : new String[] {url + ";shutdown=true", "jdbc:derby:;shutdown=true"}) {
-                assertThatThrownBy(() -> DriverManager.getConnection(shutdown))
-                        .as(shutdown)
-                        .isInstanceOfSatisfying(
-                                SQLException.class,
-                                e -> assertThat(e.getSQLState()).isEqualTo("08006"))
-                        .hasMessageContaining("stays open for the replica");
+            assertStaysOpen("jdbc:derby:", "shutdown");
+            for (String action : ACTIONS) {
+                assertStaysOpen(url, action);
+            }
+            String remote = database.listen(DerbyUnderTest.freeAddress(), null);
+            for (String action : ACTIONS) {
+                assertStaysOpen(remote, action);
             }
             meta.takeWriteSets();
             statement.executeUpdate("INSERT INTO T VALUES (1)");
@@ -68,6 +80,19 @@ class ReplicasDatabaseTest {
         }
         assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
                 .hasMessageNotContaining("stays open"); // the replica has closed it
+    }
+
+    private static void assertStaysOpen(String url, String action) {
+        Properties given = new Properties();
+        given.setProperty(action, "true");
+        for (ThrowingCallable login : List.<ThrowingCallable>of(
+                () -> DriverManager.getConnection(url + ";slaveHost=127.0.0.1;" + action + "=true"),
+                () -> DriverManager.getConnection(url, given))) {
+            assertThatThrownBy(login)
+                    .as("%s %s", url, action)
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("stays open for the replica");
+        }
     }
 
     /** What is received has its log with it, and a copy of its own: by these both would have that of somebody else, or change what is there with each start. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
@@ -114,5 +115,31 @@ class StoppedStoreTest {
         failTheDisk();
         assertThatThrownBy(connection::commit).isInstanceOf(SQLException.class);
         assertThat(meta.takeWriteSets()).isEmpty();
+    }
+
+    /** Derby would open it anew, without its replica, and what is written then would be acknowledged and sent to nobody. */
+    @Test
+    void nobodyGetsItAnewBeforeItsReplicaIsClosed() throws Exception {
+        ReflectedConnection session = (ReflectedConnection)
+                database.connect(new Properties()).unwrap(EmbedConnection.class).getLanguageConnection();
+        DerbyDatabase.within(
+                session,
+                () -> session.getContextManager()
+                        .cleanupOnError(StandardException.newException(SQLState.SHUTDOWN_DATABASE, "stopped"), false));
+        String path = derby.configuration(directory, "stopped").location();
+        for (int i = 0; i < 2; i++) {
+            assertThatThrownBy(() -> database.connect(new Properties()))
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("has stopped: connect to another replica");
+            assertThatThrownBy(() -> DriverManager.getConnection("jdbc:derby:" + path))
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("its replica would not see");
+        }
+        database.close();
+        try (ReflectedDatabase again = derby.binding().open(derby.configuration(directory, "stopped"), meta);
+                Connection connection = again.connect(new Properties())) {
+            connection.createStatement().execute("INSERT INTO U VALUES (1)");
+            assertThat(meta.takeWriteSets()).hasSize(1);
+        }
     }
 }
