@@ -38,6 +38,7 @@ final class CapturingRowChanger implements RowChanger {
     private final boolean changesPrimaryKey;
     private final boolean primaryKeyInRow;
     private final boolean isOfMerge;
+    private final boolean deletesHere;
     private final DataValueDescriptor @Nullable [] fetched;
     private final @Nullable FormatableBitSet primaryKeyColumns;
     private final List<NullableKeys> nullableKeys;
@@ -51,6 +52,7 @@ final class CapturingRowChanger implements RowChanger {
      * @param changed positions from 1 of the columns an update changes, null for inserts and deletes
      * @param readColumns which columns Derby's rows hold, by position from 1; null if all
      * @param isOfMerge whether the rows were all found before the first of them is changed
+     * @param deletesHere whether it is of a statement that deletes rows of this table, be it that rows are updated for it
      */
     CapturingRowChanger(
             RowChanger derby,
@@ -60,13 +62,15 @@ final class CapturingRowChanger implements RowChanger {
             long @Nullable [] indexIds,
             int @Nullable [] changed,
             @Nullable FormatableBitSet readColumns,
-            boolean isOfMerge)
+            boolean isOfMerge,
+            boolean deletesHere)
             throws StandardException {
         this.derby = derby;
         this.connection = connection;
         this.table = table;
         this.types = table.types();
         this.isOfMerge = isOfMerge;
+        this.deletesHere = deletesHere;
         int columns = types.size();
         indexInRow = new int[columns + 1];
         int next = 0;
@@ -190,6 +194,13 @@ final class CapturingRowChanger implements RowChanger {
 
     @Override
     public void deleteRow(ExecRow row, RowLocation location) throws StandardException {
+        if (deletesHere && connection.hasNewKeys(location)) {
+            // Derby, too, would find no entry of it in the index of that key, and add one for it when the statement
+            // ends.
+            throw DerbyRefusal.unsupported(
+                    "the statement is to delete a row of " + table.shape()
+                            + " whose unique column it has set to NULL before, as that refers to another row that it deletes: make two statements of it");
+        }
         WriteSetWriter out = connection.beginChange(table);
         DataValueDescriptor[] values = row.getRowArray();
         try {
@@ -221,6 +232,9 @@ final class CapturingRowChanger implements RowChanger {
             }
             if (changesKeys) {
                 keysChanged = true;
+                if (deletesHere) {
+                    connection.givesNewKeys(location);
+                }
             }
             if (connection.withKeys()) {
                 addKeysOfUpdate(out, oldValues, newValues, location);
@@ -331,6 +345,7 @@ final class CapturingRowChanger implements RowChanger {
         }
         if (keysChanged) {
             keysChanged = false;
+            connection.forgetNewKeys();
             connection.endOfKeyChanges();
         }
     }

@@ -6,6 +6,7 @@ import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -32,7 +33,9 @@ import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.store.access.conglomerate.TransactionManager;
 import org.apache.derby.iapi.transaction.TransactionControl;
+import org.apache.derby.iapi.types.DataValueDescriptor;
 import org.apache.derby.iapi.types.NumberDataValue;
+import org.apache.derby.iapi.types.RowLocation;
 import org.apache.derby.impl.sql.GenericPreparedStatement;
 import org.apache.derby.impl.sql.conn.GenericLanguageConnectionContext;
 import org.apache.derby.shared.common.error.ExceptionSeverity;
@@ -75,6 +78,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     /** With more statements whose cursors may be open, those are forgotten that are closed. */
     private static final int HOLDERS_KEPT = 256;
 
+    /** So many rows at the most are kept of one statement for {@link #hasNewKeys}. */
+    private static final int NEW_KEYS_KEPT = 100_000;
+
     private static final long NOT_BEGUN = -1;
 
     /** The store's savepoint before anything that a transaction changes. */
@@ -116,6 +122,9 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     /** What SERIALIZABLE statements that change something are at, by their contexts. */
     private final IdentityHashMap<StatementContext, ConstantAction> changing = new IdentityHashMap<>();
+
+    /** The rows that the statement, which deletes rows of the same table, has given other keys, by where they are. */
+    private final Set<DataValueDescriptor> newKeys = new HashSet<>();
 
     /** Whether something was read that cannot be told. */
     private boolean readsUntold;
@@ -378,6 +387,24 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         }
     }
 
+    /** A statement that deletes rows of a table has changed keys of one that it may delete yet. */
+    void givesNewKeys(RowLocation location) throws StandardException {
+        if (newKeys.size() == NEW_KEYS_KEPT) {
+            throw DerbyRefusal.unsupported(
+                    "a statement deletes rows to which more than " + NEW_KEYS_KEPT
+                            + " rows of the same table refer by a unique column that is set to NULL: make several statements of it");
+        }
+        newKeys.add(location.cloneValue(false));
+    }
+
+    boolean hasNewKeys(RowLocation location) {
+        return !newKeys.isEmpty() && newKeys.contains(location);
+    }
+
+    void forgetNewKeys() {
+        newKeys.clear();
+    }
+
     /** A statement that changed keys has ended. */
     void endOfKeyChanges() {
         WriteSetWriter out = writer;
@@ -589,6 +616,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     @Override
     public void popStatementContext(StatementContext context, @Nullable Throwable error) {
         nameForExecution = null;
+        forgetNewKeys();
         ConstantAction changes = changing.isEmpty() ? null : changing.remove(context);
         if (changes != null
                 && error instanceof StandardException failure

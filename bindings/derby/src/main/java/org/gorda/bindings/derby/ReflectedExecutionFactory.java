@@ -125,8 +125,17 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
                 ConstantAction action = activation.getConstantAction();
                 boolean isOfMerge = (action instanceof UpdateConstantAction update && update.underMerge())
                         || (action instanceof DeleteConstantAction delete && delete.underMerge());
+                boolean deletesHere = action instanceof DeleteConstantAction && DerbyFields.targetHeap(action) == heap;
                 return new CapturingRowChanger(
-                        derby, connection, table, indexes, indexIds, changedColumns, readColumns, isOfMerge);
+                        derby,
+                        connection,
+                        table,
+                        indexes,
+                        indexIds,
+                        changedColumns,
+                        readColumns,
+                        isOfMerge,
+                        deletesHere);
             }
         }
         return derby;

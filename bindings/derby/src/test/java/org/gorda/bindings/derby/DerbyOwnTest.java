@@ -204,6 +204,27 @@ class DerbyOwnTest extends BindingTck {
         assertEqual();
     }
 
+    /** Derby sets to NULL first and deletes then, and takes such a row out of its indexes by what it is no more. */
+    @Test
+    void rowsThatReferToEachOtherByAUniqueKeyAreNotDeletedTogether() throws SQLException {
+        execute(
+                "CREATE TABLE N (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER UNIQUE REFERENCES N ON DELETE SET NULL)",
+                "CREATE TABLE OTHER (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER REFERENCES N ON DELETE CASCADE)",
+                "INSERT INTO N VALUES (1, NULL), (2, 1), (3, 2), (4, 3), (5, NULL), (6, 5)",
+                "INSERT INTO OTHER VALUES (1, 1), (2, 1), (3, 1), (4, 3), (5, 1)");
+        assertRefused("0A000", () -> execute("DELETE FROM N WHERE ID IN (1, 2)"))
+                .hasMessageContaining("make two statements of it");
+        assertEqual();
+        execute("DELETE FROM N WHERE ID IN (1, 3)", "DELETE FROM N WHERE ID = 2", "DELETE FROM N WHERE ID IN (5, 4)");
+        assertEqual();
+        assertThat(query(origin, "SELECT ID FROM N WHERE A IS NULL")).containsExactly("6");
+        assertRefused( // or a row could be given two keys by one statement
+                "42915",
+                () -> execute(
+                        "CREATE TABLE M (ID INTEGER NOT NULL PRIMARY KEY, "
+                                + "A INTEGER REFERENCES M ON DELETE SET NULL, B INTEGER UNIQUE REFERENCES M ON DELETE SET NULL)"));
+    }
+
     /** Whether Derby drops a trigger with it depends on whether that was compiled since the schema was last changed. */
     @Test
     void aColumnIsDroppedOnlyWhereNoTriggerMayGoWithIt() throws SQLException {
