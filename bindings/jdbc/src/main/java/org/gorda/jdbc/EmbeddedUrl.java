@@ -1,5 +1,7 @@
 package org.gorda.jdbc;
 
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.LinkedHashMap;
@@ -34,6 +36,11 @@ record EmbeddedUrl(
         boolean shutdown) {
 
     private static final String PREFIX = "jdbc:gorda:";
+    private static final String DERBY = "derby";
+
+    /** Java's system property for the directory that relative paths are taken from; without it that is the working directory. */
+    private static final String DERBY_HOME = "derby.system.home";
+
     private static final Duration CONNECT_TIMEOUT = Duration.ofMinutes(2);
 
     /** Attributes that Derby knows in a URL and that mean something for a replicated database, or that the binding refuses with a reason. */
@@ -66,9 +73,10 @@ record EmbeddedUrl(
                         .ifPresentOrElse(setting -> settings.put(setting, value), () -> attributes.put(key, value)));
         boolean shutdown = "true".equals(attributes.remove("shutdown"));
         attributes.remove("create");
+        String binding = rest.substring(0, colon);
         return new EmbeddedUrl(
-                rest.substring(0, colon),
-                given.head(),
+                binding,
+                binding.equals(DERBY) ? path(given.head()) : given.head(),
                 Map.copyOf(settings),
                 given.said().stream().flatMap(key -> Setting.of(key).stream()).collect(Collectors.toSet()),
                 Map.copyOf(attributes),
@@ -76,5 +84,17 @@ record EmbeddedUrl(
                 given.connectTimeout(CONNECT_TIMEOUT),
                 given.retries(),
                 shutdown);
+    }
+
+    /** As Derby takes one, so that all that is done with the database is done with the same, and all connections name it the same. */
+    private static String path(String location) throws SQLException {
+        try {
+            String home = System.getProperty(DERBY_HOME, "");
+            return location.isBlank()
+                    ? location
+                    : Path.of(home).resolve(location.strip()).toAbsolutePath().toString();
+        } catch (InvalidPathException e) {
+            throw UrlSettings.bad("'" + location + "' in the URL is no path: " + e.getMessage(), e);
+        }
     }
 }

@@ -48,6 +48,29 @@ class EmbeddedReplicaTest {
         }
     }
 
+    /** What is received is put where Derby opens it, and the replica's directory stands beside it. */
+    @Test
+    void aRelativePathIsFromDerbysHome(@TempDir Path directory) throws SQLException {
+        String home = System.getProperty("derby.system.home");
+        System.setProperty("derby.system.home", directory.toString());
+        String url = "jdbc:gorda:derby:shop";
+        try (Connection connection = DriverManager.getConnection(
+                        url + ";self=127.0.0.1:" + LoopbackPorts.free(1).get(0));
+                Connection same = DriverManager.getConnection("jdbc:gorda:derby:" + directory.resolve("shop"))) {
+            assertThat(connection.isValid(1) && same.isValid(1)).isTrue();
+            assertThat(directory.resolve("shop")).isDirectory();
+            assertThat(directory.resolve("shop.gorda")).isDirectory();
+        } finally {
+            assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
+                    .hasMessageContaining("is shut down");
+            if (home == null) {
+                System.clearProperty("derby.system.home");
+            } else {
+                System.setProperty("derby.system.home", home);
+            }
+        }
+    }
+
     /** What is received has its log with it. */
     @Test
     void aLogElsewhereIsRefused(@TempDir Path directory) throws SQLException {

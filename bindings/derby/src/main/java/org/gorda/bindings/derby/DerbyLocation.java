@@ -4,6 +4,7 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Set;
 import org.apache.derby.shared.common.reference.Attribute;
+import org.apache.derby.shared.common.reference.Property;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.ReflectionException;
 
@@ -51,7 +52,14 @@ final class DerbyLocation {
             }
         }
         try {
-            return Path.of(location);
+            Path directory = Path.of(location);
+            String home = System.getProperty(Property.SYSTEM_HOME_PROPERTY);
+            if (home != null && !directory.isAbsolute()) {
+                throw new ReflectionException("the Derby database " + location
+                        + " is somewhere else to Derby, as derby.system.home is set to " + home
+                        + ", than to its replica: give its path from the root");
+            }
+            return directory;
         } catch (InvalidPathException e) {
             throw new ReflectionException("the Derby database " + location + " is at no path: " + e.getMessage(), e);
         }

@@ -135,6 +135,17 @@ class ReplicasDatabaseTest {
         }
     }
 
+    /** It would be received to one place and opened in another. */
+    @Test
+    void aPathThatDerbyTakesFromElsewhereIsRefused() {
+        System.setProperty("derby.system.home", directory.toString());
+        try {
+            assertRefused(configuration("shop", Map.of()), "give its path from the root");
+        } finally {
+            System.clearProperty("derby.system.home");
+        }
+    }
+
     @Test
     void whatADatabaseIsCreatedAndReadByIsGivenToIt() {
         Map<String, String> encrypted = Map.of(
