@@ -34,6 +34,15 @@ final class BorrowedContext implements AutoCloseable {
         ContextService.getFactory().setCurrentContextManager(manager);
     }
 
+    /** How deep its client is within Derby. */
+    static int depth(ContextManager manager) {
+        try {
+            return ACTIVE_COUNT.getInt(manager);
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     @Override
     public void close() {
         ContextService.getFactory().resetCurrentContextManager(manager);

@@ -44,7 +44,8 @@ import org.slf4j.LoggerFactory;
  * <ul>
  *   <li>one that waits for a lock is interrupted, but only while it is in here, so that Derby never sees the interrupt;
  *   <li>one that runs meets its refusal at its next lock request, change or commit;
- *   <li>one that is idle is rolled back by a helper, and its client is told with its next call.
+ *   <li>one that is idle is rolled back by a helper, and its client is told with its next call;
+ *   <li>so is one whose client gives a stream that gives nothing, within the call.
  * </ul>
  *
  * <p>Thread-safe.
@@ -194,7 +195,7 @@ public final class PriorityLockFactory implements LockFactory {
 
     private void rollBackIfIdle(ReflectedConnection connection) {
         try {
-            if (connection.refusal() == null) {
+            if (connection.rollBackWhileReading()) {
                 return;
             }
             ConnectionContext context =
@@ -203,7 +204,7 @@ public final class PriorityLockFactory implements LockFactory {
                 // Waits for the connection's monitor, and so until the client is not within a call.
                 nested(context).rollback();
             }
-        } catch (SQLException e) {
+        } catch (SQLException | StandardException e) {
             LOG.debug("the connection of {} was gone before it was rolled back", connection.user(), e);
         }
     }

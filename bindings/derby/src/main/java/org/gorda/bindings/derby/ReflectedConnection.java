@@ -14,6 +14,8 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import org.apache.derby.iapi.db.Database;
 import org.apache.derby.iapi.services.context.Context;
@@ -80,6 +82,11 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     /** So many rows at the most are kept of one statement for {@link #hasNewKeys}. */
     private static final int NEW_KEYS_KEPT = 100_000;
+
+    /** So long a stream of a client may give nothing while its transaction is refused: more than any read of Derby's own takes, which a client can give back to it. */
+    private static final long READ_NANOS_MAX = TimeUnit.SECONDS.toNanos(5);
+
+    private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     private static final long NOT_BEGUN = -1;
 
@@ -182,6 +189,17 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     private @Nullable Thread waiting;
 
     private boolean waitInterrupted;
+
+    /** Since when the client's thread reads what its client gives as a stream, by {@link System#nanoTime}; null if it does not; guarded, as the next two, by {@link #readGuard}. */
+    private @Nullable Long readingSince;
+
+    /** In which transaction it does. */
+    private @Nullable LocalTransaction readingIn;
+
+    /** How deep it is in Derby; deeper, when the stream itself uses the connection. */
+    private int readingDepth;
+
+    private final Object readGuard = new Object();
     private final Object waitGuard = new Object();
 
     /** Whether its client has come to read, and nothing else. */
@@ -797,7 +815,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     }
 
     private void checkNotRefused() throws StandardException {
-        if (isCapturing()) {
+        if (isCapturing() && !PriorityLockFactory.isHelping()) {
             locks.throwIfRefused(this);
         }
     }
@@ -1228,6 +1246,65 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         synchronized (waitGuard) {
             return waiting != null;
         }
+    }
+
+    // ------------------------------------------------------------------------------------------ what its client gives
+
+    /** The client's thread is about to read from a stream of its client. It is within a statement, but at nothing in Derby's store. */
+    void beginReading() {
+        synchronized (readGuard) {
+            readingSince = System.nanoTime();
+            readingIn = transaction;
+            readingDepth = BorrowedContext.depth(getContextManager());
+        }
+    }
+
+    /** Waits while another thread rolls back. */
+    void endReading() {
+        synchronized (readGuard) {
+            readingSince = null;
+        }
+    }
+
+    /** Nothing of the statement may be changed once its transaction is over. */
+    void requireReading() throws StandardException {
+        locks.throwIfRefused(this);
+        synchronized (readGuard) {
+            if (transaction != readingIn) {
+                throw new DerbyRefusal(new Refusal(
+                        Refusal.Cause.CONFLICT,
+                        "the transaction was rolled back while a stream of its client was read: run it again"));
+            }
+        }
+    }
+
+    /**
+     * Rolls back what is refused where its client's thread is held up by a stream that gives nothing, in the calling thread, which is a helper's. The client is told
+     * when it goes on.
+     *
+     * @return whether that is done, or nothing is refused any more; otherwise the thread reads no stream
+     */
+    boolean rollBackWhileReading() throws StandardException {
+        while (refusal != null) {
+            synchronized (readGuard) {
+                Long since = readingSince;
+                if (since == null) {
+                    return false;
+                }
+                if (System.nanoTime() - since > READ_NANOS_MAX
+                        && BorrowedContext.depth(getContextManager()) == readingDepth) {
+                    BorrowedContext borrowed = new BorrowedContext(getContextManager());
+                    try {
+                        internalRollback();
+                    } finally {
+                        borrowed.close();
+                    }
+                    return true;
+                }
+            }
+            LockSupport.parkNanos(GLANCE_NANOS);
+        }
+        return true;
     }
 
     /**

@@ -32,15 +32,26 @@ final class StoredStreams {
 
     /** Encodes a value that is a stream, and makes it a stream of what was encoded, which is returned. */
     static LongValue write(SqlType type, DataValueDescriptor value, WriteSetWriter out) throws StandardException {
-        InputStream stored = ((StreamStorable) value).returnStream();
+        InputStream stored = stream(value);
         try {
             LongValue written =
                     type == SqlType.BLOB ? out.putBinary(type, binary(stored)) : out.putText(type, text(stored));
             set(type, value, written);
             return written;
         } catch (IOException e) {
+            if (e.getCause() instanceof DerbyRefusal refused) {
+                throw refused;
+            }
             throw StandardException.newException(SQLState.LANG_STREAMING_COLUMN_I_O_EXCEPTION, e, value.getTypeName());
         }
+    }
+
+    /** What is not stored yet comes from a client, who may give nothing for any time. */
+    private static InputStream stream(DataValueDescriptor value) {
+        InputStream stream = ((StreamStorable) value).returnStream();
+        boolean isClients = stream instanceof RawToBinaryFormatStream || stream instanceof ReaderToUTF8Stream;
+        ReflectedConnection connection = isClients ? ReflectedConnection.current() : null;
+        return connection == null ? stream : new ClientStream(stream, connection);
     }
 
     /** Gives a value of a column the content of a write set's. */

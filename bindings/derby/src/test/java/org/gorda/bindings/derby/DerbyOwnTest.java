@@ -5,9 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -18,12 +21,14 @@ import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
 import java.sql.Savepoint;
 import java.sql.Statement;
+import java.sql.Types;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -50,6 +55,7 @@ import org.gorda.gapi.tck.MetaLevel;
 import org.gorda.gapi.tck.TckBinding;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What only Derby has, by the means of the suites. */
@@ -1044,5 +1050,75 @@ class DerbyOwnTest extends BindingTck {
 
     private static void refused(Statement statement, String sql) {
         assertRefused("0A000", () -> statement.execute(sql));
+    }
+
+    /** It is within a call, asks for no lock, and keeps what it has. */
+    @ParameterizedTest
+    @CsvSource({"B,false", "C,false", "B,true"})
+    void aStreamOfAClientThatGivesNothingHoldsUpNothingThatIsOrdered(String column, boolean remote) throws Exception {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE L (ID INTEGER NOT NULL PRIMARY KEY, B BLOB, C CLOB)",
+                "INSERT INTO T VALUES (1, 1)");
+        replicate();
+        int length = 200_000;
+        String url = remote ? replica.listen(DerbyUnderTest.freeAddress(), null) : "";
+        CountDownLatch stalled = new CountDownLatch(1);
+        CountDownLatch goesOn = new CountDownLatch(1);
+        InputStream stream = new InputStream() {
+            private int given;
+
+            @Override
+            public int read() {
+                if (given == length / 2) {
+                    stalled.countDown();
+                    awaitUninterruptibly(goesOn);
+                }
+                return given++ < length ? 'x' : -1;
+            }
+        };
+        try (Connection client = url.isEmpty() ? connect(replica, new Properties()) : DriverManager.getConnection(url);
+                Statement statement = client.createStatement();
+                PreparedStatement insert =
+                        client.prepareStatement("INSERT INTO L (ID, " + column + ") VALUES (1, ?)")) {
+            client.setAutoCommit(false);
+            statement.executeUpdate("UPDATE T SET A = 2");
+            if (column.equals("B")) {
+                insert.setBinaryStream(1, stream);
+            } else {
+                insert.setCharacterStream(1, new InputStreamReader(stream, StandardCharsets.US_ASCII));
+            }
+            Future<Integer> inserting = clients.submit(() -> insert.executeUpdate());
+            try {
+                stalled.await();
+                int before = replicaMeta.rolledBack();
+                execute("UPDATE T SET A = 3");
+                replicate();
+                await("it is rolled back", () -> replicaMeta.rolledBack() > before);
+                assertThat(inserting.isDone()).isFalse();
+                execute("UPDATE T SET A = 4");
+                replicate();
+            } finally {
+                goesOn.countDown();
+            }
+            assertThatThrownBy(() -> inserting.get(60, TimeUnit.SECONDS))
+                    .cause()
+                    .isInstanceOfSatisfying(
+                            SQLException.class,
+                            e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo("40001"));
+            client.commit();
+            assertThat(query(replica, "SELECT A FROM T")).containsExactly("4");
+            assertThat(count(replica, "L")).isZero();
+            insert.setNull(1, column.equals("B") ? Types.BLOB : Types.VARCHAR);
+            assertThat(insert.executeUpdate()).isEqualTo(1);
+            client.rollback();
+        }
+        assertEqual();
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        while (latch.getCount() > 0) {
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
+        }
     }
 }
