@@ -7,7 +7,6 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
-import java.sql.Types;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -515,11 +514,8 @@ final class HsqldbDialect implements Dialect {
     }
 
     @Override
-    public void checkPieces(int type) throws SQLException {
-        if (type == Types.BLOB || type == Types.CLOB) {
-            throw Refused.unsupported(
-                    "BLOB and CLOB are not replicated, and HSQLDB would read such a value while it executes the statement: store it as VARBINARY or LONGVARCHAR");
-        }
+    public boolean takesLargeObjectsLate() {
+        return true;
     }
 
     /** Whoever comes second is told so as everywhere, also where HSQLDB has a SQLSTATE of its own for it. */

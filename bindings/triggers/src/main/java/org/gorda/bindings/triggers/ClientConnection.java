@@ -5,12 +5,14 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Savepoint;
+import java.sql.Types;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Properties;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -37,6 +39,8 @@ public final class ClientConnection implements ConnectionContext {
             Pattern.CASE_INSENSITIVE);
 
     private static final Pattern SAVEPOINT_NAME = Pattern.compile("(?!SYSTEM_SAVEPOINT_)[ -~&&[^\"\\\\]]+");
+
+    private static final Set<Integer> LARGE = Set.of(Types.BLOB, Types.CLOB);
 
     private static final int KINDS_MAX = 100;
     private static final int SQL_SHOWN_MAX = 200;
@@ -184,9 +188,17 @@ public final class ClientConnection implements ConnectionContext {
         return kind;
     }
 
-    /** As {@link Dialect#checkPieces}. */
-    void checkPieces(int type) throws SQLException {
-        dialect.checkPieces(type);
+    /**
+     * A value is about to be given piece by piece.
+     *
+     * @param type of what it is for, as {@link Types} has it; asked only where that matters
+     * @throws SQLException with 0A000 if the database would wait for it too late
+     */
+    void checkPieces(Work<Integer> type) throws SQLException {
+        if (dialect.takesLargeObjectsLate() && LARGE.contains(type.run())) {
+            throw Refused.unsupported(
+                    "BLOB and CLOB are not replicated here, and such a value would be read while its statement is executed: store it as VARBINARY or LONGVARCHAR");
+        }
     }
 
     /** As {@link Dialect#told}. */

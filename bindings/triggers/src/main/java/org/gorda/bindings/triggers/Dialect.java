@@ -112,12 +112,12 @@ public interface Dialect {
     default void tellRows(Connection connection) throws SQLException {}
 
     /**
-     * Values of a type are about to be given piece by piece.
-     *
-     * @param type as {@link java.sql.Types} has it
-     * @throws SQLException with 0A000 if the driver would take them only while it executes their statement, which holds up others for as long as its client likes
+     * Whether the driver takes a BLOB or CLOB, of which no row can be replicated, from its client only while it executes the statement, which would hold up others for as
+     * long as the client likes.
      */
-    default void checkPieces(int type) throws SQLException {}
+    default boolean takesLargeObjectsLate() {
+        return false;
+    }
 
     /** A failure of the driver as clients are told of it, with a SQLSTATE. */
     default SQLException told(Connection connection, SQLException failure) {

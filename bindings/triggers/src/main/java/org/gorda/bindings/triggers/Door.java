@@ -219,8 +219,9 @@ final class Door implements InvocationHandler {
                 if (name.startsWith("set") && arguments.length > 1 && arguments[0] instanceof Integer at) {
                     boolean isRead = arguments[1] instanceof InputStream || arguments[1] instanceof Reader;
                     if (comesInPieces(arguments[1])) {
-                        ParameterMetaData types = ((PreparedStatement) inner).getParameterMetaData();
-                        connection.checkPieces(types.getParameterType(at));
+                        PreparedStatement prepared = (PreparedStatement) inner;
+                        connection.checkPieces(
+                                () -> prepared.getParameterMetaData().getParameterType(at));
                     }
                     Object[] kept = arguments.clone();
                     Arrays.setAll(kept, i -> copied(kept[i]));
@@ -355,8 +356,11 @@ final class Door implements InvocationHandler {
             default -> {
                 if (name.startsWith("update") && arguments.length > 1 && comesInPieces(arguments[1])) {
                     ResultSet rows = (ResultSet) inner;
-                    int column = arguments[0] instanceof String label ? rows.findColumn(label) : (Integer) arguments[0];
-                    connection.checkPieces(rows.getMetaData().getColumnType(column));
+                    connection.checkPieces(() -> rows.getMetaData()
+                            .getColumnType(
+                                    arguments[0] instanceof String label
+                                            ? rows.findColumn(label)
+                                            : (Integer) arguments[0]));
                 }
                 yield behind(method, parent, null, call(method, arguments));
             }
