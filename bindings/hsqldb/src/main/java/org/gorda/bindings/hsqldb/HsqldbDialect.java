@@ -513,6 +513,11 @@ final class HsqldbDialect implements Dialect {
         return isLocked(failure.getErrorCode());
     }
 
+    @Override
+    public boolean takesLargeObjectsLate() {
+        return true;
+    }
+
     /** Whoever comes second is told so as everywhere, also where HSQLDB has a SQLSTATE of its own for it. */
     @Override
     public SQLException told(Connection connection, SQLException failure) {

@@ -4,15 +4,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.sql.Blob;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
 import java.sql.Statement;
+import java.sql.Types;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
@@ -341,6 +345,47 @@ class HsqldbOwnTest extends OwnStandardTck {
         assertThatThrownBy(() -> execute("INSERT INTO C VALUES (1, NULL)"))
                 .isInstanceOf(SQLException.class)
                 .hasMessageContaining("column B is of type CLOB");
+        assertEqual();
+    }
+
+    private interface Giving {
+        void to(PreparedStatement insert) throws SQLException;
+    }
+
+    /** HSQLDB takes them while it executes their statement, which keeps the turn for as long as the client gives nothing. */
+    @Test
+    void largeObjectsAreRefusedBeforeTheirClientIsWaitedFor() throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER PRIMARY KEY, B BLOB, C CLOB, V VARBINARY(9))");
+        InputStream bytes = InputStream.nullInputStream();
+        Reader text = Reader.nullReader();
+        try (Connection connection = connect();
+                Statement statement =
+                        connection.createStatement(ResultSet.TYPE_FORWARD_ONLY, ResultSet.CONCUR_UPDATABLE);
+                PreparedStatement insert = connection.prepareStatement("INSERT INTO T VALUES (1, ?, ?, ?)")) {
+            Blob blob = connection.createBlob();
+            for (Giving giving : List.<Giving>of(
+                    one -> one.setBinaryStream(1, bytes),
+                    one -> one.setBinaryStream(1, bytes, 5),
+                    one -> one.setBlob(1, bytes),
+                    one -> one.setBlob(1, blob),
+                    one -> one.setObject(1, bytes),
+                    one -> one.setCharacterStream(2, text),
+                    one -> one.setClob(2, text),
+                    one -> one.setAsciiStream(2, bytes))) {
+                assertRefused("0A000", () -> giving.to(insert));
+            }
+            insert.setNull(1, Types.BLOB);
+            insert.setNull(2, Types.CLOB);
+            insert.setBinaryStream(3, bytes);
+            assertRefused("0A000", insert::executeUpdate); // for its table's sake
+            try (ResultSet rows = statement.executeQuery("SELECT * FROM T")) {
+                rows.moveToInsertRow();
+                assertRefused("0A000", () -> rows.updateBinaryStream(2, bytes));
+                assertRefused("0A000", () -> rows.updateClob("C", text));
+                rows.updateBinaryStream("V", bytes, 0);
+            }
+            connection.commit();
+        }
         assertEqual();
     }
 

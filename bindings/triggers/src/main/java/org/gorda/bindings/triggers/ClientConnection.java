@@ -5,12 +5,14 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Savepoint;
+import java.sql.Types;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Properties;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -37,6 +39,8 @@ public final class ClientConnection implements ConnectionContext {
             Pattern.CASE_INSENSITIVE);
 
     private static final Pattern SAVEPOINT_NAME = Pattern.compile("(?!SYSTEM_SAVEPOINT_)[ -~&&[^\"\\\\]]+");
+
+    private static final Set<Integer> LARGE = Set.of(Types.BLOB, Types.CLOB);
 
     private static final int KINDS_MAX = 100;
     private static final int SQL_SHOWN_MAX = 200;
@@ -80,9 +84,6 @@ public final class ClientConnection implements ConnectionContext {
 
     /** Whether the database executes a statement; used by who uses the connection. */
     private boolean isExecuting;
-
-    /** Whether it waits within that for what its client gives. */
-    private volatile boolean awaitsClient;
 
     /** What is done with the database. */
     interface Work<T> {
@@ -187,6 +188,19 @@ public final class ClientConnection implements ConnectionContext {
         return kind;
     }
 
+    /**
+     * A value is about to be given piece by piece.
+     *
+     * @param type of what it is for, as {@link Types} has it; asked only where that matters
+     * @throws SQLException with 0A000 if the database would wait for it too late
+     */
+    void checkPieces(Work<Integer> type) throws SQLException {
+        if (dialect.takesLargeObjectsLate() && LARGE.contains(type.run())) {
+            throw Refused.unsupported(
+                    "BLOB and CLOB are not replicated here, and such a value would be read while its statement is executed: store it as VARBINARY or LONGVARCHAR");
+        }
+    }
+
     /** As {@link Dialect#told}. */
     SQLException told(SQLException failure) {
         return dialect.told(inner, failure);
@@ -265,25 +279,20 @@ public final class ClientConnection implements ConnectionContext {
     }
 
     /**
-     * Waits for its client, who does nothing as long as that takes. Unless a statement is executed, whoever aborts the transaction rolls it back meanwhile.
+     * Waits for its client, who does nothing as long as that takes: whoever aborts the transaction rolls it back meanwhile.
      *
      * @throws IOException also if the transaction was aborted
      */
     int awaitClient(Reading reading) throws IOException {
-        boolean isExecuted = isExecuting;
-        awaitsClient = isExecuted;
-        usedNanos = System.nanoTime();
-        if (!isExecuted) {
-            unlock();
+        if (isExecuting) {
+            throw new IOException("the database waits for nobody's stream while it executes a statement");
         }
+        unlock();
         int read;
         try {
             read = reading.read();
         } finally {
-            if (!isExecuted) {
-                using.lock();
-            }
-            awaitsClient = false;
+            using.lock();
         }
         LocalTransaction running = transaction;
         Refusal why = running == null ? null : running.refusal();
@@ -304,7 +313,7 @@ public final class ClientConnection implements ConnectionContext {
 
     /** For how long its client has done nothing, as while what it gives is waited for; zero while it does something. */
     long idleNanos() {
-        return using.isLocked() && !awaitsClient ? 0 : System.nanoTime() - usedNanos;
+        return using.isLocked() ? 0 : System.nanoTime() - usedNanos;
     }
 
     /** Whose it is and what it does, for people. */

@@ -111,6 +111,14 @@ public interface Dialect {
      */
     default void tellRows(Connection connection) throws SQLException {}
 
+    /**
+     * Whether the driver takes a BLOB or CLOB, of which no row can be replicated, from its client only while it executes the statement, which would hold up others for as
+     * long as the client likes.
+     */
+    default boolean takesLargeObjectsLate() {
+        return false;
+    }
+
     /** A failure of the driver as clients are told of it, with a SQLSTATE. */
     default SQLException told(Connection connection, SQLException failure) {
         return failure;

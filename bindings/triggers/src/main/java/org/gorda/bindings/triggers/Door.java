@@ -7,7 +7,9 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.sql.BatchUpdateException;
+import java.sql.Blob;
 import java.sql.CallableStatement;
+import java.sql.Clob;
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
 import java.sql.ParameterMetaData;
@@ -214,16 +216,28 @@ final class Door implements InvocationHandler {
             }
             case "clearParameters" -> parameters.clear();
             default -> {
-                if (name.startsWith("set") && arguments.length > 1 && arguments[0] instanceof Integer) {
+                if (name.startsWith("set") && arguments.length > 1 && arguments[0] instanceof Integer at) {
                     boolean isRead = arguments[1] instanceof InputStream || arguments[1] instanceof Reader;
+                    if (comesInPieces(arguments[1])) {
+                        PreparedStatement prepared = (PreparedStatement) inner;
+                        connection.checkPieces(
+                                () -> prepared.getParameterMetaData().getParameterType(at));
+                    }
                     Object[] kept = arguments.clone();
                     Arrays.setAll(kept, i -> copied(kept[i]));
-                    parameters.put(arguments[0], isRead ? Door::onlyOnce : () -> call(method, kept));
+                    parameters.put(at, isRead ? Door::onlyOnce : () -> call(method, kept));
                     arguments[1] = LargeParameter.of(arguments[1], connection);
                 }
             }
         }
         return behind(method, proxy, null, connection.give(() -> call(method, arguments)));
+    }
+
+    private static boolean comesInPieces(@Nullable Object value) {
+        return value instanceof InputStream
+                || value instanceof Reader
+                || value instanceof Blob
+                || value instanceof Clob;
     }
 
     private static Object onlyOnce() throws SQLException {
@@ -339,7 +353,17 @@ final class Door implements InvocationHandler {
                     throw connection.readFailed(e);
                 }
             }
-            default -> behind(method, parent, null, call(method, arguments));
+            default -> {
+                if (name.startsWith("update") && arguments.length > 1 && comesInPieces(arguments[1])) {
+                    ResultSet rows = (ResultSet) inner;
+                    connection.checkPieces(() -> rows.getMetaData()
+                            .getColumnType(
+                                    arguments[0] instanceof String label
+                                            ? rows.findColumn(label)
+                                            : (Integer) arguments[0]));
+                }
+                yield behind(method, parent, null, call(method, arguments));
+            }
         };
     }
 
