@@ -46,6 +46,9 @@ final class ClusterConnection implements InvocationHandler {
     private static final Duration OUTCOME_WAIT = Duration.ofSeconds(30);
     private static final long LOGIN_PAUSE_MILLIS_MAX = 250;
 
+    /** So long a session is waited for whose replica does not tell of itself. */
+    private static final int SILENT_SECONDS_MAX = 1;
+
     /** How pools put a connection in order that they take back. */
     private static final Set<String> RESETS = Set.of(
             "clearWarnings",
@@ -619,7 +622,7 @@ final class ClusterConnection implements InvocationHandler {
 
     private void bringReader() throws SQLException {
         EngineConnection reading = reader;
-        if (reading != null && !monitor.isUpToDate(reading.replica())) {
+        if (reading != null && !isToStay(reading)) {
             drop(reading);
             reading = null;
         }
@@ -637,6 +640,21 @@ final class ClusterConnection implements InvocationHandler {
             }
         }
         hasSet = false;
+    }
+
+    /**
+     * Whether to go on reading there: not if it is known not to show what is committed and another replica is that does, nor if the session has ended, which is asked
+     * for while that replica does not tell of itself.
+     */
+    private boolean isToStay(EngineConnection reading) {
+        NodeInfo told = monitor.told(reading.replica());
+        if (told == null) {
+            return isValid(reading, SILENT_SECONDS_MAX);
+        }
+        return told.isUpToDate()
+                || monitor.reader(missed, Duration.ZERO)
+                        .filter(NodeInfo::isUpToDate)
+                        .isEmpty();
     }
 
     private EngineConnection.Settings settings(EngineConnection of) throws SQLException {
@@ -744,7 +762,10 @@ final class ClusterConnection implements InvocationHandler {
         if (closed || broken != null) {
             return false;
         }
-        EngineConnection asked = active();
+        return isValid(active(), seconds);
+    }
+
+    private boolean isValid(EngineConnection asked, int seconds) {
         try {
             boolean began = !autoCommit && !asked.inTransaction();
             boolean valid = asked.jdbc().isValid(seconds);

@@ -331,10 +331,10 @@ final class ClusterMonitor {
                 atMost);
     }
 
-    /** Whether a replica that was chosen to read from still shows what is committed, as far as is known. */
-    boolean isUpToDate(NodeInfo reader) {
-        NodeInfo info = infos.get(reader.node());
-        return info != null && info.canBeRead() && info.online();
+    /** What a replica has told of itself last; null if it did not when it was asked last. */
+    @Nullable
+    NodeInfo told(NodeInfo replica) {
+        return infos.get(replica.node());
     }
 
     private Optional<NodeInfo> find(Predicate<NodeInfo> fits, Comparator<NodeInfo> best, Duration atMost) {

@@ -59,4 +59,9 @@ record NodeInfo(
     boolean canBeRead() {
         return working && !url.isEmpty();
     }
+
+    /** Whether it shows what is committed, as far as it knows. */
+    boolean isUpToDate() {
+        return canBeRead() && online;
+    }
 }

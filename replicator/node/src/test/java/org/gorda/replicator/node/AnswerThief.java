@@ -13,6 +13,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
+import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -46,6 +47,8 @@ final class AnswerThief implements AutoCloseable {
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     private volatile Steal next = Steal.NOTHING;
     private volatile boolean frozen;
+    private volatile boolean isSilent;
+    private volatile Map<String, String> told = Map.of();
 
     /** Who connects waits for it. */
     private final Semaphore gate = new Semaphore(1);
@@ -74,6 +77,16 @@ final class AnswerThief implements AutoCloseable {
         frozen = true;
     }
 
+    /** Whether its service does not answer, while its database does. */
+    void silent(boolean wanted) {
+        isSilent = wanted;
+    }
+
+    /** What its service tells of the node otherwise than that does. */
+    void tell(Map<String, String> otherwise) {
+        told = Map.copyOf(otherwise);
+    }
+
     /** Whoever has it keeps clients from the node's database, while its service answers. */
     Semaphore gate() {
         return gate;
@@ -86,7 +99,7 @@ final class AnswerThief implements AutoCloseable {
 
     private void passOn(HttpExchange exchange) throws IOException {
         try (exchange) {
-            if (frozen) {
+            if (frozen || isSilent) {
                 return;
             }
             HttpURLConnection to = (HttpURLConnection) URI.create("http://" + service + exchange.getRequestURI())
@@ -105,6 +118,7 @@ final class AnswerThief implements AutoCloseable {
                         "url",
                         topology.getProperty("url")
                                 .replace(":" + clientsPort + "/", ":" + server.getLocalPort() + "/"));
+                topology.putAll(told);
                 StringWriter text = new StringWriter();
                 topology.store(text, null);
                 body = text.toString().getBytes(java.nio.charset.StandardCharsets.UTF_8);

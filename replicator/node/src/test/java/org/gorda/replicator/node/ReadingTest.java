@@ -11,6 +11,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -160,6 +161,80 @@ class ReadingTest {
                 thief.gate().release();
                 assertThat(turning.get(30, TimeUnit.SECONDS)).isEqualTo("08003");
                 NodeGroup.patiently("the reader is closed").until(() -> !thief.hasOpen());
+            }
+        }
+    }
+
+    private static String at(AnswerThief thief) {
+        return "connection to " + thief.address() + " ";
+    }
+
+    private static void await(String what, Callable<Boolean> isSo) {
+        NodeGroup.patiently(what).until(isSo);
+    }
+
+    private static boolean readsAt(String url, String at) throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url)) {
+            connection.setReadOnly(true);
+            return connection.toString().startsWith(at);
+        }
+    }
+
+    private static boolean findsNoPrimary(String url) {
+        try (Connection found = DriverManager.getConnection(url)) {
+            return found == null;
+        } catch (SQLException e) {
+            return true;
+        }
+    }
+
+    private static boolean isKeptWhileSilent(String url, AnswerThief primary, AnswerThief backup) throws SQLException {
+        try (Connection connection = DriverManager.getConnection(url)) {
+            connection.setReadOnly(true);
+            assertThat(connection.toString()).startsWith(at(backup));
+            connection.setReadOnly(false);
+            backup.silent(true);
+            await("others read elsewhere", () -> readsAt(url, at(primary)));
+            connection.setReadOnly(true);
+            boolean isKept = connection.toString().startsWith(at(backup));
+            backup.silent(false);
+            await("others read there again", () -> readsAt(url, at(backup)));
+            return isKept;
+        }
+    }
+
+    /** Each of a pool's connections would log in anew, and all of them at the same replica. */
+    @Test
+    void theReaderIsKeptWhileItsServiceIsSlowOrNoOtherIsBetterAndLeftWhenItIsLost() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2);
+                AnswerThief primary = new AnswerThief(group.service(group.primary()), group.clients(group.primary()));
+                AnswerThief backup = new AnswerThief(group.service(group.backup()), group.clients(group.backup()))) {
+            String url = "jdbc:gorda://" + primary.address() + "," + backup.address() + "/shop;connect-timeout=2s";
+            try (Connection connection = DriverManager.getConnection(url);
+                    Statement writing = connection.createStatement()) {
+                writing.execute("CREATE TABLE ITEM (ID INTEGER NOT NULL PRIMARY KEY)");
+                connection.setReadOnly(true);
+                assertThat(connection.toString()).startsWith(at(backup));
+                connection.setReadOnly(false);
+
+                await("the reader is kept, unless that takes 3 s", () -> isKeptWhileSilent(url, primary, backup));
+
+                primary.tell(Map.of("working", "false"));
+                backup.tell(Map.of("working", "false"));
+                await("the majority is lost", () -> findsNoPrimary(url));
+                connection.setReadOnly(true);
+                assertThat(connection.toString()).startsWith(at(backup));
+                assertThat(count(connection, "1 = 1")).isZero();
+                connection.setReadOnly(false);
+                primary.tell(Map.of());
+                backup.tell(Map.of());
+                await("others read there again", () -> !findsNoPrimary(url) && readsAt(url, at(backup)));
+
+                backup.close();
+                await("others read elsewhere", () -> readsAt(url, at(primary)));
+                connection.setReadOnly(true);
+                assertThat(connection.toString()).startsWith(at(primary));
+                assertThat(count(connection, "1 = 1")).isZero();
             }
         }
     }
