@@ -605,18 +605,13 @@ final class ClusterConnection implements InvocationHandler {
         finishRows();
         if (value) {
             bringReader();
+            if (url.sessionReads()) {
+                bringUpReader();
+            }
         } else {
             bringBack();
         }
-        readOnly = value;
-        if (value && url.sessionReads()) {
-            try {
-                bringUpReader();
-            } catch (SQLException e) {
-                readOnly = false;
-                throw e;
-            }
-        }
+        readOnly = value; // not before: until then the loss of the reader does not matter to what is written
         return null;
     }
 
@@ -689,30 +684,39 @@ final class ClusterConnection implements InvocationHandler {
     }
 
     /**
-     * Has the reader wait until it shows what this connection may have seen or written; one that does not get there in time is left for another.
-     * Leaves no transaction open.
+     * Has a reader wait until it shows what this connection may have seen or written; one that does not get there in time is left for another the next time, and one
+     * that is lost meanwhile at once. Leaves no transaction open.
      */
     private void bringUpReader() throws SQLException {
+        long end = System.nanoTime() + url.connectTimeout().toNanos();
         EngineConnection reading = reader;
-        if (reading == null) {
-            return;
+        while (reading != null) {
+            long wanted = wanted(reading);
+            try {
+                if (wanted > 0) {
+                    reading.awaitPosition(wanted);
+                }
+                return;
+            } catch (SQLException e) {
+                SQLException told = failed(reading, e);
+                missed = wanted;
+                drop(reading);
+                if (broken != null || !Translation.endsConnection(told) || System.nanoTime() - end > 0) {
+                    throw told;
+                }
+            }
+            openReader(settings(physical));
+            reading = reader;
         }
-        boolean isSame = reading.replica().node().equals(node.node());
-        long wanted;
+    }
+
+    /** The place in the order up to which a reader has to show everything. */
+    private long wanted(EngineConnection reading) throws SQLException {
         try {
-            wanted = isSame ? seen : Math.max(seen, physical.position());
+            boolean isSame = reading.replica().node().equals(node.node());
+            return isSame ? seen : Math.max(seen, physical.position());
         } catch (SQLException e) {
             throw failed(physical, e);
-        }
-        try {
-            if (wanted > 0) {
-                reading.awaitPosition(wanted);
-            }
-        } catch (SQLException e) {
-            SQLException told = failed(reading, e);
-            missed = wanted;
-            drop(reading);
-            throw told;
         }
     }
 

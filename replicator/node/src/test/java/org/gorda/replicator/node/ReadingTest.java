@@ -3,6 +3,8 @@ package org.gorda.replicator.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -14,6 +16,7 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.gorda.replicator.node.behaviours.Routines;
 import org.junit.jupiter.api.Test;
@@ -235,6 +238,48 @@ class ReadingTest {
                 connection.setReadOnly(true);
                 assertThat(connection.toString()).startsWith(at(primary));
                 assertThat(count(connection, "1 = 1")).isZero();
+            }
+        }
+    }
+
+    /** It is held up by another reader, and lost while it is waited for. */
+    @Test
+    void whoseReaderIsLostBeforeItShowsWhatWasWrittenReadsElsewhere() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2, Map.of("read-grace", "60s", "election-timeout", "10s"));
+                AnswerThief thief = new AnswerThief(group.service(group.backup()), group.clients(group.backup()))) {
+            String url =
+                    "jdbc:gorda://" + group.service(group.primary()) + "," + thief.address() + "/shop;reads=session";
+            try (Connection connection = DriverManager.getConnection(url);
+                    Statement writing = connection.createStatement()) {
+                writing.execute("CREATE TABLE ITEM (ID INTEGER NOT NULL PRIMARY KEY)");
+                connection.setReadOnly(true);
+                assertThat(connection.toString()).startsWith(at(thief));
+                assertThat(count(connection, "1 = 1")).isZero();
+                connection.setReadOnly(false);
+                try (Connection holder = DriverManager.getConnection(group.engineUrl(group.backup()))) {
+                    holder.setAutoCommit(false);
+                    holder.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+                    assertThat(count(holder, "1 = 1")).isZero();
+                    writing.executeUpdate("INSERT INTO ITEM VALUES (1)");
+                    Thread waiting = Thread.currentThread();
+                    CompletableFuture<Void> lost = CompletableFuture.runAsync(() -> {
+                        await(
+                                "the reader is waited for",
+                                () -> Stream.of(waiting.getStackTrace())
+                                        .anyMatch(frame -> frame.getMethodName().equals("awaitPosition")));
+                        try {
+                            thief.close();
+                        } catch (IOException e) {
+                            throw new UncheckedIOException(e);
+                        }
+                    });
+                    connection.setReadOnly(true);
+                    lost.get(10, TimeUnit.SECONDS);
+                    assertThat(count(connection, "ID = 1")).isEqualTo(1);
+                    connection.setReadOnly(false);
+                    writing.executeUpdate("INSERT INTO ITEM VALUES (2)");
+                    holder.rollback();
+                }
             }
         }
     }
