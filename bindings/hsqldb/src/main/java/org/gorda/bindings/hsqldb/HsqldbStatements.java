@@ -61,7 +61,8 @@ final class HsqldbStatements {
             "\\s*CREATE\\s+SCHEMA\\s+(IF\\s+NOT\\s+EXISTS\\s+)?(\\w+|\"[^\"]+\")(\\s+AUTHORIZATION\\s+(\\w+|\"[^\"]+\"))?[\\s;]*");
     private static final Pattern RESTARTS_SOMEWHERE = SchemaText.pattern("\\bRESTART\\b(?!\\s+WITH\\b)");
     private static final Pattern ADDS = SchemaText.pattern("\\bADD\\b");
-    private static final Pattern TIMES = SchemaText.pattern("\\bALTER\\b(?s:.*)\\b(DATE|TIME|TIMESTAMP)\\b");
+    private static final Pattern TIMES =
+            SchemaText.pattern("\\bALTER\\b(?s:.*)\\bALTER\\b(?s:.*)\\b(DATE|TIME|TIMESTAMP)\\b");
     private static final Pattern TAKES_VALUES = SchemaText.pattern("\\bNEXT\\s+VALUE\\b|\\bNEXTVAL\\b");
     private static final Pattern TRUE = SchemaText.pattern("\\bTRUE\\b");
 

@@ -348,6 +348,22 @@ class HsqldbOwnTest extends OwnStandardTck {
         assertEqual();
     }
 
+    @Test
+    void columnsOfDatesAndTimesAreAdded() throws SQLException {
+        makeTable();
+        execute(
+                "INSERT INTO T VALUES (1, 1)",
+                "ALTER TABLE T ADD COLUMN B TIMESTAMP DEFAULT TIMESTAMP '2020-01-01 10:00:00.25' NOT NULL",
+                "ALTER TABLE T ADD COLUMN D DATE BEFORE A",
+                "ALTER TABLE T ADD E TIME DEFAULT TIME '23:59:59'",
+                "UPDATE T SET D = CURRENT_DATE");
+        assertRefusedEach(
+                "ALTER TABLE T ADD COLUMN F TIMESTAMP DEFAULT LOCALTIMESTAMP",
+                "ALTER TABLE T ALTER COLUMN A SET DATA TYPE DATE",
+                "ALTER TABLE T ALTER D TIMESTAMP");
+        assertEqual();
+    }
+
     private interface Giving {
         void to(PreparedStatement insert) throws SQLException;
     }
