@@ -139,8 +139,7 @@ final class H2Statements {
 
     private static void checkSchemaChange(Prepared prepared, String sql, SessionLocal session) throws SQLException {
         int type = prepared.getType();
-        SchemaText.requireAdministrator(session.getUser().isAdmin());
-        SchemaText.check(sql, session.getCurrentSchemaName());
+        SchemaText.check(sql, session.getCurrentSchemaName(), session.getUser().isAdmin());
         if (sql.indexOf('@') >= 0) {
             throw Refused.unsupported("variables are the session's own: a schema change is replicated without @");
         }

@@ -502,6 +502,27 @@ class H2OwnTest extends OwnStandardTck {
         assertEqual();
     }
 
+    /** Replicas may be in several time zones. */
+    @Test
+    void timesInSchemaChangesHaveNoZone() throws SQLException {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 1)");
+        assertRefusedEach(
+                "ALTER TABLE T ADD COLUMN B TIMESTAMP DEFAULT TIMESTAMP '2020-01-01 00:00:00+05'",
+                "ALTER TABLE T ADD COLUMN B TIMESTAMP DEFAULT '2020-01-01 00:00:00 Z'",
+                "ALTER TABLE T ADD COLUMN B TIMESTAMP DEFAULT '2020-01-01T00:00:00.5-03:30'",
+                "ALTER TABLE T ADD COLUMN B TIMESTAMP DEFAULT TIMESTAMP WITH TIME ZONE '2020-01-01 00:00:00+5:00'",
+                "ALTER TABLE T ADD COLUMN B TIME DEFAULT '10:00 Europe/Lisbon'",
+                "CREATE TABLE U (ID INTEGER PRIMARY KEY, B TIMESTAMP DEFAULT TIMESTAMP '2020-01-01 00:00:00+05')");
+        execute(
+                "ALTER TABLE T ADD COLUMN B TIMESTAMP DEFAULT TIMESTAMP '2020-01-01 10:00:00.25' NOT NULL",
+                "ALTER TABLE T ADD COLUMN C TIMESTAMP DEFAULT '2020-01-01 10:00:00'",
+                "ALTER TABLE T ADD COLUMN D DATE DEFAULT DATE '2020-01-01'",
+                "ALTER TABLE T ADD COLUMN E TIME",
+                "ALTER TABLE T ADD COLUMN F VARCHAR(20) DEFAULT 'at 10 Z'");
+        assertEqual();
+    }
+
     @Test
     void sequencesDoNotBeginWhereEachReplicaWouldComputeIt() throws SQLException {
         execute(

@@ -16,6 +16,10 @@ public final class SchemaText {
             "\\bDEFAULT\\s+(NULL|TRUE|FALSE|[-+]?[0-9.]+|((DATE|TIME|TIMESTAMP)\\s*)?'[^']*')"
                     + "(?=\\s*([,;)]|$)|\\s+(NOT\\s+NULL|NULL|BEFORE|AFTER|CHECK|UNIQUE|PRIMARY|CONSTRAINT|COMMENT)\\b)");
 
+    /** Literals of times, or defaults that may become some, with something behind the time. */
+    private static final Pattern ZONED =
+            pattern("\\b(DEFAULT|TIME|TIMESTAMP|ZONE)\\s*'[^']*\\d:\\d\\d(:[0-9.]+)?\\s*([-+]\\d|[A-Z])[^']*'");
+
     private static final Pattern DEFAULT = pattern("\\bDEFAULT\\b");
     private static final Pattern COMPUTED =
             pattern("\\b(DEFAULT|GENERATED|IDENTITY|AUTO_INCREMENT|SERIAL|SMALLSERIAL|BIGSERIAL|AS|USING)\\b");
@@ -30,6 +34,23 @@ public final class SchemaText {
     }
 
     /**
+     * As {@link #check(String, String)}, where there are users, and types of times: what has a zone is another time where the machine's own is another.
+     *
+     * @param isAdministrator whether it is wanted by one: elsewhere it is executed by the replica, which is allowed everything
+     */
+    public static void check(String sql, String currentSchema, boolean isAdministrator) throws SQLException {
+        if (!isAdministrator) {
+            throw Refused.unsupported("only the administrator changes the schema of a replicated database");
+        }
+        if (ZONED.matcher(sql).find()) {
+            throw Refused.unsupported(
+                    "times in a schema change have no zone, from which each replica would compute them for that of its machine: "
+                            + shown(sql));
+        }
+        check(sql, currentSchema);
+    }
+
+    /**
      * Refuses what is not to be executed by anybody but us, or cannot be looked through.
      *
      * @throws SQLException with 0A000 if it is refused
@@ -40,17 +61,6 @@ public final class SchemaText {
         }
         if (HIDES.matcher(QUOTED.matcher(sql).replaceAll("''")).find()) {
             throw Refused.unsupported("schema changes are replicated without comments and $$: leave them out");
-        }
-    }
-
-    /**
-     * Refuses what is executed elsewhere by the replica, which is allowed everything.
-     *
-     * @throws SQLException with 0A000 if it is not wanted by an administrator
-     */
-    public static void requireAdministrator(boolean isOne) throws SQLException {
-        if (!isOne) {
-            throw Refused.unsupported("only the administrator changes the schema of a replicated database");
         }
     }
 
