@@ -20,6 +20,10 @@ public final class SchemaText {
     private static final Pattern ZONED =
             pattern("\\b(DEFAULT|TIME|TIMESTAMP|ZONE)\\s*'[^']*\\d:\\d\\d(:[0-9.]+)?\\s*([-+]\\d|[A-Z])[^']*'");
 
+    /** Rows that are there are compared with it: some replicas would have it, and others not. */
+    private static final Pattern CHECK_BY_CHANCE =
+            pattern("\\bADD\\b(?s:.*)\\bCHECK\\b(?s:.*)\\b(RAND|RANDOM|SECURE_RAND|RANDOM_UUID|UUID)\\s*\\(");
+
     private static final Pattern DEFAULT = pattern("\\bDEFAULT\\b");
     private static final Pattern COMPUTED =
             pattern("\\b(DEFAULT|GENERATED|IDENTITY|AUTO_INCREMENT|SERIAL|SMALLSERIAL|BIGSERIAL|AS|USING)\\b");
@@ -34,7 +38,8 @@ public final class SchemaText {
     }
 
     /**
-     * As {@link #check(String, String)}, where there are users, and types of times: what has a zone is another time where the machine's own is another.
+     * As {@link #check(String, String)}, where there are users, types of times, and checks that are not always the same: a time with a zone is another
+     * one where the machine's own zone is another.
      *
      * @param isAdministrator whether it is wanted by one: elsewhere it is executed by the replica, which is allowed everything
      */
@@ -45,6 +50,11 @@ public final class SchemaText {
         if (ZONED.matcher(sql).find()) {
             throw Refused.unsupported(
                     "times in a schema change have no zone, from which each replica would compute them for that of its machine: "
+                            + shown(sql));
+        }
+        if (CHECK_BY_CHANCE.matcher(sql).find()) {
+            throw Refused.unsupported(
+                    "a check that is added does not depend on chance, by which it would fail on some replicas only: "
                             + shown(sql));
         }
         check(sql, currentSchema);

@@ -70,4 +70,15 @@ public abstract class OwnStandardTck extends OwnTck {
         assertEqual();
         assertThat(count(replica, "TWO.\"the table\"")).isEqualTo(3);
     }
+
+    /** Some replicas would have it, and others would not. */
+    @Test
+    void checksByChanceAreNotAdded() throws SQLException {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 1), (2, 2)");
+        assertRefusedEach(
+                "ALTER TABLE T ADD CONSTRAINT C CHECK (RAND() > 0.5)", "ALTER TABLE T ADD CHECK (A < rand ())");
+        execute("ALTER TABLE T ADD CONSTRAINT C CHECK (A > 0)");
+        assertEqual();
+    }
 }
