@@ -53,10 +53,14 @@ public final class GuardedDriver extends Driver42 {
     /** Of a client of the network server, before Derby opens, creates or restores any database that the process can reach. */
     private static void checkReplicated(String name) throws SQLException {
         if (!isReplicated(name)) {
-            throw new SQLNonTransientConnectionException(
-                    "this server lets clients into its replicated database only, not into " + name,
-                    Refusal.Cause.STOPPED.sqlState());
+            throw new SQLNonTransientConnectionException(notInto(name), Refusal.Cause.STOPPED.sqlState());
         }
+    }
+
+    /** Strangers are not told where it is. */
+    static String notInto(String name) {
+        return "this server lets clients into its replicated database only, not into " + name
+                + ": use the URL that `gorda status --json` shows as `clients`";
     }
 
     private static boolean isReplicated(String name) throws SQLException {

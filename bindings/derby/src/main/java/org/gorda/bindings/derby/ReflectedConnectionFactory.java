@@ -71,9 +71,7 @@ public final class ReflectedConnectionFactory extends GenericLanguageConnectionF
             throws StandardException {
         if (networkClient != null && reflected == null) {
             // The network server would open and create any database that the process can reach.
-            throw new DerbyRefusal(new Refusal(
-                    Refusal.Cause.STOPPED,
-                    "this server lets clients into its replicated database only, not into " + databaseName));
+            throw new DerbyRefusal(new Refusal(Refusal.Cause.STOPPED, GuardedDriver.notInto(databaseName)));
         }
         ReflectedConnection connection = new ReflectedConnection(
                 manager,

@@ -135,7 +135,7 @@ public final class ReflectedExecutionFactory extends GenericExecutionFactory {
     /** Sees statements that do not go row by row, and what is read. */
     private static final class ReflectedResultSetFactory extends GenericResultSetFactory {
 
-        private static final String ELSEWHERE = "run it on each replica while GORDA does not run there";
+        private static final String ELSEWHERE = "run it on each replica by jdbc:derby:PATH while that is stopped";
 
         /** Procedures whose effect is neither rows nor a schema change that would be seen, and what to do instead. */
         private static final Map<String, String> REFUSED_PROCEDURES = Map.ofEntries(

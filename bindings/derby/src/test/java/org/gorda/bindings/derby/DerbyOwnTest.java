@@ -988,10 +988,11 @@ class DerbyOwnTest extends BindingTck {
         origin.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), null);
         Path other = directory.resolve("other");
         for (String attributes : List.of(";create=true", "")) {
-            assertRefused(
-                    "57P01",
-                    () -> DriverManager.getConnection("jdbc:derby://127.0.0.1:" + port + "/" + other + attributes)
-                            .close());
+            String url = "jdbc:derby://127.0.0.1:" + port + "/" + other + attributes;
+            assertRefused("57P01", () -> DriverManager.getConnection(url).close());
+            assertThatThrownBy(() -> DriverManager.getConnection(url))
+                    .hasMessageContaining("not into " + other)
+                    .hasMessageContaining("use the URL that `gorda status --json` shows as `clients`");
             assertThat(other).doesNotExist();
         }
     }
