@@ -160,12 +160,41 @@ final class SchemaChange {
                         "a change of the schema cannot be replicated from a session whose DateStyle is not ISO:"
                                 + " SET DateStyle TO ISO before it, with DMY, MDY or YMD"));
             }
+            if (isSent) {
+                requireNoPlace(statement);
+            }
             OwnStatement showing = isSent && showsGenerators() ? database.showing(statement) : null;
             if (showing != null) {
                 session.query(showing);
             }
         }
         session.query(database.listen());
+    }
+
+    private void requireNoPlace(SqlStatement statement) throws SQLException {
+        if (!statement.computesByPlace() && !(statement.retypes() && haveMoney(statement.name()))) {
+            return;
+        }
+        String place = SessionSettings.place(session, statement.writesSignOfMoney());
+        if (!place.isEmpty()) {
+            throw new RefusedException(
+                    Refusal.unsupported(
+                            "a change of the schema by names and signs that depend on lc_monetary, lc_numeric and lc_time, here '"
+                                    + place
+                                    + "', cannot be replicated, because other servers may not have them: SET those three TO 'C' before it"));
+        }
+    }
+
+    private boolean haveMoney(String relations) throws SQLException {
+        for (String name : relations.lines().toList()) {
+            if (!session.query("SELECT 1 FROM pg_catalog.pg_attribute WHERE attrelid = pg_catalog.to_regclass("
+                            + PostgresDatabase.literal(name)
+                            + ") AND atttypid = 'pg_catalog.money'::pg_catalog.regtype LIMIT 1")
+                    .isEmpty()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private boolean showsGenerators() {

@@ -39,7 +39,7 @@ record Server(String host, int port, String database, Properties login) {
     /** Whatever the server's configuration says: texts of values are read and written alike everywhere, names are written with their schema, and nothing ends the session. */
     private static final String OPTIONS =
             "-c search_path=pg_catalog,pg_temp -c datestyle=ISO,YMD -c intervalstyle=postgres -c timezone=UTC -c bytea_output=hex"
-                    + " -c extra_float_digits=1 -c lc_monetary=C -c statement_timeout=0 -c lock_timeout=0"
+                    + " -c extra_float_digits=1 -c lc_monetary=C -c lc_numeric=C -c lc_time=C -c statement_timeout=0 -c lock_timeout=0"
                     + " -c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0 -c row_security=off -c synchronous_commit=local"
                     + " -c standard_conforming_strings=on -c array_nulls=on -c xmloption=content -c default_transaction_isolation=read\\ committed"
                     + " -c default_transaction_read_only=off";

@@ -3,6 +3,7 @@ package org.gorda.bindings.postgresql;
 import java.sql.SQLException;
 import java.util.List;
 import java.util.Objects;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -24,9 +25,18 @@ final class SessionSettings {
             "xmlbinary",
             "xmloption");
 
+    private static final String PLACES =
+            "SELECT pg_catalog.current_setting('lc_monetary'), pg_catalog.current_setting('lc_numeric'),"
+                    + " pg_catalog.current_setting('lc_time')";
+
     private static final String READ = NAMES.stream()
             .map(name -> "pg_catalog.current_setting('" + name + "')")
             .collect(Collectors.joining(", ", "SELECT row(", ")::pg_catalog.text"));
+
+    /** Where appliers are, and where names and signs are the same but for that of money. */
+    private static final Pattern NOWHERE = Pattern.compile("(?i)(C|POSIX)([.@].*)?");
+
+    private static final Pattern AS_NOWHERE = Pattern.compile(NOWHERE.pattern() + "|(?i)en_US([.@].*)?");
 
     private SessionSettings() {}
 
@@ -39,6 +49,20 @@ final class SessionSettings {
     static boolean areIso(String settings) {
         String dates = new RowText(settings, 0).row().get(NAMES.indexOf("DateStyle"));
         return dates != null && dates.startsWith("ISO");
+    }
+
+    /**
+     * The settings that say how values are read and written at some place, if one is not as the applier has it: those of other places are not to be had on each server.
+     *
+     * @param sign whether that of money matters
+     */
+    static String place(SqlSession session, boolean sign) throws SQLException {
+        List<String> places =
+                session.query(PLACES).get(0).stream().map(String::valueOf).toList();
+        boolean isNowhere =
+                places.stream().allMatch(place -> AS_NOWHERE.matcher(place).matches());
+        boolean hasSign = sign && !NOWHERE.matcher(places.get(0)).matches();
+        return isNowhere && !hasSign ? "" : String.join(", ", places);
     }
 
     /** Sets all of them, until the end of the transaction. */

@@ -130,6 +130,35 @@ class PostgresReplicasTest extends ThreeReplicas {
         }
     }
 
+    /** Names of months, and signs, are not to be had everywhere. */
+    @Test
+    void whatASchemaChangeComputesAsAtSomePlaceIsRefused() throws SQLException {
+        int primary = primary();
+        execute(
+                primary,
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, d DATE, m MONEY, n INTEGER, c TEXT)",
+                "INSERT INTO t VALUES (1, '2026-05-01', 5, 1234, '1.5')");
+        List<String> changes = List.of(
+                "ALTER TABLE t ADD COLUMN p MONEY DEFAULT 5",
+                "ALTER TABLE t ALTER COLUMN m TYPE TEXT",
+                "ALTER TABLE t ALTER COLUMN n TYPE MONEY",
+                "ALTER TABLE t ALTER COLUMN d TYPE TEXT USING to_char(d, 'TMMonth')",
+                "ALTER TABLE t ALTER COLUMN c TYPE NUMERIC USING to_number(c, '9D9')",
+                "CREATE MATERIALIZED VIEW months AS SELECT to_char('2026-05-01'::date, 'TMMonth') AS name");
+        for (String change : changes) {
+            for (String setting : List.of("lc_monetary", "lc_numeric", "lc_time")) {
+                assertRefused("0A000", () -> execute(primary, "SET LOCAL " + setting + " TO ''", change));
+            }
+        }
+        execute(
+                primary,
+                "SET LOCAL lc_monetary TO ''",
+                "ALTER TABLE t ADD COLUMN a INTEGER DEFAULT 5",
+                "CREATE TABLE u (m MONEY)");
+        execute(primary, changes.toArray(String[]::new));
+        assertIdentical();
+    }
+
     /** It is on its server only, and one drops it there. */
     @Test
     void whatAFailedReindexLeavesIsInNobodysWay() throws SQLException {

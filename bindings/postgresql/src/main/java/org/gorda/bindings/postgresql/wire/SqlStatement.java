@@ -37,6 +37,14 @@ public record SqlStatement(
     private static final Pattern CONFIGURES =
             Pattern.compile("(?i)\\bset_config\\s*\\((?![^()]*,\\s*true\\s*\\))(\\s*'(?<setting>[\\w.]+)'\\s*,)?");
 
+    /** Values that are read and written as it is done at some place, with its names and signs. */
+    private static final Pattern PLACES = Pattern.compile("(?i)\\b(money|to_(char|number|date|timestamp))\\b");
+
+    /** A sign of money in a format. */
+    private static final Pattern SIGN = Pattern.compile("(?i)\\bto_(char|number)\\b.*'[^']*L[^']*'");
+
+    private static final Pattern RETYPES = Pattern.compile("(?i)\\bTYPE\\b");
+
     /** What the server does with locks on all tables whose rows it may concern, in a mode that does not go with writers of them. */
     private static final Pattern OF_TABLES = Pattern.compile(
             "(?is)((CREATE|ALTER|DROP)\\s+(OR\\s+REPLACE\\s+|UNIQUE\\s+)?(TABLE|INDEX|SEQUENCE|VIEW|TRIGGER)"
@@ -137,6 +145,25 @@ public record SqlStatement(
     /** Whether it makes a table of the rows of a query, which others could not compute: CREATE TABLE AS, SELECT INTO. */
     public boolean makesTableOfQuery() {
         return kind == Kind.SCHEMA && name.equals(QUERY);
+    }
+
+    /** Whether it computes values, of rows that are there, that are other ones where other names and signs are used. */
+    public boolean computesByPlace() {
+        return PLACES.matcher(text).find() && (begins("ALTER") || makesMaterializedView());
+    }
+
+    private boolean makesMaterializedView() {
+        return begins("CREATE") && FILLS.matcher(text).matches();
+    }
+
+    /** Whether they may be written with the sign of money. */
+    public boolean writesSignOfMoney() {
+        return SIGN.matcher(text).find();
+    }
+
+    /** Whether values that are there may get another type. */
+    public boolean retypes() {
+        return begins("ALTER") && RETYPES.matcher(text).find();
     }
 
     /** Whether it calls triggers, before and after it, as no other change of the schema does. */
