@@ -129,7 +129,7 @@ final class Delivery implements Effects {
 
     private FirstRows firstRows() {
         if (!hasRows()) {
-            return FirstRows.NONE;
+            return hasTables() ? FirstRows.TABLES : FirstRows.NONE;
         }
         LOG.info(
                 "{}: reads all rows of the database at {}, once, to compare them with what the group begins with",
@@ -343,6 +343,10 @@ final class Delivery implements Effects {
         if (history.holds(position.index()) || theirs.equals(rows)) {
             return;
         }
+        boolean lacksTables = theirs.equals(FirstRows.TABLES) && !hasTables();
+        if (theirs.count() == 0 && rows.count() == 0 && !lacksTables) {
+            return; // where there are several engines people make tables at one before the others
+        }
         String differs = "the group began with " + shown(theirs) + " at " + member;
         if (!hasRows()) {
             throw new MustReceiveException(differs + ", and the database here with none");
@@ -355,7 +359,7 @@ final class Delivery implements Effects {
 
     private static String shown(FirstRows rows) {
         return rows.count() == 0
-                ? "no rows"
+                ? rows.equals(FirstRows.TABLES) ? "tables without rows" : "no rows"
                 : (rows.count() == 1 ? "a row" : rows.count() + " rows") + " (checksum "
                         + Long.toHexString(rows.checksum()) + ")";
     }

@@ -135,6 +135,22 @@ class FirstRowsTest {
         }
     }
 
+    /** They would lack the tables that rows are written to. */
+    @Test
+    void othersAreGivenTablesThatTheGroupBeganWithoutRowsOf() throws Exception {
+        make(0, "");
+        Replica first = start(0, ReplicationProtocol.PRIMARY_BACKUP, 1);
+        first.awaitPrimary(PATIENCE);
+        first.addMember(new MemberId(members.get(1)));
+        Replica second = start(1, ReplicationProtocol.PRIMARY_BACKUP, 2);
+        second.awaitState(ReplicaState.ONLINE, PATIENCE);
+        Replica writes = first.status().executesHere() ? first : second;
+        insert(writes, 1);
+        Awaitility.await()
+                .atMost(PATIENCE)
+                .untilAsserted(() -> assertThat(rows(second)).containsExactly("later"));
+    }
+
     @ParameterizedTest
     @EnumSource(names = {"PRIMARY_BACKUP", "CERTIFICATION"})
     void othersAreGivenTheDatabaseThatTheGroupBeganWithOrRefused(ReplicationProtocol protocol) throws Exception {
