@@ -1110,6 +1110,17 @@ class DerbyOwnTest extends BindingTck {
                 }
                 return given++ < length ? 'x' : -1;
             }
+
+            /** As a client's socket, what there is at that time. */
+            @Override
+            public int read(byte[] into, int offset, int wanted) {
+                int one = read();
+                if (one < 0 || wanted == 0) {
+                    return wanted == 0 ? 0 : -1;
+                }
+                into[offset] = (byte) one;
+                return 1;
+            }
         };
         try (Connection client = url.isEmpty() ? connect(replica, new Properties()) : DriverManager.getConnection(url);
                 Statement statement = client.createStatement();
