@@ -27,6 +27,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** What a connection may do while it is read-only, and where it reads. */
 @Timeout(180)
+@SuppressWarnings("try") // closed before the end: lost
 class ReadingTest {
 
     @TempDir
