@@ -478,7 +478,7 @@ class PostgresReplicasTest extends ThreeReplicas {
                     Statement statement = connection.createStatement()) {
                 assertThatThrownBy(() -> statement.execute("DECLARE c CURSOR WITH HOLD FOR " + query))
                         .as(query)
-                        .hasMessageContaining("can only be changed by connections of its replica");
+                        .hasMessageContaining("public.t was changed where its replica does not see it");
             }
         }
         try (Connection connection = connect(primary);
