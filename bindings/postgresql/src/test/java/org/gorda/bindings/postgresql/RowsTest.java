@@ -1252,7 +1252,6 @@ class RowsTest {
                             "the database is replicated: public.t can only be changed by connections of its replica");
             stranger.rollback();
             assertThat(session.query(CATALOGUE)).isNotEqualTo(before);
-            binding.uninstall(stranger);
             try (Connection dump = origin.server().connect(" -c application_name=dump")) {
                 dump.setAutoCommit(false);
                 SqlSession.of(dump).query("LOCK TABLE public.t IN ACCESS SHARE MODE");
@@ -1260,6 +1259,7 @@ class RowsTest {
                         .hasMessageContaining("used the database for more than 10 s, nothing was changed: process")
                         .hasMessageContaining("; end that");
             }
+            binding.uninstall(stranger);
             binding.uninstall(stranger);
             assertThat(session.query(CATALOGUE)).isEqualTo(before);
             assertThat(session.query("SELECT id FROM public.t")).hasSize(1);
