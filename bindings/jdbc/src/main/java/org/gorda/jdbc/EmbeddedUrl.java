@@ -41,6 +41,9 @@ record EmbeddedUrl(
     /** Java's system property for the directory that relative paths are taken from; without it that is the working directory. */
     private static final String DERBY_HOME = "derby.system.home";
 
+    /** Before the name of a database that is in no directory. */
+    private static final String IN_MEMORY = "memory:";
+
     private static final Duration CONNECT_TIMEOUT = Duration.ofMinutes(2);
 
     /** Attributes that Derby knows in a URL and that mean something for a replicated database, or that the binding refuses with a reason. */
@@ -90,7 +93,7 @@ record EmbeddedUrl(
     private static String path(String location) throws SQLException {
         try {
             String home = System.getProperty(DERBY_HOME, "");
-            return location.isBlank()
+            return location.isBlank() || location.startsWith(IN_MEMORY)
                     ? location
                     : Path.of(home).resolve(location.strip()).toAbsolutePath().toString();
         } catch (InvalidPathException e) {

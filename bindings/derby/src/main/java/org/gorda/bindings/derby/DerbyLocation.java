@@ -27,6 +27,9 @@ final class DerbyLocation {
             Attribute.CRYPTO_KEY_LENGTH,
             Attribute.CRYPTO_EXTERNAL_KEY);
 
+    /** Before the name of a database that is in no directory. */
+    private static final String IN_MEMORY = "memory:";
+
     private DerbyLocation() {}
 
     /**
@@ -54,7 +57,7 @@ final class DerbyLocation {
         try {
             Path directory = Path.of(location);
             String home = System.getProperty(Property.SYSTEM_HOME_PROPERTY);
-            if (home != null && !directory.isAbsolute()) {
+            if (home != null && !directory.isAbsolute() && !location.startsWith(IN_MEMORY)) {
                 throw new ReflectionException("the Derby database " + location
                         + " is somewhere else to Derby, as derby.system.home is set to " + home
                         + ", than to its replica: give its path from the root");
