@@ -34,7 +34,7 @@ public final class ReplicaCore {
     public static final long OUTCOMES_KEPT = Outcomes.KEPT;
 
     /** Of what {@link #checkpoint} gives, which other replicas receive, too. */
-    public static final byte STATE_VERSION = 8;
+    public static final byte STATE_VERSION = 9;
 
     /** A transaction may take so many places in the order from one of its chunks to the next, where every member executes. */
     private static final long CHUNKS_KEPT = 1_000_000;

@@ -14,7 +14,7 @@ import org.gorda.jgcs.MessageId;
 public sealed interface ReplicaMessage {
 
     /** Of what they are in bytes. */
-    byte VERSION = 9;
+    byte VERSION = 10;
 
     /** Bytes that {@link #putWriteSetHeader} takes before a write set. */
     int WRITE_SET_HEADER_BYTES = 54;
