@@ -62,6 +62,13 @@ final class PostgresDatabase implements ReflectedDatabase {
     /** Stores a position, of which a {@linkplain #rowOf row} is to be inserted. */
     static final String STORES = "INSERT INTO gorda.position VALUES ($1, $2, $3, $4, $5, $6)";
 
+    /** Whether the transaction has made or changed large objects: what the session has counted first, or each commit would look through all that there are. */
+    private static final String HAS_LARGE_OBJECTS =
+            "CASE WHEN pg_catalog.pg_stat_get_xact_tuples_inserted('pg_catalog.pg_largeobject_metadata'::pg_catalog.regclass) OPERATOR(pg_catalog.>) 0"
+                    + " OR pg_catalog.pg_stat_get_xact_tuples_updated('pg_catalog.pg_largeobject_metadata'::pg_catalog.regclass) OPERATOR(pg_catalog.>) 0"
+                    + " OR pg_catalog.current_setting('track_counts') OPERATOR(pg_catalog.=) 'off'"
+                    + " THEN EXISTS (SELECT FROM pg_catalog.pg_largeobject_metadata WHERE pg_catalog.age(xmin) OPERATOR(pg_catalog.<=) 0) ELSE false END";
+
     private static final String UNSEEN = Installation.script("unseen.sql");
 
     private final DatabaseConfiguration configuration;
@@ -217,8 +224,7 @@ final class PostgresDatabase implements ReflectedDatabase {
                 OwnStatement.kept(
                         "SELECT gorda.told_at_last(EXISTS (SELECT FROM pg_catalog.pg_sequence WHERE NOT EXISTS"
                                 + " (SELECT FROM gorda.generator WHERE relid OPERATOR(pg_catalog.=) seqrelid)), " + all
-                                + ", EXISTS (SELECT FROM pg_catalog.pg_largeobject_metadata"
-                                + " WHERE pg_catalog.age(xmin) OPERATOR(pg_catalog.<=) 0))"));
+                                + ", " + HAS_LARGE_OBJECTS + ")"));
     }
 
     /** Has the server tell within a transaction what it has changed so far. */
