@@ -77,12 +77,6 @@ final class ClientQueue {
         }
     }
 
-    /** What ends the session, which is never too much. */
-    synchronized void addLast(ClientMessage message) {
-        queue.add(message);
-        queuedBytes += message.bytes().length;
-    }
-
     private synchronized void awaitRoom() {
         boolean interrupted = false;
         while (waitsForRoom && queuedBytes > QUEUED_BYTES_MAX && !closed) {
