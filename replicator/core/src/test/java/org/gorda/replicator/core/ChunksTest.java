@@ -45,6 +45,13 @@ class ChunksTest implements Effects {
         deliver(member, ReplicaMessage.encode(new ReplicaMessage.Primary(member, 1)));
     }
 
+    private void takeWritesEverywhere() {
+        core = new ReplicaCore(OTHER, 1, ReplicationProtocol.CERTIFICATION, this);
+        deliver(
+                PRIMARY,
+                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE)));
+    }
+
     private void chunk(MemberId from, TransactionId id, long epoch, int number) {
         ByteBuffer chunk = ByteBuffer.allocate(ReplicaMessage.CHUNK_HEADER_BYTES + 1);
         ReplicaMessage.putChunkHeader(chunk, id, epoch, 0, number, 0);
@@ -89,10 +96,7 @@ class ChunksTest implements Effects {
     /** Clients name transactions: two members may have one of the same name. */
     @Test
     void chunksOfANamesakeOfAnotherMemberAreNotTaken() {
-        core = new ReplicaCore(OTHER, 1, ReplicationProtocol.CERTIFICATION, this);
-        deliver(
-                PRIMARY,
-                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE)));
+        takeWritesEverywhere();
         chunk(PRIMARY, FIRST, 1, 0);
         commit(OTHER, FIRST, 1, 1);
         assertThat(done).noneMatch(what -> what.startsWith("commit"));
@@ -105,7 +109,7 @@ class ChunksTest implements Effects {
         proclaim(PRIMARY);
         chunk(PRIMARY, FIRST, 1, 0);
         chunk(PRIMARY, FIRST, 1, 1);
-        // Refused, rolled back, run again; and nobody has sent the Close yet.
+        // Refused, rolled back, run again; and nobody has said so yet.
         chunk(PRIMARY, FIRST, 1, 0);
         chunk(PRIMARY, FIRST, 1, 1);
         chunk(PRIMARY, FIRST, 1, 2);
@@ -156,10 +160,7 @@ class ChunksTest implements Effects {
     /** All logs are kept from its first chunk on. */
     @Test
     void whatAMemberThatDoesNotComeBackHasBegunIsForgottenBehindAGigabyteOfOthers() {
-        core = new ReplicaCore(OTHER, 1, ReplicationProtocol.CERTIFICATION, this);
-        deliver(
-                PRIMARY,
-                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE)));
+        takeWritesEverywhere();
         chunk(PRIMARY, FIRST, 1, 0);
         ByteBuffer large = ByteBuffer.allocate(16 << 20);
         ReplicaMessage.putChunkHeader(large, SECOND, 1, 0, 1, 0); // of nothing that has begun
@@ -204,10 +205,7 @@ class ChunksTest implements Effects {
     /** The leader tells so again and again, and its client goes elsewhere. */
     @Test
     void whatIsRunAgainElsewhereIsNotGivenUpWithWhatARemovedMemberLeft() {
-        core = new ReplicaCore(OTHER, 1, ReplicationProtocol.CERTIFICATION, this);
-        deliver(
-                PRIMARY,
-                ReplicaMessage.encode(new ReplicaMessage.Begin(ReplicationProtocol.CERTIFICATION, FirstRows.NONE)));
+        takeWritesEverywhere();
         chunk(PRIMARY, FIRST, 1, 0);
         core.viewChanged(new View(List.of(OTHER), List.of(), Optional.of(OTHER), true, index));
         core.viewChanged(new View(List.of(OTHER), List.of(), Optional.of(OTHER), true, index));
