@@ -60,7 +60,7 @@ final class HeldHistory {
             heldNanos = System.nanoTime();
             next = null;
             orderedIndex = Math.max(orderedIndex, info.orderedIndex());
-        } else if (info.continues(mine)) {
+        } else if (continues(info, mine)) {
             heardOfNext(info);
         } else if (isStranger(info, mine) && !its.equals(strangers.put(info.node(), its))) {
             LOG.warn(
@@ -72,8 +72,14 @@ final class HeldHistory {
         }
     }
 
-    private static boolean isStranger(NodeInfo info, String mine) {
-        return !info.history().isEmpty() && !info.history().equals(mine) && !info.continues(mine);
+    private boolean isStranger(NodeInfo info, String mine) {
+        return !info.history().isEmpty() && !info.history().equals(mine) && !continues(info, mine);
+    }
+
+    /** Whether the history of a replica is the one after: only the member that went on alone tells so, also when another one executes. */
+    private boolean continues(NodeInfo info, String mine) {
+        return told.values().stream()
+                .anyMatch(other -> other.history().equals(info.history()) && other.continues(mine));
     }
 
     private void heardOfNext(NodeInfo info) {

@@ -98,12 +98,18 @@ public final class PageCacheFactory implements CacheFactory {
         @Override
         public Cacheable create(Object key, Object parameter) throws StandardException {
             ContainerKey container = ((PageKey) key).getContainerId();
-            if (container.getSegmentId() != ContainerHandle.TEMPORARY_SEGMENT
-                    && (OPENING.get() != null || grown.add(container))) {
+            boolean isOpening = OPENING.get() != null;
+            boolean isFirst = container.getSegmentId() != ContainerHandle.TEMPORARY_SEGMENT
+                    && (isOpening || !grown.contains(container));
+            if (isFirst) {
                 makeRoom(key);
                 DerbyFields.writeAtOnce(parameter);
             }
-            return cache.create(key, parameter);
+            Cacheable made = cache.create(key, parameter);
+            if (isFirst && !isOpening && made != null) {
+                grown.add(container);
+            }
+            return made;
         }
 
         private void makeRoom(Object key) throws StandardException {

@@ -22,6 +22,7 @@ import org.h2.table.Column;
 import org.h2.table.Table;
 import org.h2.table.TableType;
 import org.h2.table.TableView;
+import org.h2.util.TimeZoneProvider;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -99,12 +100,14 @@ final class H2SchemaChanges {
         List<Table> before = tables(database).toList();
         Runnable restore = () -> {};
         boolean isWhole = false;
+        TimeZoneProvider zone = session.currentTimeZone();
         isHalfMade = true;
         if (isOver) { // looked at only now: of this thread and who ends it, one sees the other
             throw DbException.get(ErrorCode.DATABASE_IS_CLOSED);
         }
         try {
             session.setCurrentSchemaName(schema);
+            session.setTimeZone(TimeZoneProvider.UTC); // machines have zones of their own
             Prepared change = session.prepare(sql.strip().replaceAll(";+$", ""));
             restore = restoring(H2Statements.altered(change), session);
             Table copied = H2Statements.copied(change, session);
@@ -131,6 +134,7 @@ final class H2SchemaChanges {
             }
             throw e;
         } finally {
+            session.setTimeZone(zone);
             store.writesByItself(false);
             if (!isWhole) {
                 database.shutdownImmediately(); // so that nobody goes on with what is left, and the file is as it was

@@ -23,6 +23,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Properties;
 import java.util.Random;
+import java.util.TimeZone;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -42,6 +43,7 @@ import org.h2.engine.SessionLocal;
 import org.h2.jdbc.JdbcConnection;
 import org.h2.jdbc.JdbcResultSet;
 import org.h2.mvstore.MVStore;
+import org.h2.util.DateTimeUtils;
 import org.h2.util.JdbcUtils;
 import org.h2.util.Utils;
 import org.junit.jupiter.api.Test;
@@ -521,6 +523,26 @@ class H2OwnTest extends OwnStandardTck {
                 "ALTER TABLE T ADD COLUMN E TIME",
                 "ALTER TABLE T ADD COLUMN F VARCHAR(20) DEFAULT 'at 10 Z'");
         assertEqual();
+    }
+
+    /** H2 computes constants when it reads a statement. */
+    @Test
+    void whatHidesAZoneIsTheSameInEachZone() throws SQLException {
+        makeTable();
+        execute("INSERT INTO T VALUES (1, 1)");
+        TimeZone here = TimeZone.getDefault();
+        try {
+            TimeZone.setDefault(TimeZone.getTimeZone("America/New_York"));
+            DateTimeUtils.resetCalendar();
+            execute(
+                    "ALTER TABLE T ADD COLUMN B TIMESTAMP DEFAULT CAST('2020-01-01 00:00:00+00' AS TIMESTAMP)",
+                    "ALTER TABLE T ADD COLUMN C TIMESTAMP DEFAULT ('2020-01-01 00:00:00' || '+00')");
+        } finally {
+            TimeZone.setDefault(here);
+            DateTimeUtils.resetCalendar();
+        }
+        assertEqual();
+        assertThat(query(replica, "SELECT CAST(B AS VARCHAR) FROM T")).containsExactly("2020-01-01 00:00:00");
     }
 
     @Test

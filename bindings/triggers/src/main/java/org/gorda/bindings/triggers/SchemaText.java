@@ -22,7 +22,7 @@ public final class SchemaText {
 
     /** Rows that are there are compared with it: some replicas would have it, and others not. */
     private static final Pattern CHECK_BY_CHANCE =
-            pattern("\\bADD\\b(?s:.*)\\bCHECK\\b(?s:.*)\\b(RAND|RANDOM|SECURE_RAND|RANDOM_UUID|UUID)\\s*\\(");
+            pattern("\\bADD\\b(?s:.*)\\bCHECK\\b(?s:.*)\\b(RAND|RANDOM|SECURE_RAND|RANDOM_UUID|UUID)\"?\\s*\\(");
 
     private static final Pattern DEFAULT = pattern("\\bDEFAULT\\b");
     private static final Pattern COMPUTED =

@@ -576,7 +576,8 @@ final class SqlGrammar {
         if (isOn("TABLESPACE")) {
             return of(Kind.PASS); // as its creation is
         }
-        if ((isOn("DATABASE") || has("IN", "DATABASE")) && NamedDatabase.of(text) == null) {
+        boolean isInDatabase = is(0, "ALTER") && (is(1, "ROLE") || is(1, "USER")) && has("IN", "DATABASE");
+        if ((isOn("DATABASE") || isInDatabase) && NamedDatabase.of(text) == null) {
             return refused(
                     "a statement on several databases, or with comments before the name of one",
                     "have one for each, without comments");
@@ -594,12 +595,14 @@ final class SqlGrammar {
 
     /** Whether it grants rights on, or describes, something of the server's of that kind, and not a table that is called so. */
     private boolean isOn(String kind) {
-        for (int i = 0; i + 2 < tokens.size(); i++) {
-            if (is(i, "ON", kind) && tokens.get(i).depth() == 0) {
-                return !(is(i + 2, "TO") || is(i + 2, "FROM") || is(i + 2, ",") || is(i + 2, "."));
-            }
+        int on = 0;
+        while (on < tokens.size() && !(is(on, "ON") && tokens.get(on).depth() == 0)) {
+            on++;
         }
-        return false;
+        boolean isOfServer = is(0, "GRANT") || is(0, "REVOKE") || is(0, "COMMENT") || is(0, "SECURITY");
+        return isOfServer
+                && is(on + 1, kind)
+                && !(is(on + 2, "TO") || is(on + 2, "FROM") || is(on + 2, ",") || is(on + 2, "."));
     }
 
     /** Whether it names where on the server's disks something is to lie. */
