@@ -693,7 +693,9 @@ begin
     if tg_tag <> 'REINDEX' and current_setting('session_replication_role') <> 'replica' then
         if not gorda.is_known() or gorda.is_of_event_trigger(context) then
             select tg_tag || ' within another statement cannot be replicated: execute it by itself' into reason
-            from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp' limit 1;
+            from pg_event_trigger_ddl_commands() c where schema_name is distinct from 'pg_temp'
+                and not exists (select from pg_depend d join pg_class r on d.refclassid = 'pg_class'::regclass and r.oid = d.refobjid
+                    where d.classid = c.classid and d.objid = c.objid and d.deptype in ('a', 'i') and r.relpersistence = 't') limit 1; -- triggers, rules and policies have no schema
         elsif context ~ E'\nPL/pgSQL function gorda\\.adopt\\(\\)' then
             reason := null; -- a trigger of ours
         elsif context ~ E'\n' then

@@ -1032,6 +1032,35 @@ class SessionsTest {
         }
     }
 
+    /** They lie in no schema, not even where what they are of is named with its own. */
+    @Test
+    void triggersAndRulesOfTemporaryTablesAreTheSessionsOwn() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+                    "CREATE TEMP TABLE own (id int)");
+            meta.takeWriteSets();
+            execute(
+                    connection,
+                    "CREATE TRIGGER a BEFORE INSERT ON own FOR EACH ROW EXECUTE FUNCTION kept()",
+                    "CREATE TRIGGER b BEFORE INSERT ON pg_temp.own FOR EACH ROW EXECUTE FUNCTION kept()",
+                    "CREATE RULE r AS ON INSERT TO own DO NOTHING",
+                    "CREATE RULE s AS ON UPDATE TO pg_temp.own DO NOTHING",
+                    "CREATE POLICY p ON own USING (true)",
+                    "COMMENT ON TRIGGER a ON own IS 'a'",
+                    "ALTER TRIGGER a ON own RENAME TO c",
+                    "DROP TRIGGER c ON own",
+                    "DROP TRIGGER IF EXISTS b ON pg_temp.own",
+                    "DROP RULE r ON own",
+                    "DROP POLICY p ON own",
+                    "DROP TABLE own");
+            assertThat(meta.takeWriteSets()).isEmpty();
+            assertState("42704", () -> execute(connection, "COMMENT ON TRIGGER a ON t IS 'a'"));
+            assertState("42601", () -> execute(connection, "COMMENT ON"));
+        }
+    }
+
     /** What is made there is replicated otherwise, and is each session's own. */
     @Test
     void temporaryTablesOfASearchPathAreRefused() throws SQLException {

@@ -595,14 +595,11 @@ final class SqlGrammar {
 
     /** Whether it grants rights on, or describes, something of the server's of that kind, and not a table that is called so. */
     private boolean isOn(String kind) {
-        int on = 0;
-        while (on < tokens.size() && !(is(on, "ON") && tokens.get(on).depth() == 0)) {
-            on++;
-        }
+        int at = behind("ON", 0);
         boolean isOfServer = is(0, "GRANT") || is(0, "REVOKE") || is(0, "COMMENT") || is(0, "SECURITY");
         return isOfServer
-                && is(on + 1, kind)
-                && !(is(on + 2, "TO") || is(on + 2, "FROM") || is(on + 2, ",") || is(on + 2, "."));
+                && is(at, kind)
+                && !(is(at + 1, "TO") || is(at + 1, "FROM") || is(at + 1, ",") || is(at + 1, "."));
     }
 
     /** Whether it names where on the server's disks something is to lie. */
@@ -624,23 +621,20 @@ final class SqlGrammar {
 
     /** The relations that the statement changes, if they may be temporary ones. */
     private List<String> relations() {
-        int at = 1;
-        if (is(0, "CREATE")) {
-            while (at < tokens.size() && !(is(at, "ON") && tokens.get(at).depth() == 0)) {
-                at++;
-            }
-            boolean isOnTable =
-                    is(1, "INDEX") || is(1, "UNIQUE") || is(1, "TRIGGER") || is(1, "OR", "REPLACE", "TRIGGER");
-            at = isOnTable ? at + 1 : tokens.size();
-        } else if (is(0, "COMMENT", "ON")) {
-            at = 2;
+        int kind = is(0, "COMMENT", "ON") ? 2 : is(1, "OR", "REPLACE") ? 3 : is(1, "CONSTRAINT") ? 2 : 1;
+        boolean isRule = is(kind, "RULE");
+        boolean isOfTable = isRule || is(kind, "TRIGGER") || is(kind, "POLICY");
+        int at = kind;
+        if (isOfTable || is(0, "CREATE", "INDEX") || is(0, "CREATE", "UNIQUE")) {
+            at = behind(isRule && is(0, "CREATE") ? "TO" : "ON", kind);
+        } else if (is(0, "CREATE")) {
+            return List.of();
         }
         for (String word : List.of("TABLE", "VIEW", "SEQUENCE", "INDEX", "IF", "EXISTS", "ONLY")) {
             at += is(at, word) ? 1 : 0;
         }
-        boolean isNamedKind = at > 1
-                && RELATIONS.contains(tokens.get(is(0, "COMMENT") ? 2 : 1).text());
-        boolean isRelation = is(0, "CREATE") || is(0, "TRUNCATE") || isNamedKind;
+        boolean isNamedKind = at > kind && RELATIONS.contains(tokens.get(kind).text());
+        boolean isRelation = isOfTable || is(0, "CREATE") || is(0, "TRUNCATE") || isNamedKind;
         List<String> names = new ArrayList<>();
         while (isRelation && at < tokens.size()) {
             StringBuilder name = new StringBuilder(tokens.get(at).asWritten());
@@ -654,5 +648,14 @@ final class SqlGrammar {
             at += is(at + 1, "ONLY") ? 2 : 1;
         }
         return names;
+    }
+
+    /** Behind the first such word that is not in parentheses, from there on. */
+    private int behind(String word, int from) {
+        int at = from;
+        while (at < tokens.size() && !(is(at, word) && tokens.get(at).depth() == 0)) {
+            at++;
+        }
+        return at + 1;
     }
 }
