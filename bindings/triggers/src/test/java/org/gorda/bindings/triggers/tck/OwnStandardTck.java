@@ -77,9 +77,7 @@ public abstract class OwnStandardTck extends OwnTck {
         makeTable();
         execute("INSERT INTO T VALUES (1, 1), (2, 2)");
         assertRefusedEach(
-                "ALTER TABLE T ADD CONSTRAINT C CHECK (RAND() > 0.5)",
-                "ALTER TABLE T ADD CHECK (A < rand ())",
-                "ALTER TABLE T ADD CHECK (A < \"RAND\"())");
+                "ALTER TABLE T ADD CONSTRAINT C CHECK (RAND() > 0.5)", "ALTER TABLE T ADD CHECK (A < rand ())");
         execute("ALTER TABLE T ADD CONSTRAINT C CHECK (A > 0)");
         assertEqual();
     }
