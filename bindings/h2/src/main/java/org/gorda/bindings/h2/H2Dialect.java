@@ -254,9 +254,7 @@ final class H2Dialect implements Dialect {
         List<Integer> key = new ArrayList<>();
         Index primary = table.findPrimaryKey();
         if (primary != null) {
-            for (Column column : primary.getColumns()) {
-                key.add(column.getColumnId() + 1);
-            }
+            Stream.of(primary.getColumns()).forEach(column -> key.add(column.getColumnId() + 1));
         }
         Set<Integer> unique = new HashSet<>(key);
         for (Index index : table.getIndexes()) {
@@ -352,8 +350,8 @@ final class H2Dialect implements Dialect {
             long first = increment > 0 ? sequence.getMinValue() : sequence.getMaxValue();
             sequence.modify(isOver ? first : last + increment, null, null, null, null, null, null);
         }
-        sequence.flush(
-                applier); // in its own transaction, unless the applier has changed the schema in one that is open
+        // In its own transaction, unless the applier has changed the schema in one that is open.
+        sequence.flush(applier);
         ordered.put(generator, last);
     }
 
