@@ -303,40 +303,58 @@ begin
     return found;
 end $$;
 
--- How far generators have come, but for those that are of one session only, or whose values are leased: those that the transaction
--- has taken values from, which it has locked, or all, if they are not too many.
+-- How far generators have come, but for those that are of one session only, or whose values are leased: those that the transaction has taken values from, which it has locked, and behind an O others
+-- by their numbers, or all for 0, if there are not too many. Of what somebody else has locked, most likely to drop it, there is no value: it is to be asked for again.
 drop function if exists gorda.generated();
-create or replace function gorda.generated(all_generators boolean) returns text language plpgsql security definer
-    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+drop function if exists gorda.generated(boolean);
+create or replace function gorda.generated(others oid[]) returns text language plpgsql security definer
+    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set lock_timeout = '10ms' as $$
 declare
-    which oid[];
+    own oid[] := array(select seqrelid from pg_locks join pg_sequence on seqrelid = relation
+        where pid = pg_backend_pid() and locktype = 'relation' and mode = 'RowExclusiveLock');
+    asked oid[] := '{}';
+    free oid[] := '{}';
+    told text;
 begin
-    if all_generators and (select count(*) from pg_sequence) <= 1000 then -- each stays locked to the commit
-        which := (select array_agg(seqrelid) from pg_sequence);
-    else
-        which := (select array_agg(seqrelid) from pg_locks join pg_sequence on seqrelid = relation
-            where pid = pg_backend_pid() and locktype = 'relation' and mode = 'RowExclusiveLock');
+    if others <> '{}' and (select count(*) from pg_sequence) <= 1000 then -- each stays locked to the commit
+        asked := array(select seqrelid from pg_sequence where ('0' = any (others) or seqrelid = any (others)) and seqrelid <> all (own));
+        free := array(select unnest(asked) except select relation from pg_locks
+            where locktype = 'relation' and database = (select oid from pg_database where datname = current_database()) and pid is distinct from pg_backend_pid()
+                and mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'));
     end if;
-    if which is null then
+    if own = '{}' and asked = '{}' then
         return null;
     end if;
-    return (select 'G' || string_agg(row(n.relid, n.of_table, n.nspname, n.relname, g.last)::text, '')
-    from (select c.oid as relid, pg_sequence_last_value(c.oid) as last from pg_class c
-        where c.oid = any (which) and c.relpersistence = 'p' and pg_relation_filenode(c.oid) is not null
-            and not exists (select from gorda.generator b where b.relid = c.oid) offset 0) g
-        join gorda.named n on n.relid = g.relid
-    where g.last is not null);
-exception
-    when internal_error then -- one was dropped in this moment
-        raise exception using errcode = '40001', message = 'a sequence was dropped: run the transaction again';
+    loop
+        begin
+            told := (select concat('G', string_agg(g.told, '') filter (where g.relid = any (own)), 'O', string_agg(g.told, '') filter (where g.relid <> all (own)))
+                from (select n.relid, row(n.relid, n.of_table, n.nspname, n.relname, g.last)::text as told
+                    from (select c.oid as relid, pg_sequence_last_value(c.oid) as last from pg_class c
+                        where c.oid = any (own || free) and c.relpersistence = 'p' and pg_relation_filenode(c.oid) is not null
+                            and not exists (select from gorda.generator b where b.relid = c.oid) offset 0) g
+                        join gorda.named n on n.relid = g.relid
+                    where g.last is not null) g);
+            exit;
+        exception
+            when lock_not_available or internal_error then -- one was locked or dropped in this moment
+                if free = '{}' then
+                    raise;
+                end if;
+                free := '{}';
+        end;
+    end loop;
+    return concat(told, (select string_agg(format('(%s,,,,)', a.oid), '') from unnest(asked) a (oid) where a.oid <> all (free)));
 end $$;
 
-create or replace function gorda.told_read_only() returns text language plpgsql as $$
+-- Nobody hears of values that others have taken: they are to be asked for again.
+drop function if exists gorda.told_read_only();
+create or replace function gorda.told_read_only(others oid[]) returns text language plpgsql as $$
 begin
     if pg_catalog.current_setting('gorda.told', true) operator(pg_catalog.<>) '' then
         raise exception using errcode = '25006', message = 'the transaction has changed rows and is read-only now';
     end if;
-    return gorda.told();
+    return pg_catalog.concat(gorda.told(), case when others operator(pg_catalog.<>) '{}'
+        then pg_catalog.concat('O(', pg_catalog.array_to_string(others, ',,,,)('), ',,,,)') end);
 end $$;
 
 -- The tables of which a SERIALIZABLE transaction has read something, by the locks that the server keeps of that, also of what was taken back, and of the session's transactions
@@ -359,16 +377,17 @@ create or replace function gorda.held() returns text language sql stable set sea
         where p.oid >= 16384 and (l.lanname not in ('internal', 'c') or p.prokind = 'a') and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
             and p.pronamespace <> 'gorda'::regnamespace),
     relation as (select relation as oid from pg_locks where pid = pg_backend_pid() and locktype = 'relation')
-    select format('cursor %I WITH HOLD, which may call %s', c.name, o.oid::regprocedure) from pg_cursors c, own o
+    select format('cursor %I WITH HOLD, which may call %s%s', c.name, o.oid::regprocedure, case when k.is_called and not k.is_named then ' by an operator or a cast' end)
+    from pg_cursors c cross join own o cross join lateral (select
+        case when o.proname ~ '^[A-Za-z0-9_]{1,62}$' then lower(o.proname) = any (regexp_split_to_array(lower(c.statement), '[^a-z0-9_]+'))
+            else position(lower(o.proname) in lower(c.statement)) > 0 end as is_named,
+        o.oid in (select oprcode from pg_operator where oid >= 16384 union all select castfunc from pg_cast where oid >= 16384) as is_called) k
     where c.is_holdable and c.creation_time >= transaction_timestamp()
-        and (case when o.proname ~ '^[A-Za-z0-9_]{1,62}$' then lower(o.proname) = any (regexp_split_to_array(lower(c.statement), '[^a-z0-9_]+'))
-                else position(lower(o.proname) in lower(c.statement)) > 0 end
-            or c.statement ~* 'u&"'
-            or o.oid in (select oprcode from pg_operator where oid >= 16384 union all select castfunc from pg_cast where oid >= 16384)
+        and (k.is_named or k.is_called or c.statement ~* 'u&"'
             or o.oid in (select d.refobjid from pg_depend d left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid
                     left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid left join pg_policy y on d.classid = 'pg_policy'::regclass and y.oid = d.objid
                 where d.refclassid = 'pg_proc'::regclass and (k.contypid <> 0 or coalesce(r.ev_class, y.polrelid) in (select oid from relation))))
-    limit 1
+    order by k.is_named desc limit 1
 $$;
 
 create or replace function gorda.refuse_unseen() returns text language plpgsql as $$
@@ -385,7 +404,8 @@ end $$;
 -- committed. A transaction that has become READ ONLY could not store its position.
 drop function if exists gorda.told_at_last(boolean);
 drop function if exists gorda.told_at_last(boolean, boolean);
-create or replace function gorda.told_at_last(has_generators boolean, all_generators boolean, has_large_objects boolean) returns text language sql as $$
+drop function if exists gorda.told_at_last(boolean, boolean, boolean);
+create or replace function gorda.told_at_last(has_generators boolean, others oid[], has_large_objects boolean) returns text language sql as $$
     select pg_catalog.concat(
         pg_catalog.left(pg_catalog.concat(
             case when pg_catalog.current_setting('session_replication_role') operator(pg_catalog.=) 'replica'
@@ -399,7 +419,7 @@ create or replace function gorda.told_at_last(has_generators boolean, all_genera
                 then pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true) end,
             case when pg_catalog.current_setting('transaction_timeout', true) operator(pg_catalog.<>) '0' -- which 14 to 16 do not have
                 then pg_catalog.set_config('transaction_timeout', '0', true) end), 0),
-        case when pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then gorda.told_read_only()
+        case when pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then gorda.told_read_only($2)
             else pg_catalog.concat(
                 case when pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.=) 'serializable'
                     then pg_catalog.concat('S', gorda.has_read()) end,
