@@ -1151,6 +1151,42 @@ class SessionsTest {
     }
 
     @Test
+    void whoMayUseOneSchemaOnlyChangesItBehindRows() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(
+                    connection,
+                    "DROP ROLE IF EXISTS plain",
+                    "CREATE ROLE plain LOGIN",
+                    "CREATE SCHEMA other",
+                    "CREATE TABLE other.t (id int PRIMARY KEY)",
+                    "CREATE FUNCTION put_there(i int) RETURNS int LANGUAGE sql SECURITY DEFINER AS 'INSERT INTO other.t VALUES (i) RETURNING id'",
+                    "CREATE SCHEMA mine AUTHORIZATION plain",
+                    "CREATE TABLE done (who name PRIMARY KEY)",
+                    "GRANT INSERT, SELECT ON done TO public");
+        }
+        try (Connection connection = begin("user", "plain")) {
+            execute(
+                    connection,
+                    "CREATE TABLE mine.a (id int PRIMARY KEY, b int)",
+                    "CREATE FUNCTION mine.notes() RETURNS trigger LANGUAGE plpgsql AS"
+                            + " 'BEGIN INSERT INTO public.done VALUES (current_user); RETURN NULL; END'",
+                    "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON mine.a DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION mine.notes()");
+            connection.commit();
+            meta.takeWriteSets();
+            rows(connection, "SELECT put_there(1)");
+            execute(connection, "INSERT INTO mine.a VALUES (1)", "CREATE TABLE mine.c (id int PRIMARY KEY)");
+            assertThat(rows(connection, "SELECT who FROM public.done")).isEmpty();
+            execute(connection, "UPDATE mine.a SET b = 1");
+            connection.commit();
+            assertThat(changes(meta.takeWriteSets()))
+                    .containsExactly("INSERT", "INSERT", "STATEMENT", "UPDATE", "INSERT");
+            execute(connection, "UPDATE mine.a SET b = 2", "ALTER TABLE mine.a ADD c int");
+            connection.commit();
+        }
+        assertThat(rows("SELECT who FROM done")).containsExactly("plain");
+    }
+
+    @Test
     void whoTakesNoWritesReadsByFunctionsAllTheSame() throws SQLException {
         try (Connection connection = connect()) {
             execute(connection, "CREATE TABLE numbered (id serial PRIMARY KEY)");
