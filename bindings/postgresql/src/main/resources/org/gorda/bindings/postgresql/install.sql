@@ -554,17 +554,25 @@ declare
     calls boolean := filled <> '' and (view is null or exists (select from pg_rewrite r
         join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
         where r.ev_class = any (sources) and (d.refclassid = 'pg_proc'::regclass or d.refclassid = 'pg_operator'::regclass)));
-    names text := (select string_agg(format('%I.%I', d.nspname, d.relname), ', ') from gorda.described d
+    tables oid[] := array(select d.relid from gorda.described d
         where all_tables or calls or filled <> '' and (d.relid = any (sources) or exists (select from pg_partition_ancestors(d.relid) where relid = any (sources)))
             or filled = '' and (d.relid in (select relid from gorda.by_routines) or exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid
             where a.attrelid = d.relid and a.attnum > 0 and (t.typnamespace <> 'pg_catalog'::regnamespace or t.typname like 'reg%' or t.typname like E'\\_reg%'))));
+    which oid;
 begin
     perform gorda.know(token);
-    if names is not null then
-        perform set_config('lock_timeout', '10s', true) where is_unlimited; -- others wait behind it
-        execute 'lock table ' || names || ' in share mode';
-        perform set_config('lock_timeout', '0', true) where is_unlimited;
-    end if;
+    perform set_config('lock_timeout', '10s', true) where is_unlimited; -- others wait behind it
+    foreach which in array tables loop
+        while pg_relation_filenode(which) is not null loop
+            begin
+                execute format('lock table %s in share mode', which::regclass);
+                exit;
+            exception
+                when undefined_table or invalid_schema_name then null; -- who has dropped it, or renamed it, has committed
+            end;
+        end loop;
+    end loop;
+    perform set_config('lock_timeout', '0', true) where is_unlimited;
 end $$;
 
 -- Gives tables the triggers that they need as they are now: those that statements since the last time may have changed, as gorda.note has it, or all. Returns what is new to tell of. The triggers'

@@ -1187,6 +1187,24 @@ class SessionsTest {
     }
 
     @Test
+    void whatIsDroppedMeanwhileIsInNobodysWay() throws Exception {
+        meta.wantsKeys(false); // as where one replica takes writes
+        try (Connection dropping = begin();
+                Connection connection = connect()) {
+            execute(connection, "CREATE TABLE gone (id int PRIMARY KEY)", "CREATE TABLE moved (id int PRIMARY KEY)");
+            execute(dropping, "DROP TABLE gone", "ALTER TABLE moved RENAME TO there");
+            Future<?> filling = clients.submit(() -> {
+                execute(connection, "CREATE MATERIALIZED VIEW filled AS SELECT id FROM t");
+                return true;
+            });
+            await("it waits", () -> count("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0);
+            dropping.commit();
+            filling.get(30, TimeUnit.SECONDS);
+            execute(connection, "DROP MATERIALIZED VIEW filled");
+        }
+    }
+
+    @Test
     void whoTakesNoWritesReadsByFunctionsAllTheSame() throws SQLException {
         try (Connection connection = connect()) {
             execute(connection, "CREATE TABLE numbered (id serial PRIMARY KEY)");
