@@ -593,13 +593,11 @@ begin
     if noted like '|%' then
         changed := (select coalesce(array_agg(coalesce(i.indrelid, n.relid)), '{}')
             from unnest(string_to_array(trim(noted, '|'), '|')::oid[]) n (relid) left join pg_index i on i.indexrelid = n.relid);
-        if exists (select from pg_inherits where inhrelid = any (changed) or inhparent = any (changed))
-                or exists (select from pg_class where oid = any (changed) and relkind = 'p') then
-            changed := null;
-        else -- descriptions name what foreign keys refer to
-            changed := changed || array(select unnest(array[k.conrelid, k.confrelid]) from pg_constraint k
-                where k.contype = 'f' and (k.conrelid = any (changed) or k.confrelid = any (changed)));
-        end if;
+        changed := array(with recursive family (relid) as (select unnest(changed) union
+            select r.relid from family f cross join lateral (select inhrelid from pg_inherits where inhparent = f.relid
+                union all select inhparent from pg_inherits where inhrelid = f.relid) r (relid)) select relid from family);
+        changed := changed || array(select unnest(array[k.conrelid, k.confrelid]) from pg_constraint k -- descriptions name what foreign keys refer to
+            where k.contype = 'f' and (k.conrelid = any (changed) or k.confrelid = any (changed)));
     end if;
     changed := coalesce(changed, array(select relid from gorda.described));
     for t in select d.relid, d.description, md5(d.description) as digest, not exists (select from pg_index i where i.indrelid = d.relid and i.indisprimary and i.indimmediate) as keyless,
@@ -680,14 +678,15 @@ begin
     execute format('select count(%s(%L, null::record, gorda_row.*)) from only %s gorda_row', how[2], how[1] || 'I', which::regclass);
 end $$;
 
--- Which tables a statement may have changed, for gorda.adopt: those that it names and the server tells of. Of what else a statement can do, and what it drops, all may be concerned.
+-- Which tables a statement may have changed, for gorda.adopt: those that it names and the server tells of. Of what else a statement can do, and what it drops or has leave its parent, all may be concerned.
 create or replace function gorda.note(tag text) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     noted text := current_setting('gorda.changed', true);
 begin
     if noted = '*' then
         return;
-    elsif tag = any ('{ALTER INDEX,ALTER SEQUENCE,ALTER TABLE,COMMENT,CREATE FUNCTION,CREATE INDEX,CREATE PROCEDURE,CREATE SEQUENCE,CREATE TABLE,CREATE TABLE AS,CREATE VIEW,GRANT,REVOKE,SELECT INTO}') then
+    elsif tag = any ('{ALTER INDEX,ALTER SEQUENCE,ALTER TABLE,COMMENT,CREATE FUNCTION,CREATE INDEX,CREATE PROCEDURE,CREATE SEQUENCE,CREATE TABLE,CREATE TABLE AS,CREATE VIEW,GRANT,REVOKE,SELECT INTO}')
+            and not (tag = 'ALTER TABLE' and current_query() ~* E'\\m(detach|inherit)\\M') then
         noted := coalesce(nullif(noted, ''), '|') || coalesce((select string_agg(distinct objid || '|', '') from pg_event_trigger_ddl_commands()
             where classid = 'pg_class'::regclass), '');
     else
