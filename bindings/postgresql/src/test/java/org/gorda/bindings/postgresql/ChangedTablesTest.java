@@ -68,7 +68,8 @@ class ChangedTablesTest extends ThreeReplicas {
             List.of("CREATE TABLE part3 PARTITION OF part FOR VALUES FROM (20) TO (40) PARTITION BY RANGE (id)"),
             List.of("CREATE TABLE part31 PARTITION OF part3 FOR VALUES FROM (20) TO (30)"),
             List.of("ALTER TABLE part31 RENAME TO part32"),
-            List.of("CREATE TABLE of_parts (id INTEGER PRIMARY KEY, part INTEGER REFERENCES part) PARTITION BY LIST (id)"),
+            List.of(
+                    "CREATE TABLE of_parts (id INTEGER PRIMARY KEY, part INTEGER REFERENCES part) PARTITION BY LIST (id)"),
             List.of("CREATE TABLE of_parts1 PARTITION OF of_parts FOR VALUES IN (1)"),
             List.of("ALTER TABLE part32 RENAME TO part33"),
             List.of("ALTER TABLE of_parts ADD COLUMN log BIGINT REFERENCES log ON DELETE CASCADE"),
