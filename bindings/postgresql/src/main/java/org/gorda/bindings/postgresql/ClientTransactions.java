@@ -403,7 +403,14 @@ final class ClientTransactions implements Transactions {
                     return null;
                 }
                 if (refusal == null && session.keepsCursors()) {
-                    requireUnchanging();
+                    String held = heldCursor();
+                    if (held != null && capture.isForOthers()) {
+                        capture.ended(false);
+                        sessions.database().untold(PostgresDatabase.ALL); // which another commit tells
+                        commitUnchanged(sql);
+                        return null;
+                    }
+                    requireNone(held);
                 }
                 refusal = refusal == null ? suspend(ending, sql, serializable) : refusal;
             } catch (RefusedException e) {
@@ -520,10 +527,14 @@ final class ClientTransactions implements Transactions {
         reads.addTo(out, true);
     }
 
-    /** The server executes what is left of a cursor that is kept in COMMIT: what that changed would be lost, and with it half of what is acknowledged. */
-    private void requireUnchanging() throws SQLException {
+    /** The cursor that is kept and may change something; null if there is none. */
+    private @Nullable String heldCursor() throws SQLException {
         List<List<@Nullable String>> rows = session.query(KEPT_CURSORS);
-        String held = rows.isEmpty() ? null : rows.get(0).get(0);
+        return rows.isEmpty() ? null : rows.get(0).get(0);
+    }
+
+    /** The server executes what is left of a cursor that is kept in COMMIT: what that changed would be lost, and with it half of what is acknowledged. */
+    private static void requireNone(@Nullable String held) {
         if (held != null) {
             throw new RefusedException(
                     Refusal.unsupported(

@@ -102,8 +102,11 @@ final class PostgresDatabase implements ReflectedDatabase {
 
     private volatile boolean readsMayChange;
 
-    /** Values were taken from generators that nobody was told of, because the transaction was rolled back. */
-    private final AtomicBoolean untold = new AtomicBoolean();
+    /** All generators. */
+    static final Set<String> ALL = Set.of("0");
+
+    /** Generators, by their identity on the server, of which values were taken that nobody was told of. */
+    private final Set<String> untold = ConcurrentHashMap.newKeySet();
 
     private final AtomicBoolean stopped = new AtomicBoolean();
 
@@ -215,16 +218,19 @@ final class PostgresDatabase implements ReflectedDatabase {
      * Has the server tell what a transaction has changed, and check all that is deferred; it refuses to commit what was not told. Constraints are
      * checked by a statement of its own, or clients would see in errors who has it done.
      *
-     * @param all whether it is to tell of values that others have taken from generators, too
+     * @param others the generators that were {@linkplain #untold not told of}, of which it is to tell, too
      */
-    List<OwnStatement> tell(boolean all) {
+    List<OwnStatement> tell(Set<String> others) {
+        String[] asked = others.isEmpty() ? new String[0] : new String[] {"{" + String.join(",", others) + "}"};
         return List.of(
                 listen(),
                 OwnStatement.kept("SET CONSTRAINTS ALL IMMEDIATE"),
                 OwnStatement.kept(
                         "SELECT gorda.told_at_last(EXISTS (SELECT FROM pg_catalog.pg_sequence WHERE NOT EXISTS"
-                                + " (SELECT FROM gorda.generator WHERE relid OPERATOR(pg_catalog.=) seqrelid)), " + all
-                                + ", " + HAS_LARGE_OBJECTS + ")"));
+                                + " (SELECT FROM gorda.generator WHERE relid OPERATOR(pg_catalog.=) seqrelid)), "
+                                + (others.isEmpty() ? "'{}'" : "$1::pg_catalog.oid[]")
+                                + ", " + HAS_LARGE_OBJECTS + ")",
+                        asked));
     }
 
     /** Has the server tell within a transaction what it has changed so far. */
@@ -399,14 +405,19 @@ final class PostgresDatabase implements ReflectedDatabase {
         return new ProvableTables(before, tables);
     }
 
-    /** A transaction was rolled back that may have taken values from generators. */
-    void untold() {
-        untold.set(true);
+    /** From these generators values may have been taken by transactions that were rolled back, {@linkplain #ALL or from all}. */
+    void untold(Set<String> generators) {
+        untold.addAll(generators);
     }
 
-    /** Whether the next commit is to tell of such values; that is left to the caller then. */
-    boolean takeUntold() {
-        return untold.get() && untold.getAndSet(false);
+    /** Of which generators the next commit is to tell such values; that is left to the caller then. */
+    Set<String> takeUntold() {
+        if (untold.isEmpty()) {
+            return Set.of();
+        }
+        Set<String> taken = Set.copyOf(untold);
+        untold.removeAll(taken); // who adds one of them meanwhile has done so before the caller looks
+        return taken;
     }
 
     /** Counts changes of the schema, committed or not. */

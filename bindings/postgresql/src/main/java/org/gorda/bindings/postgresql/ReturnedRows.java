@@ -61,8 +61,8 @@ final class ReturnedRows {
     private volatile boolean hasReturned;
     private volatile boolean isGuarded;
 
-    /** It tells what was taken from generators by transactions that did not. */
-    private volatile boolean tellsForOthers;
+    /** The generators of which it tells what was taken by transactions that did not. */
+    private volatile Set<String> tellsForOthers = Set.of();
 
     private volatile @Nullable ProvableTables askedOf;
 
@@ -77,7 +77,7 @@ final class ReturnedRows {
         Footing now = footing;
         isComplete = now != null && now.holds() && beginsPlainly;
         isCandidate = beginsPlainly && database.takesReturned();
-        tellsForOthers = false;
+        tellsForOthers = Set.of();
         askedOf = null;
         hasBegunPlainly = beginsPlainly;
         beginsPlainly = true;
@@ -182,7 +182,7 @@ final class ReturnedRows {
     /** As {@link org.gorda.bindings.postgresql.wire.Transactions#beforeCommit}. */
     List<OwnStatement> beforeCommit() {
         tellsForOthers = database.takeUntold();
-        if (isComplete && !tellsForOthers) {
+        if (isComplete && tellsForOthers.isEmpty()) {
             return List.of();
         }
         List<OwnStatement> tell = new ArrayList<>(database.tell(tellsForOthers));
@@ -212,8 +212,8 @@ final class ReturnedRows {
 
     /** The transaction has ended. */
     void ended(boolean committed, boolean mayHaveChanged) {
-        if (!committed && (tellsForOthers || (mayHaveChanged && !isComplete))) {
-            database.untold();
+        if (!committed) {
+            database.untold(mayHaveChanged && !isComplete ? PostgresDatabase.ALL : tellsForOthers);
         }
         isComplete = false;
         hasReturned = false;

@@ -27,11 +27,15 @@ final class RowCapture {
     private static final char GENERATORS = 'G';
 
     /** Behind how many parts were told before. */
+    /** Before how far those have come that only others have taken values from. */
+    private static final char OTHERS = 'O';
+
     private static final char NUMBER_END = '|';
 
     private final PostgresDatabase database;
     private final KeyHasher hasher = new KeyHasher();
     private final Map<String, String> generated = new HashMap<>();
+    private boolean isForOthers;
 
     RowCapture(PostgresDatabase database) {
         this.database = database;
@@ -53,7 +57,7 @@ final class RowCapture {
     void part(WriteSetWriter writer, String part, boolean takesWrites, Begin begin) {
         RowText text = new RowText(part, part.indexOf(NUMBER_END) + 1);
         while (text.hasMore()) {
-            if (!text.isNext(GENERATORS)) {
+            if (!text.isNext(GENERATORS) && !text.isNext(OTHERS)) {
                 row(writer, text, begin.run());
             } else if (takesWrites) {
                 generators(writer, text, begin);
@@ -123,12 +127,15 @@ final class RowCapture {
 
     /** Those that have not given anything since others were told of them. */
     private void generators(WriteSetWriter out, RowText rows, Begin begin) {
+        isForOthers = rows.isNext(OTHERS) && out.isEmpty();
         rows.take(1);
-        while (rows.hasMore()) {
+        while (rows.hasMore() && rows.isNext('(')) {
             List<@Nullable String> row = rows.row();
             String identity = Objects.requireNonNull(row.get(0));
-            String last = Objects.requireNonNull(row.get(4));
-            if (out.changesSchema() || !last.equals(database.generated().get(identity))) {
+            String last = row.get(4);
+            if (last == null) {
+                database.untold(Set.of(identity)); // somebody had it locked
+            } else if (out.changesSchema() || !last.equals(database.generated().get(identity))) {
                 begin.run();
                 generated.put(identity, last);
                 out.generated(
@@ -140,8 +147,14 @@ final class RowCapture {
         }
     }
 
+    /** Whether all that a transaction has to tell is what others have taken from generators. */
+    boolean isForOthers() {
+        return isForOthers;
+    }
+
     /** The transaction whose changes were added last has ended. */
     void ended(boolean committed) {
+        isForOthers = false;
         if (committed) {
             database.generated().putAll(generated);
         }

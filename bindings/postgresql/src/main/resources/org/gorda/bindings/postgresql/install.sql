@@ -140,19 +140,27 @@ begin
     return coalesce(nullif(gathered, ''), '0|');
 end $$;
 
+-- Has our triggers look that wait, also in schemas that the client may not use. In one where a trigger of somebody else has the name of ours, which would be called as the owner, ours go on waiting.
+create or replace function gorda.look() returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    names text := (select string_agg(t.name, ', ') from (select format('%I.%I', n.nspname, c.conname) as name
+        from pg_constraint c join pg_namespace n on n.oid = c.connamespace left join pg_trigger g on g.tgconstraint = c.oid
+        where c.conname = any ('{gorda_insert,gorda_update,gorda_delete}')
+        group by n.nspname, c.conname having bool_and(g.tgfoid is not distinct from 'gorda.refuse_untold()'::regprocedure)) t);
+begin
+    if names is not null then
+        execute format('set constraints %s immediate', names);
+        execute format('set constraints %s deferred', names);
+    end if;
+end $$;
+
 -- Within a transaction: tells of what has changed so far. The server changes no schema of a table of which a trigger waits.
 create or replace function gorda.tell_so_far(token text) returns text language plpgsql as $$
 declare
-    names text := (select pg_catalog.string_agg(distinct pg_catalog.format('%I.%I', n.nspname, c.conname), ', ')
-        from pg_catalog.pg_constraint c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.connamespace
-        where c.conname operator(pg_catalog.=) any ('{gorda_insert,gorda_update,gorda_delete}') and c.contype operator(pg_catalog.=) 't');
     gathered text;
 begin
     perform gorda.know(token);
-    if names is not null then
-        execute pg_catalog.format('set constraints %s immediate', names);
-        execute pg_catalog.format('set constraints %s deferred', names);
-    end if;
+    perform gorda.look();
     gathered := gorda.told();
     perform pg_catalog.set_config('gorda.told', '', true), pg_catalog.set_config('gorda.looked', '', true); -- the next row is another first one
     return gathered;
@@ -303,40 +311,58 @@ begin
     return found;
 end $$;
 
--- How far generators have come, but for those that are of one session only, or whose values are leased: those that the transaction
--- has taken values from, which it has locked, or all, if they are not too many.
+-- How far generators have come, but for those that are of one session only, or whose values are leased: those that the transaction has taken values from, which it has locked, and behind an O others
+-- by their numbers, or all for 0, if there are not too many. Of what somebody else has locked, most likely to drop it, there is no value: it is to be asked for again.
 drop function if exists gorda.generated();
-create or replace function gorda.generated(all_generators boolean) returns text language plpgsql security definer
-    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+drop function if exists gorda.generated(boolean);
+create or replace function gorda.generated(others oid[]) returns text language plpgsql security definer
+    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set lock_timeout = '10ms' as $$
 declare
-    which oid[];
+    own oid[] := array(select seqrelid from pg_locks join pg_sequence on seqrelid = relation
+        where pid = pg_backend_pid() and locktype = 'relation' and mode = 'RowExclusiveLock');
+    asked oid[] := '{}';
+    free oid[] := '{}';
+    told text;
 begin
-    if all_generators and (select count(*) from pg_sequence) <= 1000 then -- each stays locked to the commit
-        which := (select array_agg(seqrelid) from pg_sequence);
-    else
-        which := (select array_agg(seqrelid) from pg_locks join pg_sequence on seqrelid = relation
-            where pid = pg_backend_pid() and locktype = 'relation' and mode = 'RowExclusiveLock');
+    if others <> '{}' and (select count(*) from pg_sequence) <= 1000 then -- each stays locked to the commit
+        asked := array(select seqrelid from pg_sequence where ('0' = any (others) or seqrelid = any (others)) and seqrelid <> all (own));
+        free := array(select unnest(asked) except select relation from pg_locks
+            where locktype = 'relation' and database = (select oid from pg_database where datname = current_database()) and pid is distinct from pg_backend_pid()
+                and mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'));
     end if;
-    if which is null then
+    if own = '{}' and asked = '{}' then
         return null;
     end if;
-    return (select 'G' || string_agg(row(n.relid, n.of_table, n.nspname, n.relname, g.last)::text, '')
-    from (select c.oid as relid, pg_sequence_last_value(c.oid) as last from pg_class c
-        where c.oid = any (which) and c.relpersistence = 'p' and pg_relation_filenode(c.oid) is not null
-            and not exists (select from gorda.generator b where b.relid = c.oid) offset 0) g
-        join gorda.named n on n.relid = g.relid
-    where g.last is not null);
-exception
-    when internal_error then -- one was dropped in this moment
-        raise exception using errcode = '40001', message = 'a sequence was dropped: run the transaction again';
+    loop
+        begin
+            told := (select concat('G', string_agg(g.told, '') filter (where g.relid = any (own)), 'O', string_agg(g.told, '') filter (where g.relid <> all (own)))
+                from (select n.relid, row(n.relid, n.of_table, n.nspname, n.relname, g.last)::text as told
+                    from (select c.oid as relid, pg_sequence_last_value(c.oid) as last from pg_class c
+                        where c.oid = any (own || free) and c.relpersistence = 'p' and pg_relation_filenode(c.oid) is not null
+                            and not exists (select from gorda.generator b where b.relid = c.oid) offset 0) g
+                        join gorda.named n on n.relid = g.relid
+                    where g.last is not null) g);
+            exit;
+        exception
+            when lock_not_available or internal_error then -- one was locked or dropped in this moment
+                if free = '{}' then
+                    raise;
+                end if;
+                free := '{}';
+        end;
+    end loop;
+    return concat(told, (select string_agg(format('(%s,,,,)', a.oid), '') from unnest(asked) a (oid) where a.oid <> all (free)));
 end $$;
 
-create or replace function gorda.told_read_only() returns text language plpgsql as $$
+-- Nobody hears of values that others have taken: they are to be asked for again.
+drop function if exists gorda.told_read_only();
+create or replace function gorda.told_read_only(others oid[]) returns text language plpgsql as $$
 begin
     if pg_catalog.current_setting('gorda.told', true) operator(pg_catalog.<>) '' then
         raise exception using errcode = '25006', message = 'the transaction has changed rows and is read-only now';
     end if;
-    return gorda.told();
+    return pg_catalog.concat(gorda.told(), case when others operator(pg_catalog.<>) '{}'
+        then pg_catalog.concat('O(', pg_catalog.array_to_string(others, ',,,,)('), ',,,,)') end);
 end $$;
 
 -- The tables of which a SERIALIZABLE transaction has read something, by the locks that the server keeps of that, also of what was taken back, and of the session's transactions
@@ -359,16 +385,17 @@ create or replace function gorda.held() returns text language sql stable set sea
         where p.oid >= 16384 and (l.lanname not in ('internal', 'c') or p.prokind = 'a') and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
             and p.pronamespace <> 'gorda'::regnamespace),
     relation as (select relation as oid from pg_locks where pid = pg_backend_pid() and locktype = 'relation')
-    select format('cursor %I WITH HOLD, which may call %s', c.name, o.oid::regprocedure) from pg_cursors c, own o
+    select format('cursor %I WITH HOLD, which may call %s%s', c.name, o.oid::regprocedure, case when k.is_called and not k.is_named then ' by an operator or a cast' end)
+    from pg_cursors c cross join own o cross join lateral (select
+        case when o.proname ~ '^[A-Za-z0-9_]{1,62}$' then lower(o.proname) = any (regexp_split_to_array(lower(c.statement), '[^a-z0-9_]+'))
+            else position(lower(o.proname) in lower(c.statement)) > 0 end as is_named,
+        o.oid in (select oprcode from pg_operator where oid >= 16384 union all select castfunc from pg_cast where oid >= 16384) as is_called) k
     where c.is_holdable and c.creation_time >= transaction_timestamp()
-        and (case when o.proname ~ '^[A-Za-z0-9_]{1,62}$' then lower(o.proname) = any (regexp_split_to_array(lower(c.statement), '[^a-z0-9_]+'))
-                else position(lower(o.proname) in lower(c.statement)) > 0 end
-            or c.statement ~* 'u&"'
-            or o.oid in (select oprcode from pg_operator where oid >= 16384 union all select castfunc from pg_cast where oid >= 16384)
+        and (k.is_named or k.is_called or c.statement ~* 'u&"'
             or o.oid in (select d.refobjid from pg_depend d left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid
                     left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid left join pg_policy y on d.classid = 'pg_policy'::regclass and y.oid = d.objid
                 where d.refclassid = 'pg_proc'::regclass and (k.contypid <> 0 or coalesce(r.ev_class, y.polrelid) in (select oid from relation))))
-    limit 1
+    order by k.is_named desc limit 1
 $$;
 
 create or replace function gorda.refuse_unseen() returns text language plpgsql as $$
@@ -385,7 +412,8 @@ end $$;
 -- committed. A transaction that has become READ ONLY could not store its position.
 drop function if exists gorda.told_at_last(boolean);
 drop function if exists gorda.told_at_last(boolean, boolean);
-create or replace function gorda.told_at_last(has_generators boolean, all_generators boolean, has_large_objects boolean) returns text language sql as $$
+drop function if exists gorda.told_at_last(boolean, boolean, boolean);
+create or replace function gorda.told_at_last(has_generators boolean, others oid[], has_large_objects boolean) returns text language sql as $$
     select pg_catalog.concat(
         pg_catalog.left(pg_catalog.concat(
             case when pg_catalog.current_setting('session_replication_role') operator(pg_catalog.=) 'replica'
@@ -399,7 +427,7 @@ create or replace function gorda.told_at_last(has_generators boolean, all_genera
                 then pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true) end,
             case when pg_catalog.current_setting('transaction_timeout', true) operator(pg_catalog.<>) '0' -- which 14 to 16 do not have
                 then pg_catalog.set_config('transaction_timeout', '0', true) end), 0),
-        case when pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then gorda.told_read_only()
+        case when pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then gorda.told_read_only($2)
             else pg_catalog.concat(
                 case when pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.=) 'serializable'
                     then pg_catalog.concat('S', gorda.has_read()) end,
@@ -526,17 +554,25 @@ declare
     calls boolean := filled <> '' and (view is null or exists (select from pg_rewrite r
         join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
         where r.ev_class = any (sources) and (d.refclassid = 'pg_proc'::regclass or d.refclassid = 'pg_operator'::regclass)));
-    names text := (select string_agg(format('%I.%I', d.nspname, d.relname), ', ') from gorda.described d
+    tables oid[] := array(select d.relid from gorda.described d
         where all_tables or calls or filled <> '' and (d.relid = any (sources) or exists (select from pg_partition_ancestors(d.relid) where relid = any (sources)))
             or filled = '' and (d.relid in (select relid from gorda.by_routines) or exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid
             where a.attrelid = d.relid and a.attnum > 0 and (t.typnamespace <> 'pg_catalog'::regnamespace or t.typname like 'reg%' or t.typname like E'\\_reg%'))));
+    which oid;
 begin
     perform gorda.know(token);
-    if names is not null then
-        perform set_config('lock_timeout', '10s', true) where is_unlimited; -- others wait behind it
-        execute 'lock table ' || names || ' in share mode';
-        perform set_config('lock_timeout', '0', true) where is_unlimited;
-    end if;
+    perform set_config('lock_timeout', '10s', true) where is_unlimited; -- others wait behind it
+    foreach which in array tables loop
+        while pg_relation_filenode(which) is not null loop
+            begin
+                execute format('lock table %s in share mode', which::regclass);
+                exit;
+            exception
+                when undefined_table or invalid_schema_name then null; -- who has dropped it, or renamed it, has committed
+            end;
+        end loop;
+    end loop;
+    perform set_config('lock_timeout', '0', true) where is_unlimited;
 end $$;
 
 -- Gives tables the triggers that they need as they are now: those that statements since the last time may have changed, as gorda.note has it, or all. Returns what is new to tell of. The triggers'
@@ -557,13 +593,11 @@ begin
     if noted like '|%' then
         changed := (select coalesce(array_agg(coalesce(i.indrelid, n.relid)), '{}')
             from unnest(string_to_array(trim(noted, '|'), '|')::oid[]) n (relid) left join pg_index i on i.indexrelid = n.relid);
-        if exists (select from pg_inherits where inhrelid = any (changed) or inhparent = any (changed))
-                or exists (select from pg_class where oid = any (changed) and relkind = 'p') then
-            changed := null;
-        else -- descriptions name what foreign keys refer to
-            changed := changed || array(select unnest(array[k.conrelid, k.confrelid]) from pg_constraint k
-                where k.contype = 'f' and (k.conrelid = any (changed) or k.confrelid = any (changed)));
-        end if;
+        changed := array(with recursive family (relid) as (select unnest(changed) union
+            select r.relid from family f cross join lateral (select inhrelid from pg_inherits where inhparent = f.relid
+                union all select inhparent from pg_inherits where inhrelid = f.relid) r (relid)) select relid from family);
+        changed := changed || array(select unnest(array[k.conrelid, k.confrelid]) from pg_constraint k -- descriptions name what foreign keys refer to
+            where k.contype = 'f' and (k.conrelid = any (changed) or k.confrelid = any (changed)));
     end if;
     changed := coalesce(changed, array(select relid from gorda.described));
     for t in select d.relid, d.description, md5(d.description) as digest, not exists (select from pg_index i where i.indrelid = d.relid and i.indisprimary and i.indimmediate) as keyless,
@@ -644,14 +678,15 @@ begin
     execute format('select count(%s(%L, null::record, gorda_row.*)) from only %s gorda_row', how[2], how[1] || 'I', which::regclass);
 end $$;
 
--- Which tables a statement may have changed, for gorda.adopt: those that it names and the server tells of. Of what else a statement can do, and what it drops, all may be concerned.
+-- Which tables a statement may have changed, for gorda.adopt: those that it names and the server tells of. Of what else a statement can do, and what it drops or has leave its parent, all may be concerned.
 create or replace function gorda.note(tag text) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     noted text := current_setting('gorda.changed', true);
 begin
     if noted = '*' then
         return;
-    elsif tag = any ('{ALTER INDEX,ALTER SEQUENCE,ALTER TABLE,COMMENT,CREATE FUNCTION,CREATE INDEX,CREATE PROCEDURE,CREATE SEQUENCE,CREATE TABLE,CREATE TABLE AS,CREATE VIEW,GRANT,REVOKE,SELECT INTO}') then
+    elsif tag = any ('{ALTER INDEX,ALTER SEQUENCE,ALTER TABLE,COMMENT,CREATE FUNCTION,CREATE INDEX,CREATE PROCEDURE,CREATE SEQUENCE,CREATE TABLE,CREATE TABLE AS,CREATE VIEW,GRANT,REVOKE,SELECT INTO}')
+            and not (tag = 'ALTER TABLE' and current_query() ~* E'\\m(detach|inherit)\\M') then
         noted := coalesce(nullif(noted, ''), '|') || coalesce((select string_agg(distinct objid || '|', '') from pg_event_trigger_ddl_commands()
             where classid = 'pg_class'::regclass), '');
     else

@@ -115,7 +115,7 @@ class RowsTest {
     private void capture(Statement statement, WriteSetWriter writer) throws SQLException {
         RowCapture capture = new RowCapture(origin);
         String last = "";
-        for (OwnStatement tell : origin.tell(true)) {
+        for (OwnStatement tell : origin.tell(PostgresDatabase.ALL)) {
             String sql = tell.sql();
             for (String parameter : tell.parameters()) {
                 sql = sql.replace("$1", PostgresDatabase.literal(parameter));
