@@ -928,8 +928,9 @@ final class ReplicaEngine implements GroupListener {
         return standing.explanation();
     }
 
+    /** The group's identity is in its log: what is decided in there, and who its members are, is known only later. */
     private boolean hasLostItsLog(View now) {
-        return !mayForm() && now.members().isEmpty() && log().lastCommitted().index() == 0;
+        return !mayForm() && now.members().isEmpty() && !group().history().isKnown();
     }
 
     private String adviceWithoutLog() {
