@@ -184,7 +184,11 @@ public final class NodeClient {
         Contents contents = new Contents(this, leading.status(), reference, progress);
         contents.await(end, wait);
         if (!leading.status().services().containsKey(any.self())) {
-            contents.missing().put(any.self(), "does not belong to the group of " + leading.status().self());
+            contents.missing()
+                    .put(
+                            any.self(),
+                            "does not belong to the group of "
+                                    + leading.status().self());
         }
         List<ReplicaContent> found = contents.found();
         boolean agree = found.stream()

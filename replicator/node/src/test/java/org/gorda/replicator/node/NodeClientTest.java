@@ -188,8 +188,7 @@ class NodeClientTest {
                 NodeClient.Comparison found = client.verify(joins.service(), Duration.ofSeconds(30));
                 assertThat(found.identical()).isFalse();
                 assertThat(found.missing())
-                        .containsExactly(
-                                Map.entry("127.0.0.1:1", "does not belong to the group of " + primary.self()));
+                        .containsExactly(Map.entry("127.0.0.1:1", "does not belong to the group of " + primary.self()));
             }
         }
     }
