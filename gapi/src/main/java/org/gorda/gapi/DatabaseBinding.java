@@ -25,6 +25,16 @@ public interface DatabaseBinding {
     ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener);
 
     /**
+     * Whether there is a database to open, where one that is not there is known to be only named otherwise now, perhaps: as long as no other has its name, it
+     * can have that again. True where that is not told.
+     *
+     * @throws ReflectionException if it cannot be reached
+     */
+    default boolean isThere(DatabaseConfiguration configuration) {
+        return true;
+    }
+
+    /**
      * Makes a database of what {@link ReflectedDatabase#snapshot} wrote; it is on disk afterwards, and opened like any other. If that is
      * interrupted there is no database, or the whole one.
      *

@@ -56,6 +56,12 @@ final class Output {
         to.flush();
     }
 
+    /** A line for people that is no part of what the command was asked for: to the error stream. */
+    void aside(String text) {
+        err().println(text);
+        err().flush();
+    }
+
     /** How far the command is, 0 to 1: a bar below the lines, if somebody looks at them in a terminal; gone with 1. */
     void share(double done) {
         if (!json && Ansi.AUTO.enabled()) {

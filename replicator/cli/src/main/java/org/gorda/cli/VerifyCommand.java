@@ -3,6 +3,11 @@ package org.gorda.cli;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.concurrent.Callable;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.ReplicaContent;
 import picocli.CommandLine.Command;
@@ -21,6 +26,8 @@ import picocli.CommandLine.Option;
 @SuppressWarnings("FieldMayBeFinal") // by picocli
 final class VerifyCommand implements Callable<Integer> {
 
+    private static final long TELL_SECONDS = 3;
+
     @Mixin
     private Output output = new Output();
 
@@ -32,7 +39,7 @@ final class VerifyCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        NodeClient.Comparison comparison = replica.client().verify(replica.service(), wait);
+        NodeClient.Comparison comparison = compare();
         for (ReplicaContent content : comparison.replicas()) {
             output.line(content.replica() + " at " + content.position());
             for (ReplicaContent.Table table : content.tables()) {
@@ -47,6 +54,31 @@ final class VerifyCommand implements Callable<Integer> {
         output.line(verdict(comparison));
         output.result(comparison);
         return comparison.identical() ? 0 : 1;
+    }
+
+    /** Tells every few seconds what it waits for: that may be a minute, and more. */
+    @SuppressWarnings("FutureReturnValueIgnored") // it ends with its executor
+    private NodeClient.Comparison compare() {
+        long began = System.nanoTime();
+        AtomicReference<String> waitsFor = new AtomicReference<>(replica.service() + " to answer");
+        ScheduledExecutorService teller = Executors.newSingleThreadScheduledExecutor();
+        try {
+            teller.scheduleAtFixedRate(
+                    () -> output.aside(String.format(
+                            Locale.ROOT,
+                            "%3d s of %d: waits for %s",
+                            Duration.ofNanos(System.nanoTime() - began).toSeconds(),
+                            wait.toSeconds(),
+                            waitsFor.get())),
+                    TELL_SECONDS,
+                    TELL_SECONDS,
+                    TimeUnit.SECONDS);
+            return replica.client().verify(replica.service(), wait, waitsFor::set);
+        } catch (ReplicaException e) {
+            throw new ReplicaException("nothing was compared: " + e.getMessage(), e);
+        } finally {
+            teller.shutdownNow();
+        }
     }
 
     private static String verdict(NodeClient.Comparison comparison) {

@@ -76,7 +76,25 @@ public final class PostgresBinding implements InstalledBinding {
                 return new PostgresDatabase(configuration, listener, server);
             }
         } catch (SQLException e) {
-            throw new ReflectionException("the database " + server + " cannot be opened: " + e.getMessage(), e);
+            throw notOpened(server, e);
+        }
+    }
+
+    private static ReflectionException notOpened(Server server, SQLException why) {
+        return new ReflectionException("the database " + server + " cannot be opened: " + why.getMessage(), why);
+    }
+
+    @Override
+    public boolean isThere(DatabaseConfiguration configuration) {
+        Server server = Server.of(configuration);
+        try {
+            server.connect("").close();
+            return true;
+        } catch (SQLException e) {
+            if (NO_SUCH_DATABASE.equals(e.getSQLState())) {
+                return false;
+            }
+            throw notOpened(server, e);
         }
     }
 

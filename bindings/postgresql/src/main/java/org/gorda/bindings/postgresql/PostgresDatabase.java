@@ -59,6 +59,9 @@ final class PostgresDatabase implements ReflectedDatabase {
     private static final int OPEN_LOCK_TIMEOUT_MILLIS = 2000;
     static final String LOCK_NOT_AVAILABLE = "55P03";
 
+    /** Of a session, by a server that stops or by {@code pg_terminate_backend}: it does not say which. */
+    private static final String ENDED_BY_ADMINISTRATOR = "57P01";
+
     /** Stores a position, of which a {@linkplain #rowOf row} is to be inserted. */
     static final String STORES = "INSERT INTO gorda.position VALUES ($1, $2, $3, $4, $5, $6)";
 
@@ -500,7 +503,12 @@ final class PostgresDatabase implements ReflectedDatabase {
         if ((state.startsWith("08") || state.startsWith("57P") || state.startsWith("58"))
                 && stopped.compareAndSet(false, true)) {
             listener.databaseFailed(new ReflectionException(
-                    "the database " + server + " has stopped: " + failure.getMessage(), failure));
+                    state.equals(ENDED_BY_ADMINISTRATOR)
+                            ? "the server of the database " + server
+                                    + " has stopped, or somebody has had it end the replica's sessions ("
+                                    + failure.getMessage() + "): start this replica again once the server runs"
+                            : "the database " + server + " has stopped: " + failure.getMessage(),
+                    failure));
         }
     }
 
@@ -756,7 +764,8 @@ final class PostgresDatabase implements ReflectedDatabase {
         try {
             flush();
         } catch (ReflectionException e) {
-            LOG.warn("the database {} was not closed in order", server, e);
+            LOG.warn("the database {} was not closed in order: {}", server, e.getMessage());
+            LOG.debug("the database {} was not closed in order", server, e);
         }
         try {
             serialTurn.close();

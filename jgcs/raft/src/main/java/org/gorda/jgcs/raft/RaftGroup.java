@@ -362,7 +362,7 @@ final class RaftGroup
 
     private void log(GroupException reason, Throwable cause) {
         // Whoever takes what is delivered tells the rest, and of a disk there is no more to tell.
-        if (cause == deliveryFailure || cause instanceof UncheckedIOException) {
+        if (cause == deliveryFailure || cause instanceof UncheckedIOException || cause instanceof GroupException) {
             LOG.error(reason.getMessage());
         } else {
             LOG.error(reason.getMessage(), cause);
@@ -383,10 +383,14 @@ final class RaftGroup
         if (cause == deliveryFailure) {
             return "what was delivered could not be processed: " + cause;
         }
+        if (cause instanceof GroupException own) {
+            return String.valueOf(own.getMessage());
+        }
         return cause instanceof UncheckedIOException disk
                 ? "the disk of " + configuration.directory() + " failed (" + disk.getCause()
                         + "): make room or mend it, then start this member again"
-                : "an invariant is broken: " + cause;
+                : "an invariant is broken: "
+                        + (cause instanceof IllegalStateException told ? told.getMessage() : cause);
     }
 
     /** For the reason that it stops for already it may be called again: each step can be taken twice. */

@@ -119,6 +119,9 @@ public final class Replica implements AutoCloseable {
             Group group = openGroup(started);
             try {
                 starting.accept("opens its database");
+                if (!binding.isThere(described)) {
+                    StoredHistory.requireNone(configuration);
+                }
                 ReflectedDatabase opened = binding.open(described, started.local());
                 started.database(opened);
                 database = opened;

@@ -296,8 +296,12 @@ final class ReplicaEngine implements GroupListener {
         startStopper();
         LockSupport.unpark(stopper);
         String why = explain(what, cause);
-        if (isOfADisk(cause) || cause instanceof ReplicaException || cause instanceof GroupException) {
+        if (isOfADisk(cause)
+                || cause instanceof ReplicaException
+                || cause instanceof GroupException
+                || (cause instanceof ReflectionException && isOfAServer(cause.getCause()))) {
             LOG.error("{}: the replica stops: {}", configuration.self(), why);
+            LOG.debug("{}: the replica stops", configuration.self(), cause);
         } else {
             LOG.error("{}: the replica stops: {}", configuration.self(), why, cause);
         }
@@ -378,6 +382,13 @@ final class ReplicaEngine implements GroupListener {
         return failure instanceof SQLException lost
                 && lost.getSQLState() != null
                 && lost.getSQLState().startsWith("08");
+    }
+
+    /** Of one that runs by itself, and has ended or left its clients. */
+    private static boolean isOfAServer(@Nullable Throwable failure) {
+        return failure instanceof SQLException ended
+                && ended.getSQLState() != null
+                && (isOfAConnection(ended) || ended.getSQLState().startsWith("57P"));
     }
 
     private void endMaintenance() {
@@ -928,8 +939,9 @@ final class ReplicaEngine implements GroupListener {
         return standing.explanation();
     }
 
+    /** The group's identity is in its log: what is decided in there, and who its members are, is known only later. */
     private boolean hasLostItsLog(View now) {
-        return !mayForm() && now.members().isEmpty() && log().lastCommitted().index() == 0;
+        return !mayForm() && now.members().isEmpty() && !group().history().isKnown();
     }
 
     private String adviceWithoutLog() {

@@ -1,5 +1,6 @@
 package org.gorda.replicator.engine;
 
+import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.jgcs.GroupException;
@@ -43,15 +44,41 @@ final class StoredHistory {
     /** The replica goes on from a checkpoint. */
     void restored(CheckpointFile.Checkpoint checkpoint) {
         if (checkpoint.stored().index() > stored.index()) {
-            throw new ReplicaException(
-                    "the database at " + configuration.location() + " holds "
-                            + (stored.index() == 0 ? "nothing of any group" : "everything up to " + stored)
-                            + ", but the replica's checkpoint in " + configuration.directory()
-                            + " was made when it held everything up to " + checkpoint.stored()
-                            + ": either this is another database than the one that belongs to that directory, then name the right one;"
-                            + " or it was replaced by an older one, then move both away, and the replica will be brought up to date by the group");
+            throw new ReplicaException("the database at " + configuration.location() + " holds "
+                    + (stored.index() == 0 ? "nothing of any group" : "everything up to " + stored)
+                    + ", but the replica's checkpoint in " + configuration.directory()
+                    + " was made when it held everything up to " + checkpoint.stored()
+                    + ": either this is another database than the one that belongs to that directory, then name the right one;"
+                    + " or it was replaced by an older one, then "
+                    + (isAlone(configuration)
+                            ? "no other replica has what is missing: to begin a new group with what it holds, move that directory"
+                                    + " away and see 'gorda recover' with --new-group"
+                            : "move both away, and the replica will be brought up to date by the group"));
         }
         found |= checkpoint.stored().equals(stored);
+    }
+
+    /**
+     * Before a database is opened that is not there, and would be made: it may only have another name now.
+     *
+     * @throws ReplicaException if the replica's directory tells that it held something
+     */
+    static void requireNone(ReplicaConfiguration configuration) {
+        CheckpointFile.Checkpoint checkpoint = new CheckpointFile(configuration.directory()).load();
+        if (checkpoint != null && checkpoint.stored().index() > 0) {
+            throw new ReplicaException("the database " + configuration.location()
+                    + " is not there, and the replica's checkpoint in " + configuration.directory()
+                    + " was made when it held everything up to " + checkpoint.stored()
+                    + ". Nothing was made in its place: if it was renamed, rename it back or name it; if it is lost, "
+                    + (isAlone(configuration)
+                            ? "no other replica has what it held: move that directory away, put a backup in the database's place, and"
+                                    + " see 'gorda recover' with --new-group"
+                            : "move that directory away, and the replica will be brought up to date by the group"));
+        }
+    }
+
+    private static boolean isAlone(ReplicaConfiguration configuration) {
+        return configuration.members().equals(List.of(configuration.self()));
     }
 
     /** Whether the database had this when it was opened. */

@@ -199,6 +199,33 @@ class FirstRowsTest {
                 .count();
     }
 
+    /** It begins to take part a moment after it was started, and knows what is decided only when the group does. */
+    @Test
+    void whoHasItsLogIsNeverSaidToHaveLostIt() throws Exception {
+        for (int i = 0; i < 2; i++) {
+            start(i, ReplicationProtocol.PRIMARY_BACKUP, 2);
+        }
+        try (Connection connection = awaitWriter().connect(new Properties());
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(20))");
+        }
+        for (Replica replica : open) {
+            Awaitility.await()
+                    .ignoreExceptionsInstanceOf(SQLException.class)
+                    .untilAsserted(() -> assertThat(rows(replica)).isEmpty());
+        }
+        for (int start = 0; start < 5; start++) {
+            close();
+            open.clear();
+            Replica alone = start(0, ReplicationProtocol.PRIMARY_BACKUP, 2);
+            String explanation;
+            do {
+                explanation = alone.status().explanation();
+                assertThat(explanation).doesNotContain("nothing of its group's log");
+            } while (!explanation.startsWith("no leader in term"));
+        }
+    }
+
     /** What is left of a group are its databases, or backups of them. */
     @ParameterizedTest
     @EnumSource(names = {"PRIMARY_BACKUP", "CERTIFICATION"})

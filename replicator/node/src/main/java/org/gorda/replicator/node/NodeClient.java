@@ -20,12 +20,11 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import javax.net.ssl.SSLParameters;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaException;
@@ -40,7 +39,10 @@ public final class NodeClient {
     private static final Logger LOG = LoggerFactory.getLogger(NodeClient.class);
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
     private static final Duration CHANGE_TIMEOUT = Duration.ofSeconds(30);
-    private static final Duration POLL = Duration.ofMillis(20);
+
+    /** How long a replica that is silent may be only busy. */
+    static final Duration PATIENCE = Duration.ofSeconds(10);
+
     private static final Gson JSON = new Gson();
 
     /** More than a group can have members, in several configurations. */
@@ -153,13 +155,24 @@ public final class NodeClient {
      *
      * @param at the service address of any of them
      * @param wait how long to wait for the slowest
-     * @throws ReplicaException if nobody takes writes, or if it cannot be done now
+     * @throws ReplicaException if nobody takes writes, or if it cannot be done now: nothing was compared then
      */
     public Comparison verify(String at, Duration wait) {
-        NodeStatus any = status(at);
-        Answer leading = any.executes() ? new Answer(at, any) : leader(any);
+        return verify(at, wait, waitsFor -> {});
+    }
+
+    /**
+     * As {@link #verify(String, Duration)}.
+     *
+     * @param progress told what is waited for, as often as that changes
+     */
+    public Comparison verify(String at, Duration wait, Consumer<String> progress) {
+        progress.accept(at + " to answer");
+        NodeStatus any = patientStatus(at);
+        Answer leading = any.executes() ? new Answer(at, any) : leader(any, progress);
         String leader = leading.service();
         long end = System.nanoTime() + wait.toNanos();
+        progress.accept(leader + ", which leads, to reach a place in the order and to read its tables there");
         ReplicaContent reference = known(
                 ask(
                         "POST",
@@ -168,66 +181,81 @@ public final class NodeClient {
                         wait.plus(CHANGE_TIMEOUT), // it waits for its own reading all the same
                         ReplicaContent.class),
                 leader);
-        List<ReplicaContent> found = new ArrayList<>();
-        Map<String, String> missing = new LinkedHashMap<>();
-        leading.status().services().forEach((member, service) -> {
-            try {
-                found.add(content(service, reference.request(), end));
-            } catch (ReplicaException e) {
-                missing.put(member, String.valueOf(e.getMessage()));
-            }
-        });
+        Contents contents = new Contents(this, leading.status(), reference, progress);
+        contents.await(end, wait);
+        if (!leading.status().services().containsKey(any.self())) {
+            contents.missing()
+                    .put(
+                            any.self(),
+                            "does not belong to the group of "
+                                    + leading.status().self());
+        }
+        List<ReplicaContent> found = contents.found();
         boolean agree = found.stream()
                 .allMatch(content -> content.position().equals(reference.position())
                         && content.tables().equals(reference.tables())
                         && content.tables().stream().allMatch(table -> table.damage() == null));
-        return new Comparison(agree && missing.isEmpty(), agree, List.copyOf(found), missing);
+        return new Comparison(agree && contents.missing().isEmpty(), agree, found, contents.missing());
+    }
+
+    /** Of a replica on a machine that is busy: asked again, for a while. */
+    private NodeStatus patientStatus(String at) {
+        long end = System.nanoTime() + PATIENCE.toNanos();
+        while (true) {
+            try {
+                return status(at);
+            } catch (ReplicaException e) {
+                if (!isSilence(e)) {
+                    throw e;
+                }
+                if (System.nanoTime() - end > 0) {
+                    throw new ReplicaException(
+                            at + " has not answered within " + PATIENCE.toSeconds()
+                                    + " s: ask again when its machine is less busy, or another replica",
+                            e);
+                }
+            }
+        }
+    }
+
+    /** Whether there was no answer in time, so that there may be one to the next question. */
+    static boolean isSilence(ReplicaException failure) {
+        return failure.getCause() instanceof HttpTimeoutException;
     }
 
     /** Who can lead a verification: one that takes none now may neither know who does, nor all who belong to the group. */
-    private Answer leader(NodeStatus any) {
+    private Answer leader(NodeStatus any, Consumer<String> progress) {
         List<Answer> found = new ArrayList<>();
+        List<String> silent = new ArrayList<>();
         Set<String> asked = new HashSet<>();
         Deque<String> services = new ArrayDeque<>(any.services().values());
         while (!services.isEmpty() && asked.size() < ASKED_MAX) {
             String service = services.remove();
             if (asked.add(service)) {
-                status(service, any).ifPresent(status -> {
-                    found.add(new Answer(service, status));
-                    services.addAll(status.services().values());
-                });
+                progress.accept(service + " to tell whether it takes writes");
+                try {
+                    NodeStatus status = patientStatus(service);
+                    if (!status.isOfAnotherGroup(any)) {
+                        found.add(new Answer(service, status));
+                        services.addAll(status.services().values());
+                    }
+                } catch (ReplicaException e) {
+                    LOG.debug("{} is not asked to lead a verification", service, e);
+                    silent.add(service);
+                }
             }
         }
         return found.stream()
                 .filter(answer -> answer.status().executes())
                 .max(Comparator.comparingLong(answer -> answer.status().epoch()))
                 .orElseThrow(() -> new ReplicaException("no replica takes writes now, who would lead it; " + any.self()
-                        + " says: " + any.explanation()));
+                        + " says: " + any.explanation()
+                        + (silent.isEmpty() ? "" : "; no answer of " + String.join(", ", silent))));
     }
 
-    /** Of one that may not answer, or not be of the same group any more. */
-    private Optional<NodeStatus> status(String service, NodeStatus any) {
-        try {
-            return Optional.of(status(service)).filter(status -> !status.isOfAnotherGroup(any));
-        } catch (ReplicaException e) {
-            LOG.debug("{} is not asked to lead a verification", service, e);
-            return Optional.empty();
-        }
-    }
-
-    /** Waits until the replica has got there; one that does not answer at all is not waited for. */
-    private ReplicaContent content(String service, long request, long endNanos) {
-        while (true) {
-            Optional<ReplicaContent> content =
-                    ask("GET", service, "/verification?request=" + request, TIMEOUT, ReplicaContent.class);
-            if (content.isPresent()) {
-                return content.get();
-            }
-            if (System.nanoTime() - endNanos > 0) {
-                throw new ReplicaException(service + " has not got there in time");
-            }
-            LockSupport.parkNanos(POLL.toNanos());
-        }
+    /** What a replica found for a verification; empty if it has not got there. */
+    Optional<ReplicaContent> content(String service, long request) {
+        return ask("GET", service, "/verification?request=" + request, TIMEOUT, ReplicaContent.class);
     }
 
     private static String encoded(String value) {

@@ -13,6 +13,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.LongUnaryOperator;
+import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.View;
@@ -967,10 +968,13 @@ public final class RaftCore {
         }
         long held = Math.max(index, terms.baseIndex());
         if (held == index ? terms.at(held) != ofTerm : ofTerm > terms.at(held)) {
-            throw new IllegalStateException("entry " + ofTerm + "." + index + " of the leader conflicts with "
-                    + terms.at(held) + "." + held + ", which is committed here (commit index " + commitIndex
-                    + "): members that have lost what they had stored, or were restored from an older copy, lead the group"
-                    + " now. Keep this member's directory and database, they may be all that is left of it");
+            throw new GroupException(
+                    GroupException.Disposition.STOP,
+                    "entry " + ofTerm + "." + index + " of the leader conflicts with " + terms.at(held) + "." + held
+                            + ", which is committed here (commit index " + commitIndex
+                            + "): either this member or those that lead were restored from an older copy, or have lost what they"
+                            + " had stored. Stop all, and keep all directories and databases until 'gorda recover' on each"
+                            + " has shown how far it has come: either side's may be all that is left");
         }
     }
 

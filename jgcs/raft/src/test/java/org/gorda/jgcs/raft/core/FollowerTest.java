@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.MemberId;
 import org.junit.jupiter.api.Test;
@@ -396,9 +397,10 @@ class FollowerTest {
         RaftCore core = compacted();
 
         assertThatThrownBy(() -> core.receive(1, LEADER, 2, 1, message))
-                .isInstanceOf(IllegalStateException.class)
+                .isInstanceOf(GroupException.class)
                 .hasMessageContaining(
-                        "entry " + entry + " of the leader conflicts with 5.1000, which is committed here");
+                        "entry " + entry + " of the leader conflicts with 5.1000, which is committed here")
+                .hasMessageContaining("either this member or those that lead were restored from an older copy");
         assertThat(sent).as("nothing is acknowledged").isEmpty();
     }
 
