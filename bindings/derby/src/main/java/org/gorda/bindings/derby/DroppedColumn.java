@@ -1,5 +1,8 @@
 package org.gorda.bindings.derby;
 
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import org.apache.derby.iapi.sql.ResultSet;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
@@ -14,17 +17,28 @@ import org.jspecify.annotations.Nullable;
 /**
  * A column that a statement drops, with the triggers that it might take along: Derby compiles those anew that it knows to depend on the table, and drops the ones
  * that it cannot compile. It knows that of triggers that are compiled just then, which may be so on one replica and not on another.
+ *
+ * <p>Of which columns something depends may be stored otherwise on a replica that applies the change by which it was made: there Derby has several descriptors
+ * of the same table, and keeps what the first one says. Nothing comes of that: who depends on any column of a table counts, whichever column is dropped or renamed.
  */
 final class DroppedColumn {
 
     /** What else is dropped from a table. */
     private static final Set<String> OTHERS = Set.of("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK");
 
+    private static final String TRIGGERS = "SELECT T.TRIGGERNAME, T.* FROM SYS.SYSTRIGGERS T WITH UR";
+
+    private static final String VIEWS_AND_SYNONYMS =
+            "SELECT T.TABLENAME, V.VIEWDEFINITION FROM SYS.SYSVIEWS V JOIN SYS.SYSTABLES T ON T.TABLEID = V.TABLEID "
+                    + "UNION ALL SELECT A.ALIAS, CAST(A.ALIASINFO AS VARCHAR(1000)) FROM SYS.SYSALIASES A WHERE A.ALIASTYPE = 'S' WITH UR";
+
     private static final int NAME = 1;
+
+    private static final int DEFINITION = 2;
 
     private DroppedColumn() {}
 
-    /** Refuses to drop a column where a trigger belongs to its table, or names it in what it does. */
+    /** Refuses to drop a column where a trigger belongs to its table, or names it in what it does, by itself or by a view or synonym. */
     static void requireNoTrigger(ReflectedConnection connection, String source) throws StandardException {
         SqlText text = SqlText.of(source);
         int action = text.isDot(3) ? 5 : 3;
@@ -51,31 +65,54 @@ final class DroppedColumn {
 
     private static @Nullable String trigger(ReflectedConnection connection, TableDescriptor table, String name)
             throws StandardException {
-        ResultSet triggers = connection
-                .prepareInternalStatement("SELECT T.TRIGGERNAME, T.* FROM SYS.SYSTRIGGERS T WITH UR")
-                .executeSubStatement(connection, true, 0);
-        try {
-            String identity = table.getUUID().toString();
-            for (ExecRow row = triggers.getNextRow(); row != null; row = triggers.getNextRow()) {
-                for (DataValueDescriptor value : row.getRowArray()) {
-                    boolean isMeant = value instanceof SQLLongvarchar
-                            ? !value.isNull() && names(value.getString(), name)
-                            : identity.equals(value.toString());
-                    if (isMeant) {
-                        return row.getColumn(NAME).getString();
-                    }
+        Set<String> names = namesOf(connection, name);
+        String identity = table.getUUID().toString();
+        for (ExecRow row : rows(connection, TRIGGERS)) {
+            for (DataValueDescriptor value : row.getRowArray()) {
+                boolean isMeant = value instanceof SQLLongvarchar
+                        ? !value.isNull() && namesOneOf(value.getString(), names)
+                        : identity.equals(value.toString());
+                if (isMeant) {
+                    return row.getColumn(NAME).getString();
                 }
             }
-            return null;
+        }
+        return null;
+    }
+
+    /** The table's name, and those of views and synonyms through which it may be meant, whatever their schema. */
+    private static Set<String> namesOf(ReflectedConnection connection, String table) throws StandardException {
+        List<ExecRow> others = rows(connection, VIEWS_AND_SYNONYMS);
+        Set<String> names = new HashSet<>(Set.of(table));
+        int known = 0;
+        while (known < names.size()) {
+            known = names.size();
+            for (ExecRow other : others) {
+                if (namesOneOf(other.getColumn(DEFINITION).getString(), names)) {
+                    names.add(other.getColumn(NAME).getString());
+                }
+            }
+        }
+        return names;
+    }
+
+    private static List<ExecRow> rows(ReflectedConnection connection, String query) throws StandardException {
+        ResultSet result = connection.prepareInternalStatement(query).executeSubStatement(connection, true, 0);
+        try {
+            List<ExecRow> rows = new ArrayList<>();
+            for (ExecRow row = result.getNextRow(); row != null; row = result.getNextRow()) {
+                rows.add(row.getClone());
+            }
+            return rows;
         } finally {
-            triggers.close();
+            result.finish(); // a closed one still counts as the last, to which Derby adds the warnings of what it drops
         }
     }
 
-    private static boolean names(String definition, String name) {
+    private static boolean namesOneOf(String definition, Set<String> names) {
         SqlText text = SqlText.of(definition);
         for (int i = 0; i < text.size(); i++) {
-            if (text.isName(i, name)) {
+            if (names.contains(text.nameAt(i))) {
                 return true;
             }
         }
