@@ -469,7 +469,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         if (!inTurn) {
             awaitTurn(!afterOthers && text.equals(firstText));
         }
-        DroppedColumn.requireNoTrigger(this, text); // behind the last change of another
+        ChangedColumn.requireNoTrigger(this, text); // behind the last change of another
         schemaChanged = true;
         generators.schemaChanges(text);
         List<String> names = new ArrayList<>(database().generatedNames(activation.getPreparedStatement()));

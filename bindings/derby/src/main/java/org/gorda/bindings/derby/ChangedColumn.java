@@ -5,6 +5,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.derby.iapi.sql.ResultSet;
+import org.apache.derby.iapi.sql.dictionary.ColumnDescriptor;
 import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
@@ -16,12 +17,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A column that a statement drops, with the triggers that it might take along: Derby compiles those anew that it knows to depend on the table, and drops the ones
- * that it cannot compile. It knows that of triggers that are compiled just then, which may be so on one replica and not on another.
+ * that it cannot compile. It knows that of triggers that are compiled just then, which may be so on one replica and not on another. Or a column that gets another
+ * default: Derby refuses that for triggers that insert the one it has, as far as they were compiled since it has it.
  *
  * <p>Of which columns something depends may be stored otherwise on a replica that applies the change by which it was made: there Derby has several descriptors
  * of the same table, and keeps what the first one says. Nothing comes of that: who depends on any column of a table counts, whichever column is dropped or renamed.
  */
-final class DroppedColumn {
+final class ChangedColumn {
 
     /** What else is dropped from a table. */
     private static final Set<String> OTHERS = Set.of("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK");
@@ -36,13 +38,18 @@ final class DroppedColumn {
 
     private static final int DEFINITION = 2;
 
-    private DroppedColumn() {}
+    private ChangedColumn() {}
 
-    /** Refuses to drop a column where a trigger belongs to its table, or names it in what it does, by itself or by a view or synonym. */
+    /**
+     * Refuses to drop a column where a trigger belongs to its table, or names it in what it does, by itself or by a view or synonym; and to change the default of
+     * one where a trigger so names its table.
+     */
     static void requireNoTrigger(ReflectedConnection connection, String source) throws StandardException {
         SqlText text = SqlText.of(source);
         int action = text.isDot(3) ? 5 : 3;
-        if (!text.has(0, "ALTER", "TABLE") || !text.has(action, "DROP") || OTHERS.contains(text.nameAt(action + 1))) {
+        boolean drops = text.has(action, "DROP") && !OTHERS.contains(text.nameAt(action + 1));
+        String column = drops ? "" : columnOfDefault(text, action);
+        if (!text.has(0, "ALTER", "TABLE") || !(drops || !column.isEmpty())) {
             return;
         }
         String schemaName = text.isDot(3) ? text.nameAt(2) : connection.getCurrentSchemaName();
@@ -51,27 +58,48 @@ final class DroppedColumn {
         SchemaDescriptor schema = dictionary.getSchemaDescriptor(schemaName, connection.getTransactionExecute(), false);
         TableDescriptor table =
                 schema == null ? null : dictionary.getTableDescriptor(name, schema, connection.getTransactionExecute());
-        if (table == null) {
-            return; // Derby says so
+        if (table == null || !(drops || hasDefault(table, column))) {
+            return; // Derby says so, or has nobody who depends on a default
         }
-        String trigger = trigger(connection, table, name);
+        String trigger = trigger(connection, drops ? table.getUUID().toString() : "", name);
         if (trigger != null) {
-            throw DerbyRefusal.unsupported("dropping a column of " + schemaName + "." + name
-                    + " cannot be replicated while there is trigger " + trigger
-                    + ", which Derby might drop with it on one replica and not on another: DROP TRIGGER " + trigger
-                    + ", drop the column, and make the trigger again");
+            throw DerbyRefusal.unsupported(
+                    (drops ? "dropping a column of " : "changing the default of a column of ") + schemaName + "." + name
+                            + " cannot be replicated while there is trigger " + trigger
+                            + (drops
+                                    ? ", which Derby might drop with it on one replica and not on another: DROP TRIGGER "
+                                            + trigger + ", drop the column"
+                                    : ", for which Derby might refuse it on one replica and not on another: DROP TRIGGER "
+                                            + trigger + ", change the default")
+                            + ", and make the trigger again");
         }
     }
 
-    private static @Nullable String trigger(ReflectedConnection connection, TableDescriptor table, String name)
+    /** The column whose default is set or dropped, empty if none is. */
+    private static String columnOfDefault(SqlText text, int action) {
+        int column = text.has(action + 1, "COLUMN") ? action + 2 : action + 1;
+        boolean isMeant = text.has(action, "ALTER")
+                && (text.has(column + 1, "DEFAULT")
+                        || text.has(column + 1, "SET", "DEFAULT")
+                        || text.has(column + 1, "WITH", "DEFAULT")
+                        || text.has(column + 1, "DROP", "DEFAULT"));
+        return isMeant ? text.nameAt(column) : "";
+    }
+
+    private static boolean hasDefault(TableDescriptor table, String name) {
+        ColumnDescriptor column = table.getColumnDescriptor(name);
+        return column != null && column.hasNonNullDefault();
+    }
+
+    /** @param owner the identity of the table whose own triggers count, too */
+    private static @Nullable String trigger(ReflectedConnection connection, String owner, String name)
             throws StandardException {
         Set<String> names = namesOf(connection, name);
-        String identity = table.getUUID().toString();
         for (ExecRow row : rows(connection, TRIGGERS)) {
             for (DataValueDescriptor value : row.getRowArray()) {
                 boolean isMeant = value instanceof SQLLongvarchar
                         ? !value.isNull() && namesOneOf(value.getString(), names)
-                        : identity.equals(value.toString());
+                        : owner.equals(value.toString());
                 if (isMeant) {
                     return row.getColumn(NAME).getString();
                 }
