@@ -447,7 +447,6 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
                         "schema " + PositionTable.SCHEMA + " is GORDA's own and cannot be changed: use another schema");
             }
             if (isReplicated) {
-                DroppedColumn.requireNoTrigger(this, text);
                 if (SchemaChanges.isFromTemporary(this, text)) {
                     throw DerbyRefusal.unsupported(
                             "a table that is made from a temporary one cannot be replicated: name its columns and their types");
@@ -470,6 +469,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         if (!inTurn) {
             awaitTurn(!afterOthers && text.equals(firstText));
         }
+        ChangedColumn.requireNoTrigger(this, text); // behind the last change of another
         schemaChanged = true;
         generators.schemaChanges(text);
         List<String> names = new ArrayList<>(database().generatedNames(activation.getPreparedStatement()));

@@ -19,6 +19,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
+import java.sql.SQLWarning;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.sql.Types;
@@ -249,6 +250,73 @@ class DerbyOwnTest extends BindingTck {
             assertRefused("0A000", () -> execute(drop));
         }
         execute("DROP TRIGGER G", "DROP TRIGGER H", "ALTER TABLE T DROP COLUMN B", "ALTER TABLE \"t 2\" DROP A");
+        assertEqual();
+    }
+
+    /** Derby drops a view with a column that it reads, and a trigger with the view. */
+    @Test
+    void aColumnIsDroppedOnlyWhereNoTriggerSeesItThroughAViewOrSynonym() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE U (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE FIRING (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE LOGGED (N INTEGER)",
+                "CREATE SYNONYM \"a synonym\" FOR T",
+                "CREATE VIEW \"a view\" AS SELECT * FROM \"a synonym\"",
+                "CREATE SYNONYM ANOTHER FOR \"a view\"",
+                "CREATE TRIGGER G AFTER INSERT ON FIRING FOR EACH STATEMENT INSERT INTO LOGGED SELECT A FROM APP.ANOTHER");
+        assertRefused("0A000", () -> execute("ALTER TABLE T DROP COLUMN A")).hasMessageContaining("DROP TRIGGER G");
+        execute("ALTER TABLE U DROP COLUMN A", "DROP TRIGGER G", "ALTER TABLE T DROP COLUMN A");
+        assertThat(query(origin, "SELECT TABLENAME FROM SYS.SYSTABLES WHERE TABLETYPE = 'V'"))
+                .isEmpty();
+        assertEqual();
+    }
+
+    /** Derby changes none that a trigger inserts, as far as it knows: on a replica where that was compiled since there is a default. */
+    @Test
+    void aDefaultIsChangedOnlyWhereNoTriggerMayInsertIt() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)",
+                "CREATE TABLE X (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TABLE Y (ID INTEGER NOT NULL PRIMARY KEY, B INTEGER)",
+                "CREATE TABLE Z (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE TRIGGER G AFTER INSERT ON T REFERENCING NEW AS N FOR EACH ROW"
+                        + " INSERT INTO X (ID) SELECT B FROM Y WHERE ID = N.ID");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute("LOCK TABLE Y IN EXCLUSIVE MODE");
+            statement.execute("CREATE INDEX I ON Z (A)"); // so that what G does is not compiled here
+            execute("ALTER TABLE X ALTER COLUMN A DEFAULT 5");
+            for (String change : List.of("A DEFAULT 6", "A SET DEFAULT 6", "COLUMN A DROP DEFAULT")) {
+                assertRefused("0A000", () -> execute("ALTER TABLE APP.X ALTER " + change))
+                        .hasMessageContaining("DROP TRIGGER G");
+            }
+            connection.commit();
+        }
+        assertEqual();
+        execute("DROP TRIGGER G", "ALTER TABLE X ALTER COLUMN A DEFAULT 6", "INSERT INTO X (ID) VALUES (1)");
+        assertEqual();
+        assertThat(query(origin, "SELECT A FROM X")).containsExactly("6");
+    }
+
+    @Test
+    void theClientIsToldOfViewsThatAreDroppedWithAColumn() throws SQLException {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)",
+                "CREATE VIEW V AS SELECT * FROM T",
+                "CREATE VIEW W AS SELECT * FROM V");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            statement.execute("ALTER TABLE T DROP COLUMN A");
+            List<String> told = new ArrayList<>();
+            for (SQLWarning warning = statement.getWarnings(); warning != null; warning = warning.getNextWarning()) {
+                told.add(warning.getSQLState() + " " + warning.getMessage());
+            }
+            assertThat(told)
+                    .containsExactly("01501 The view W has been dropped.", "01501 The view V has been dropped.");
+            connection.commit();
+        }
         assertEqual();
     }
 
