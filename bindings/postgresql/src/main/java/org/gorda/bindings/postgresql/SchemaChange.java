@@ -22,10 +22,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class SchemaChange {
 
-    /** Who executes it, where what it makes would be, and the session's temporary relations. */
+    /** Who executes it, where what it makes would be, the session's temporary relations, and whether the server refuses it. */
     private static final String CONTEXT =
             "SELECT session_user, current_user, pg_catalog.current_schema(), (SELECT pg_catalog.string_agg(relname, E'\\n')"
-                    + " FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relkind IN ('r', 'v', 'S', 'p'))";
+                    + " FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relkind IN ('r', 'v', 'S', 'p')),"
+                    + " pg_catalog.current_setting('transaction_read_only')";
 
     /** Refuses what others could not do in the order in which it is sent. */
     private static final OwnStatement TRUNCATED = OwnStatement.kept("SELECT gorda.truncated()");
@@ -195,7 +196,8 @@ final class SchemaChange {
             if (isSent) {
                 requireNoPlace(statement);
             }
-            OwnStatement showing = isSent && showsGenerators() ? database.showing(statement) : null;
+            boolean isReadOnly = "on".equals(context.get(4));
+            OwnStatement showing = isSent && !isReadOnly && showsGenerators() ? database.showing(statement) : null;
             if (showing != null) {
                 session.query(showing);
             }

@@ -16,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
+import org.gorda.bindings.postgresql.wire.ClientEncoding;
 import org.gorda.bindings.postgresql.wire.StartupMessage;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
@@ -162,6 +163,10 @@ final class Sessions implements AutoCloseable {
         }
         if (!parameters.getOrDefault("replication", "false").equals("false")) {
             throw refused("a replica's clients cannot stream its log: connect to the server itself");
+        }
+        String encoding = parameters.getOrDefault("client_encoding", "UTF8");
+        if (!ClientEncoding.isUnderstood(encoding)) {
+            throw refused(ClientEncoding.refusal(encoding));
         }
         for (Map.Entry<String, String> parameter : parameters.entrySet()) {
             if (OURS.matcher(parameter.getKey() + " " + parameter.getValue().replace("\\", ""))

@@ -703,7 +703,7 @@ begin
         and exists (select from pg_catalog.pg_event_trigger where evtname not like E'gorda\\_%');
 end $$;
 
--- A new column whose values, in rows that are there, come from what its domain has by DEFAULT, or are said to be of this moment: each replica would compute them for itself.
+-- A new column whose values, in rows that are there, come from functions of the database's own, from what its domain has by DEFAULT, or are said to be of this moment: each replica would compute them for itself.
 create or replace function gorda.computes_column() returns text language sql set search_path = pg_catalog, pg_temp as $$
     with recursive changed (relid) as (select c.objid from pg_event_trigger_ddl_commands() c
             where c.command_tag = 'ALTER TABLE' and c.schema_name is distinct from 'pg_temp' and current_query() ~* E'\\madd\\M'
@@ -711,7 +711,9 @@ create or replace function gorda.computes_column() returns text language sql set
     select format('column %I of %s, whose first values each replica would compute for itself, cannot be replicated: add it without a default, then set that, and update the rows',
         a.attname, a.attrelid::regclass)
     from changed join pg_attribute a on a.attrelid = changed.relid and a.atthasmissing and age(a.xmin) <= 0 join pg_type t on t.oid = a.atttypid
-    where not a.atthasdef and (t.typdefaultbin::text ~ 'SQLVALUEFUNCTION|COERCEVIAIO' or exists (select from regexp_matches(t.typdefaultbin::text, E':(?:func|opfunc)id (\\d+)', 'g') f (ids)
+    where a.atthasdef and exists (select from pg_attrdef e join pg_depend u on u.classid = 'pg_attrdef'::regclass and u.objid = e.oid and u.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass)
+            where e.adrelid = a.attrelid and e.adnum = a.attnum)
+        or not a.atthasdef and (t.typdefaultbin::text ~ 'SQLVALUEFUNCTION|COERCEVIAIO' or exists (select from regexp_matches(t.typdefaultbin::text, E':(?:func|opfunc)id (\\d+)', 'g') f (ids)
                 join pg_proc p on p.oid = f.ids[1]::oid where p.provolatile <> 'i'))
         or gorda.base_of(t.oid) in ('date', 'time', 'timetz', 'timestamp', 'timestamptz') and current_query() ~* E'''\\s*(now|today|tomorrow|yesterday)\\M'
     limit 1
@@ -779,14 +781,30 @@ begin
     perform set_config('gorda.changed', '*', true);
 end $$;
 
+-- Whether an expression gives the same values on each replica, as far as that is sure: where it has nothing but columns, constants that are not read anew, and the server's own functions that are IMMUTABLE, of
+-- types whose values have neither numbers that a server gives nor digits that depend on settings. A configuration of text search is only given to functions.
+create or replace function gorda.is_same_everywhere(expression text) returns boolean language sql stable set search_path = pg_catalog, pg_temp as $$
+    select $1 !~ '\{(?!VAR |CONST |FUNCEXPR |OPEXPR |BOOLEXPR |RELABELTYPE |COALESCE|CASE|WHEN |MINMAX|ARRAY|NULLTEST |BOOLEANTEST |NULLIFEXPR |DISTINCTEXPR |SCALARARRAYOPEXPR |COERCETODOMAIN|COLLATE)[A-Z]'
+        and $1 !~ ':varattno -'
+        and not exists (select from regexp_matches($1, ':(?:op)?funcid (\d+)', 'g') f (ids) left join pg_proc p on p.oid = f.ids[1]::oid
+            where p.oid is null or p.oid >= 16384 or p.provolatile <> 'i')
+        and not exists (select from regexp_matches(replace($1, ':args ({CONST :consttype ' || 'regconfig'::regtype::oid, ''), '(CONST )?:\w*type(?:id)? (\d+)', 'g') f (ids)
+            where f.ids[2]::bigint >= 16 and (f.ids[1] is not null and f.ids[2]::oid::regtype in ('date', 'time', 'timetz', 'timestamp', 'timestamptz')
+                or gorda.base_of(f.ids[2]::oid) !~ '^(_?(bool|int[248]|numeric|text|varchar|bpchar|uuid|bytea|jsonb?)|date|time|timestamp|timestamptz|interval|tsvector|tsquery)$'))
+$$;
+
 -- What a change of the schema computes for rows that are there would be another value on each replica.
-create or replace function gorda.rewrites() returns event_trigger language plpgsql as $$
+create or replace function gorda.rewrites() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    rewritten oid := pg_event_trigger_table_rewrite_oid();
 begin
-    if pg_event_trigger_table_rewrite_reason() & 2 <> 0
-        and (select relpersistence from pg_catalog.pg_class where oid = pg_event_trigger_table_rewrite_oid()) <> 't' then
+    if pg_event_trigger_table_rewrite_reason() & 2 <> 0 and (select relpersistence from pg_class where oid = rewritten) <> 't'
+        and exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+            where a.attrelid = rewritten and a.attnum > 0 and not a.attisdropped and (age(a.xmin) <= 0 or a.attgenerated <> '')
+                and (a.attidentity <> '' or not gorda.is_same_everywhere(coalesce(d.adbin, t.typdefaultbin)::text))) then
         raise exception using errcode = '0A000', message = format(
-            'a new column of %s whose values are computed for each row cannot be replicated: add it without, and update the rows',
-            pg_event_trigger_table_rewrite_oid()::regclass);
+            'a new column of %s whose values are computed for each row, by more than the server''s own functions that are IMMUTABLE, cannot be replicated: add it without, and update the rows',
+            rewritten::regclass);
     end if;
 end $$;
 

@@ -1,6 +1,7 @@
 package org.gorda.bindings.postgresql;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.StringReader;
 import java.io.StringWriter;
@@ -314,6 +315,8 @@ class LeasedSequencesTest extends ThreeReplicas {
                 .isNotEqualTo(first);
         execute(0, "DELETE FROM a", "SELECT pg_catalog.setval('public.a_id_seq', 1, false)");
         assertThat(number(2, INSERTS.get(0))).isBetween(1L, 9999L);
+        assertThatThrownBy(() -> execute(0, "SET TRANSACTION READ ONLY", "SELECT setval('down', -9)"))
+                .hasMessageContaining("cannot execute setval() in a read-only transaction");
         assertThat(number(2, "SELECT setval('down', -7)")).isEqualTo(-7);
         assertThat(number(0, "SELECT nextval('down')")).isBetween(-29999L, -10L);
         assertIdentical();

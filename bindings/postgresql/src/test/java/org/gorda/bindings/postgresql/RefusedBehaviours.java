@@ -35,6 +35,10 @@ final class RefusedBehaviours {
                         "CONCURRENTLY cannot be replicated: leave it out; the change then locks the table while it is made",
                         "CREATE INDEX CONCURRENTLY i ON t (a)"),
                 refused(
+                        "a materialized view that is filled CONCURRENTLY",
+                        "CONCURRENTLY cannot be replicated: leave it out; the change then locks the table while it is made",
+                        "REFRESH MATERIALIZED VIEW CONCURRENTLY m"),
+                refused(
                         "session_replication_role",
                         "a change of that setting cannot be replicated: leave it, it is for the replica's own sessions",
                         "SET session_replication_role TO replica"),

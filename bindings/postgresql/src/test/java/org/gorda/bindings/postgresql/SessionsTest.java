@@ -347,6 +347,36 @@ class SessionsTest {
         assertThat(rows("SELECT id FROM t ORDER BY id")).containsExactly("1", "2", "3", "4", "7");
     }
 
+    /** The block that several statements are in is not the client's. */
+    @ParameterizedTest
+    @ValueSource(strings = {"simple", "extended"})
+    void nothingIsChainedToWhatTheClientHasNotBegun(String mode) throws SQLException {
+        String relay = database.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), null);
+        chainNothing(connect("preferQueryMode", mode));
+        chainNothing(DriverManager.getConnection(relay + "?user=postgres&preferQueryMode=" + mode));
+    }
+
+    private void chainNothing(Connection client) throws SQLException {
+        try (Connection connection = client) {
+            for (String sql : List.of(
+                    "COMMIT AND CHAIN",
+                    "SET TRANSACTION READ ONLY; COMMIT AND CHAIN",
+                    "INSERT INTO t VALUES (1, 1); COMMIT AND CHAIN",
+                    "INSERT INTO t VALUES (2, 2); ROLLBACK AND CHAIN; INSERT INTO t VALUES (3, 3)")) {
+                assertThatThrownBy(() -> execute(connection, sql))
+                        .hasMessageContaining("AND CHAIN can only be used in transaction blocks")
+                        .extracting(e -> ((SQLException) e).getSQLState())
+                        .isEqualTo("25P01");
+                assertThat(rows(connection, "SHOW transaction_read_only")).containsExactly("off");
+                execute(connection, "INSERT INTO t VALUES (4, 4)");
+                assertThat(rows("SELECT id FROM t")).as("behind " + sql).containsExactly("4");
+                execute(connection, "DELETE FROM t");
+            }
+            execute(connection, "BEGIN; SELECT 1; COMMIT AND CHAIN", "INSERT INTO t VALUES (5, 5)", "ROLLBACK");
+        }
+        assertThat(rows("SELECT id FROM t")).isEmpty();
+    }
+
     @Test
     void changesOfFunctionsTriggersAndCascadesAreSeen() throws SQLException {
         try (Connection connection = connect()) {
@@ -548,6 +578,31 @@ class SessionsTest {
         }
         assertThatThrownBy(() -> direct("INSERT INTO t VALUES (1, 1)")).hasMessageContaining("replicated");
         assertThat(rows("SELECT count(*) FROM t")).containsExactly("0");
+    }
+
+    @Test
+    void anEncodingThatIsNotUnderstoodIsRefusedAndTheSessionGoesOn() throws SQLException {
+        try (Connection connection = connect("allowEncodingChanges", "true")) {
+            for (String sql : List.of(
+                    "SET client_encoding TO latin9",
+                    "SET SESSION \"client_encoding\" = 'LATIN1'",
+                    "set local client_encoding to win1252",
+                    "SET NAMES 'EUC_JP'")) {
+                assertThatThrownBy(() -> execute(connection, sql))
+                        .hasMessageContaining("is not understood by the replica: set it to UTF8");
+                execute(connection, "SELECT 1");
+            }
+            execute(
+                    connection,
+                    "SET NAMES 'utf-8'",
+                    "SET client_encoding TO DEFAULT",
+                    "SET client_encoding = 'UNICODE'",
+                    "RESET client_encoding",
+                    "SELECT set_config('client_encoding', 'latin9', false)");
+            assertThatThrownBy(() -> execute(connection, "SELECT '\u20ac'"))
+                    .hasMessageContaining("client_encoding LATIN9 is not understood by the replica: set it to UTF8");
+            execute(connection, "SET client_encoding TO 'UTF8'", "SELECT '\u20ac'");
+        }
     }
 
     /** However the server may be told. */

@@ -16,14 +16,13 @@ final class ClientStatements {
     /** What may be anything. */
     private static final SqlStatement UNKNOWN = new SqlStatement(Kind.CALL, "", "");
 
-    private static final Set<String> ENCODINGS = Set.of("UTF8", "SQL_ASCII");
-
     private final Map<String, SqlStatement> taken = new HashMap<>();
     private final Map<String, SqlStatement> pending = new HashMap<>();
     private final Map<String, SqlStatement> portals = new HashMap<>();
     private final Map<String, Substitute> substitutes = new HashMap<>();
     private boolean standardStrings = true;
     private String encoding = "UTF8";
+    private boolean isUnderstood = true;
 
     /** The server tells of a setting. */
     synchronized void setting(String name, String value) {
@@ -31,14 +30,18 @@ final class ClientStatements {
             standardStrings = value.equals("on");
         } else if (name.equals("client_encoding")) {
             encoding = value;
+            isUnderstood = ClientEncoding.isUnderstood(value);
         }
     }
 
     /** What a text consists of. */
     synchronized List<SqlStatement> of(String text) {
         if (text.equals(ClientMessage.MALFORMED)) {
-            return List.of(
-                    SqlStatement.refused("", "the statement has bytes that are not UTF8, as client_encoding says"));
+            return List.of(SqlStatement.refused(
+                    "",
+                    isUnderstood
+                            ? "the statement has bytes that are not UTF8, as the database's are"
+                            : ClientEncoding.refusal(encoding)));
         }
         return SqlLexer.statements(text, standardStrings).stream()
                 .map(this::check)
@@ -54,10 +57,8 @@ final class ClientStatements {
                         "EXECUTE of what is no query cannot be replicated: execute it by the protocol");
             }
         }
-        if (!ENCODINGS.contains(encoding) && statement.kind() != Kind.PASS && statement.kind() != Kind.ROLLBACK) {
-            return SqlStatement.refused(
-                    statement.text(),
-                    "client_encoding " + encoding + " is not understood by the replica: set it to UTF8");
+        if (!isUnderstood && statement.kind() != Kind.PASS && statement.kind() != Kind.ROLLBACK) {
+            return SqlStatement.refused(statement.text(), ClientEncoding.refusal(encoding));
         }
         boolean mayChange = statement.fetches()
                 && portals.values().stream().anyMatch(bound -> bound.kind().mayChange());

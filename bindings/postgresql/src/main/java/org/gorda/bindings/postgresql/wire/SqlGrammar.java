@@ -89,6 +89,9 @@ final class SqlGrammar {
     private static final Pattern AWAITED =
             Pattern.compile("SET\\s+gorda\\.position\\s*(?:=|\\sTO\\s)\\s*'?(\\d{1,18})'?", Pattern.CASE_INSENSITIVE);
 
+    private static final Pattern ENCODING = Pattern.compile(
+            "(?i)SET\\s+((SESSION|LOCAL)\\s+)?(\"?client_encoding\"?\\s*(=|\\sTO\\s)|NAMES\\b)\\s*(?<quote>['\"]?)(?<name>[\\w -]+)\\k<quote>");
+
     /** As options are written, too: {@code EXPLAIN ("analyze")}. */
     private static final Set<String> ANALYZES = Set.of("analyze", "analyse");
 
@@ -223,7 +226,8 @@ final class SqlGrammar {
             case "CREATE" -> create();
             case "ALTER" -> alter();
             case "DROP" -> onServer(1);
-            case "COMMENT", "GRANT", "REVOKE", "TRUNCATE", "SECURITY", "REASSIGN", "REFRESH" -> schema();
+            case "COMMENT", "GRANT", "REVOKE", "TRUNCATE", "SECURITY", "REASSIGN" -> schema();
+            case "REFRESH" -> onServer(1);
             case "IMPORT" ->
                 refused("a foreign table", "create it on each replica, outside of the replicated database");
             default -> of(Kind.PASS);
@@ -440,6 +444,12 @@ final class SqlGrammar {
         if (is(0, "SET") && namesOurs()) {
             return setOurs();
         }
+        Matcher encoded = ENCODING.matcher(text);
+        if (encoded.matches()
+                && !is(tokens.size() - 1, "DEFAULT")
+                && !ClientEncoding.isUnderstood(encoded.group("name"))) {
+            return SqlStatement.refused(text, ClientEncoding.refusal(encoded.group("name")));
+        }
         return is(1, "LOCAL") || is(1, "TRANSACTION")
                 ? new SqlStatement(Kind.PASS, text, SqlStatement.LOCAL)
                 : of(Kind.PASS);
@@ -532,7 +542,7 @@ final class SqlGrammar {
         for (int i = 1; i < tokens.size() && has("ADD"); i++) {
             if (is(i, "DEFAULT")
                     && !is(i - 1, "BY")
-                    && (callsUnknown(i + 1, expressionEnd(i), Set.of()) || hasAnywhere(MOMENTS))) {
+                    && (callsUnknown(i + 1, expressionEnd(i), CONVERTING) || hasAnywhere(MOMENTS))) {
                 return refused(
                         "a column whose first values each replica would compute for itself",
                         "add it without a default, then set that, and update the rows");
@@ -541,6 +551,7 @@ final class SqlGrammar {
         for (int i = 1; i < tokens.size() && is(1, "TABLE"); i++) {
             if (is(i, "USING")
                     && tokens.get(i).depth() == 0
+                    && !isMethod(i)
                     && (computesForItself(i, actionEnd(i)) || callsUnknown(i + 1, actionEnd(i), CONVERTING))) {
                 return refused("values that each replica would compute for itself", "update the rows instead");
             }
@@ -555,6 +566,12 @@ final class SqlGrammar {
             return refused(TABLESPACE, TABLESPACE_INSTEAD);
         }
         return is(1, "SYSTEM") ? of(Kind.PASS) : onServer(1);
+    }
+
+    /** Whether USING names the index by which a constraint excludes rows, and does not follow a type, which may be called EXCLUDE. */
+    private boolean isMethod(int using) {
+        return (using > 2 && is(using - 2, "ADD", "EXCLUDE"))
+                || (using > 4 && is(using - 4, "ADD", "CONSTRAINT") && is(using - 1, "EXCLUDE"));
     }
 
     /** Databases are the server's, and not in this one. */

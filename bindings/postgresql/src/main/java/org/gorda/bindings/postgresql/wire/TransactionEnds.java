@@ -33,7 +33,7 @@ final class TransactionEnds {
 
     /** What may be refused. */
     private interface Attempt {
-        void run() throws SQLException;
+        void run() throws SQLException, IOException;
     }
 
     /** @param isRelayed whether one thread sends and another one takes */
@@ -74,6 +74,10 @@ final class TransactionEnds {
 
     /** Has the client's COMMIT or ROLLBACK executed, after what must be done before. */
     void end(SqlStatement statement, Sending itself, Step then) throws IOException {
+        if (block.isOurs() && statement.chains()) {
+            requests.sync(() -> endUnchained(statement, then));
+            return;
+        }
         boolean isOpen = block.isOpen();
         boolean commits = statement.kind() == Kind.COMMIT && !block.hasFailed();
         if (isOpen && commits && transactions.mayHaveChanged()) {
@@ -87,6 +91,20 @@ final class TransactionEnds {
             then.run();
         });
         requests.flush();
+    }
+
+    /** AND CHAIN is for the client's own blocks: the server refuses it outside of one. */
+    private void endUnchained(SqlStatement statement, Step then) throws IOException {
+        if (!out.hasFailed()) {
+            ServerError unopened = block.unopened();
+            rollback();
+            if (unopened != null) {
+                fail(unopened);
+            } else {
+                attempt(() -> exchanges.query(List.of(OwnStatement.once(statement.text()))));
+            }
+        }
+        then.run();
     }
 
     private void ended(boolean commits) {
