@@ -25,10 +25,10 @@ public interface DatabaseBinding {
     ReflectedDatabase open(DatabaseConfiguration configuration, TransactionListener listener);
 
     /**
-     * Whether there is a database to open, where one that is not there is known to be only named otherwise now, perhaps: as long as no other has its name, it
-     * can have that again. True where that is not told.
+     * Whether there is a database of that name. {@link #open} makes one that is not there; but one that a replica has held may only have been renamed, and
+     * could not have its name back then. Where databases cannot be renamed beside their replica it is always true.
      *
-     * @throws ReflectionException if it cannot be reached
+     * @throws ReflectionException if that cannot be asked
      */
     default boolean isThere(DatabaseConfiguration configuration) {
         return true;

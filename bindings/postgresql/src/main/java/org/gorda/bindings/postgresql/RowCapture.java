@@ -26,10 +26,10 @@ final class RowCapture {
     /** Behind all rows, if there are any, those of generators: identity, whether by the name of its table, schema, name, last value. */
     private static final char GENERATORS = 'G';
 
-    /** Behind how many parts were told before. */
     /** Before how far those have come that only others have taken values from. */
     private static final char OTHERS = 'O';
 
+    /** Behind how many parts were told before. */
     private static final char NUMBER_END = '|';
 
     private final PostgresDatabase database;
