@@ -65,7 +65,7 @@ sealed interface DirectMessage {
     /** The donor does not hold that transfer (any more). */
     record Gone(long transfer) implements DirectMessage {}
 
-    /** The joiner has all of it. */
+    /** The joiner has all of it, or found it harmed: it needs it no more. */
     record Done(long transfer) implements DirectMessage {}
 
     /**

@@ -187,7 +187,7 @@ final class TransferDonor implements AutoCloseable {
                             : new DirectMessage.Part(fetch.transfer(), fetch.file(), fetch.offset(), bytes));
         } else if (message instanceof DirectMessage.Done done) {
             if (now != null && isOffered(now, from, done.transfer())) {
-                LOG.info("{}: {} has received the database", self, from);
+                LOG.info("{}: {} needs the copy of the database no more", self, from);
                 copiedFor = null;
                 discard();
             }

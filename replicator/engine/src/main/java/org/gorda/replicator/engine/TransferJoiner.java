@@ -259,6 +259,8 @@ final class TransferJoiner implements Runnable, AutoCloseable {
                 return true;
             }
         }
+        LOG.warn("{}: the copy of {} itself is harmed: another one is asked for", self, donor);
+        sender.accept(donor, new DirectMessage.Done(offer.transfer()));
         received.forget();
         return false;
     }

@@ -31,6 +31,7 @@ class TransferJoinerTest {
     private Path directory;
 
     private final List<DirectMessage.Fetch> fetched = new ArrayList<>();
+    private final List<Long> done = new ArrayList<>();
 
     private static byte[] content(int length) {
         byte[] content = new byte[length];
@@ -39,13 +40,17 @@ class TransferJoinerTest {
     }
 
     private static DirectMessage.Offer offer() {
+        return offer(7);
+    }
+
+    private static DirectMessage.Offer offer(long transfer) {
         List<DirectMessage.FileOffered> offered = new ArrayList<>();
         for (byte[] file : FILES) {
             CRC32C crc = new CRC32C();
             crc.update(file);
             offered.add(new DirectMessage.FileOffered("snapshot/f" + file.length, file.length, (int) crc.getValue()));
         }
-        return new DirectMessage.Offer(7, offered);
+        return new DirectMessage.Offer(transfer, offered);
     }
 
     /** A joiner whose donor answers at once, and damages some of the parts; returns whether it has everything. */
@@ -61,7 +66,9 @@ class TransferJoinerTest {
                 () -> 0,
                 (to, message) -> {
                     if (message instanceof DirectMessage.Want) {
-                        joiner.get().received(DONOR, offer());
+                        joiner.get().received(DONOR, offer(7 + done.size()));
+                    } else if (message instanceof DirectMessage.Done gone) {
+                        done.add(gone.transfer());
                     } else if (message instanceof DirectMessage.Fetch fetch) {
                         fetched.add(fetch);
                         byte[] part = new byte[fetch.bytes()];
@@ -72,7 +79,8 @@ class TransferJoinerTest {
                         joiner.get()
                                 .received(
                                         DONOR,
-                                        new DirectMessage.Part(7, fetch.file(), fetch.offset(), ByteBuffer.wrap(part)));
+                                        new DirectMessage.Part(
+                                                fetch.transfer(), fetch.file(), fetch.offset(), ByteBuffer.wrap(part)));
                     }
                 },
                 progress -> {},
@@ -98,6 +106,14 @@ class TransferJoinerTest {
         assertThat(fetched.stream().filter(fetch -> fetch.file() == 0)).hasSize(1);
         assertThat(fetched.stream().filter(fetch -> fetch.file() == 2 && fetch.offset() == 0))
                 .hasSize(2);
+    }
+
+    /** As by the donor's disk: it would give the same again and again. */
+    @Test
+    void aCopyThatIsHarmedAtTheDonorIsGivenUpForAnotherOne() {
+        assertThat(receive(fetch -> fetch.transfer() == 7 && fetch.file() == 2)).isTrue();
+        assertThatAllIsHere();
+        assertThat(done).containsExactly(7L, 8L);
     }
 
     @Test
@@ -138,7 +154,7 @@ class TransferJoinerTest {
     private List<MemberId> receiveFrom(List<MemberId> sameKind) {
         MemberId another = new MemberId("db3:7800");
         AtomicReference<TransferJoiner> joiner = new AtomicReference<>();
-        List<MemberId> done = new ArrayList<>();
+        List<MemberId> givers = new ArrayList<>();
         joiner.set(new TransferJoiner(
                 SELF,
                 new ReceivedDatabase(directory),
@@ -156,14 +172,14 @@ class TransferJoinerTest {
                                                 ? new DirectMessage.Offer(7, List.of())
                                                 : new DirectMessage.Wait(false, "it has another kind of database"));
                     } else if (message instanceof DirectMessage.Done) {
-                        done.add(to);
+                        givers.add(to);
                     }
                 },
                 progress -> {},
                 () -> {},
                 failure -> {}));
         joiner.get().run();
-        return done;
+        return givers;
     }
 
     @Test
