@@ -56,6 +56,20 @@ public final class Gorda {
         if (System.getProperty("gorda.log.level") == null && arguments.length > 0 && arguments[0].equals("node")) {
             System.setProperty("gorda.log.level", "INFO");
         }
+        CommandLine line = line();
+        try {
+            System.exit(line.execute(arguments));
+        } catch (Throwable e) { // an Error: threads that were begun would keep a process that does nothing
+            try {
+                e.printStackTrace(line.getErr());
+            } finally {
+                Runtime.getRuntime().halt(CommandLine.ExitCode.SOFTWARE);
+            }
+        }
+    }
+
+    /** All commands, and how each tells what went wrong. */
+    static CommandLine line() {
         CommandLine line = new CommandLine(new Gorda());
         line.addSubcommand("node", NodeCommand.spec());
         line.addSubcommand("bench", BenchCommand.spec());
@@ -85,14 +99,6 @@ public final class Gorda {
             }
             return CommandLine.ExitCode.USAGE;
         });
-        try {
-            System.exit(line.execute(arguments));
-        } catch (Throwable e) { // an Error: threads that were begun would keep a process that does nothing
-            try {
-                e.printStackTrace(line.getErr());
-            } finally {
-                Runtime.getRuntime().halt(CommandLine.ExitCode.SOFTWARE);
-            }
-        }
+        return line;
     }
 }

@@ -3,6 +3,8 @@ package org.gorda.cli;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,6 +22,17 @@ record GordaRun(int status, String out, String err) {
     private static final String JAVA_OPTIONS = "JDK_JAVA_OPTIONS";
 
     private static final String QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
+
+    /** Runs it within this process, without a Java of its own: for what ends before it has opened anything. */
+    static GordaRun here(String... arguments) {
+        StringWriter out = new StringWriter();
+        StringWriter err = new StringWriter();
+        int status = Gorda.line()
+                .setOut(new PrintWriter(out, true))
+                .setErr(new PrintWriter(err, true))
+                .execute(arguments);
+        return new GordaRun(status, out.toString(), err.toString());
+    }
 
     /** Runs it to its end, in the directory. */
     static GordaRun in(Path directory, String... arguments) throws IOException, InterruptedException {
