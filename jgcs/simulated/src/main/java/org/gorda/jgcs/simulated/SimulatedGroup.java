@@ -184,11 +184,6 @@ public final class SimulatedGroup
         return member.core();
     }
 
-    /** Numbers this run of the member. */
-    public long incarnation() {
-        return member.incarnation();
-    }
-
     /** Whether every message sent was delivered here, or passed over. */
     public boolean isConfirmed() {
         return outbox.isEmpty();
