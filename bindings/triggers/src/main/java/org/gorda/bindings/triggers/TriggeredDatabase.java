@@ -72,7 +72,6 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     private final boolean wantsReads;
     private final Dialect dialect;
     private final Connection internal;
-    private final String description;
     private final Turn turn = new Turn();
     private final Changes changes = new Changes();
 
@@ -131,8 +130,6 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         this.wantsReads = listener.wantsReads();
         this.dialect = dialect;
         this.internal = dialect.connect();
-        this.description = internal.getMetaData().getDatabaseProductName() + " "
-                + internal.getMetaData().getDatabaseProductVersion();
         try (Statement statement = internal.createStatement()) {
             for (String sql : dialect.installation()) {
                 statement.execute(sql);
@@ -378,11 +375,6 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     // --------------------------------------------------------------------------------------------------- public side
 
     @Override
-    public String description() {
-        return description;
-    }
-
-    @Override
     public Set<Capability> capabilities() {
         return CAPABILITIES;
     }
@@ -527,7 +519,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     @Override
     public String listen(InetSocketAddress address, @Nullable SSLContext tls) {
         throw new ReflectionException(
-                description
+                product
                         + " has no network server whose clients' commits could be replicated: use it in the replica's own process");
     }
 
