@@ -2,21 +2,18 @@ package org.gorda.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.gapi.FileTree;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,14 +31,6 @@ final class RatisTest {
 
     @TempDir
     private Path directory;
-
-    private static void delete(Path tree) throws IOException {
-        try (Stream<Path> files = Files.walk(tree)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        }
-    }
 
     /** Runs load until enough is acknowledged beyond what was when it is called. */
     private static void awaitMore(LoadTest load, CompletableFuture<LoadReport> report) {
@@ -80,7 +69,7 @@ final class RatisTest {
         }
         ReplicaProcess forgetful = group.replicas().get(1);
         forgetful.kill();
-        delete(forgetful.directory());
+        FileTree.delete(forgetful.directory());
         forgetful.start();
         group.awaitOnline(WAIT, line -> {});
         awaitMore(load, report);

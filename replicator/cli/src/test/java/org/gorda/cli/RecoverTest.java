@@ -24,6 +24,7 @@ import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaState;
@@ -146,7 +147,7 @@ final class RecoverTest {
             assertThat(newest.output()).contains("one of the two was told to go on alone");
             others.forEach(ReplicaProcess::kill);
 
-            RestartTest.delete(other.directory());
+            FileTree.delete(other.directory());
             other.start();
             String service = newest.service();
             String another = found.get(other).get("member").getAsString();
@@ -174,7 +175,7 @@ final class RecoverTest {
                     .atMost(WAIT)
                     .until(() ->
                             StateTransferTest.logBegins(newest) > late && StateTransferTest.logBegins(other) > late);
-            RestartTest.delete(last.directory().resolve("bank.gorda"));
+            FileTree.delete(last.directory().resolve("bank.gorda"));
             last.start();
             String old = found.get(last).get("member").getAsString();
             GordaRun.in(directory, "member", "add", old, "--at", service);
@@ -195,7 +196,7 @@ final class RecoverTest {
             assertThat(group.verify(WAIT).identical()).isTrue();
             for (ReplicaProcess replica : group.replicas()) {
                 replica.stop();
-                RestartTest.delete(replica.directory().resolve("bank.gorda"));
+                FileTree.delete(replica.directory().resolve("bank.gorda"));
             }
             group.replicas().forEach(ReplicaProcess::start);
             for (ReplicaProcess replica : group.replicas()) {
@@ -251,7 +252,7 @@ final class RecoverTest {
         assertThat(remains.get("stored").getAsLong()).isPositive();
         assertThat(remains.get("obstacle").isJsonNull()).isTrue();
 
-        RestartTest.delete(directory.resolve("bank.gorda"));
+        FileTree.delete(directory.resolve("bank.gorda"));
         report(GordaRun.in(directory, "recover", database, "--engine", "h2", "--json", "--new-group"));
         GordaRun again = GordaRun.in(directory, "recover", database, "--engine", "h2");
         assertThat(again.status()).isEqualTo(1);

@@ -20,6 +20,7 @@ import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.gapi.FileTree;
 import org.gorda.replicator.node.NodeStatus;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -98,7 +99,7 @@ final class RestartTest {
                 ReplicaProcess backup = group.backup().orElseThrow();
                 backup.kill();
                 if (wholeDirectory) {
-                    delete(backup.directory());
+                    FileTree.delete(backup.directory());
                 } else {
                     cutTail(backup.directory());
                 }
@@ -136,7 +137,7 @@ final class RestartTest {
                     .orElseThrow();
             primary.kill();
             forgetful.kill();
-            delete(forgetful.directory());
+            FileTree.delete(forgetful.directory());
             behind.start();
             forgetful.start();
             Awaitility.await("both tell of themselves")
@@ -152,14 +153,6 @@ final class RestartTest {
                                     .isPresent()));
             primary.start();
             assertNothingLost(group, load.acknowledged());
-        }
-    }
-
-    static void delete(Path all) throws IOException {
-        try (Stream<Path> files = Files.walk(all)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
         }
     }
 

@@ -27,6 +27,7 @@ import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.gapi.FileTree;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import org.gorda.replicator.node.ReplicaContent;
@@ -138,7 +139,7 @@ final class StateTransferTest {
     private static ReplicaProcess loseABackup(ReplicaGroup group) throws Exception {
         ReplicaProcess lost = group.backup().orElseThrow();
         lost.kill();
-        RestartTest.delete(lost.directory());
+        FileTree.delete(lost.directory());
         Awaitility.await("the others' logs are cut").atMost(WAIT).until(() -> logsBeginAfter(group, lost, 1));
         return lost;
     }
