@@ -46,7 +46,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     public static final String SCHEMA = "GORDA";
 
     /** What databases can that are reflected so. */
-    public static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
+    static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
             Capability.WRITE_SETS,
             Capability.SCHEMA_CHANGES,
             Capability.APPLY,
@@ -97,7 +97,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
      *
      * @param product for people
      */
-    public static ReflectedDatabase open(
+    static ReflectedDatabase open(
             String product, Opening opening, DatabaseConfiguration configuration, TransactionListener listener) {
         Dialect dialect = null;
         try {
