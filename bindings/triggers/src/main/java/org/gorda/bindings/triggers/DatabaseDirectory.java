@@ -101,11 +101,6 @@ public record DatabaseDirectory(String product, String file) {
         }
     }
 
-    /** Forces a file, or the names in a directory, to disk. */
-    public static void force(Path path) throws IOException {
-        FileTree.force(path);
-    }
-
     private static void delete(Path path) throws IOException {
         if (Files.isDirectory(path)) {
             try (DirectoryStream<Path> files = Files.newDirectoryStream(path)) {
