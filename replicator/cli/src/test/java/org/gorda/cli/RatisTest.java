@@ -1,14 +1,8 @@
 package org.gorda.cli;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
-import org.awaitility.Awaitility;
-import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
@@ -32,15 +26,6 @@ final class RatisTest {
     @TempDir
     private Path directory;
 
-    /** Runs load until enough is acknowledged beyond what was when it is called. */
-    private static void awaitMore(LoadTest load, CompletableFuture<LoadReport> report) {
-        long before = load.acknowledged().count();
-        Awaitility.await("the load goes on")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() >= before + ENOUGH);
-        assertThat(report).isNotDone();
-    }
-
     @Test
     void writersOnAllReplicasLoseNothingWhenReplicasAreKilledAndOneComesBackWithoutItsDirectory() throws Exception {
         Map<String, String> settings = Map.of("protocol", "certification", "toolkit", "ratis");
@@ -59,11 +44,11 @@ final class RatisTest {
         group.awaitOnline(WAIT, line -> {});
         LoadTest load =
                 LoadTest.of(TpcB.of(1, 10_000)).target(group.url()).clients(4).duration(WAIT.multipliedBy(3));
-        CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-        awaitMore(load, report);
+        BackgroundLoad running = new BackgroundLoad(load);
+        running.awaitMore(ENOUGH);
         for (ReplicaProcess killed : group.replicas().subList(0, 2)) {
             killed.kill();
-            awaitMore(load, report);
+            running.awaitMore(ENOUGH);
             killed.start();
             group.awaitOnline(WAIT, line -> {});
         }
@@ -72,9 +57,8 @@ final class RatisTest {
         FileTree.delete(forgetful.directory());
         forgetful.start();
         group.awaitOnline(WAIT, line -> {});
-        awaitMore(load, report);
-        load.finish();
-        report.get(3, TimeUnit.MINUTES).requireConsistent();
+        running.awaitMore(ENOUGH);
+        running.end().requireConsistent();
         NothingLost.anywhere(group, load.acknowledged(), WAIT);
     }
 }

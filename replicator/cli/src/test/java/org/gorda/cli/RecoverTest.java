@@ -15,11 +15,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.gorda.bench.Acknowledged;
-import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
@@ -79,12 +76,9 @@ final class RecoverTest {
             LoadTest load = LoadTest.of(TpcB.of(1, 10_000))
                     .target(group.url())
                     .clients(4)
-                    .duration(WAIT);
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            Awaitility.await("the load runs")
-                    .atMost(WAIT)
-                    .until(() -> report.isDone() || load.acknowledged().count() >= 60);
-            assertThat(report).isNotDone();
+                    .duration(WAIT.multipliedBy(3));
+            BackgroundLoad clients = new BackgroundLoad(load);
+            clients.awaitMore(60);
             group.replicas().parallelStream().forEach(ReplicaProcess::kill);
 
             Map<ReplicaProcess, JsonObject> found = new HashMap<>();
@@ -129,12 +123,8 @@ final class RecoverTest {
 
             newest.start();
             awaitWorking(group, newest);
-            long killed = load.acknowledged().count();
-            Awaitility.await("it finds the one that is left")
-                    .atMost(WAIT)
-                    .until(() -> report.isDone() || load.acknowledged().count() > killed);
-            load.finish();
-            report.get(2, TimeUnit.MINUTES).requireConsistent();
+            clients.awaitMore(1);
+            clients.end().requireConsistent();
             Acknowledged acknowledged = load.acknowledged();
             NothingLost.on(own(group, newest), newest.name(), acknowledged);
 

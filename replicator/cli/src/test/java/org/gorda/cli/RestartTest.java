@@ -10,8 +10,6 @@ import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.bench.Acknowledged;
@@ -37,23 +35,7 @@ final class RestartTest {
     private Path directory;
 
     private static LoadTest load(ReplicaGroup group) {
-        return LoadTest.of(TpcB.of(1, 10_000)).target(group.url()).clients(4).duration(WAIT);
-    }
-
-    private static void awaitEnough(LoadTest load, CompletableFuture<LoadReport> report) {
-        Awaitility.await("the load runs")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() >= ENOUGH);
-        assertThat(report).isNotDone();
-    }
-
-    /** And lets the load end. */
-    private static void awaitMore(LoadTest load, CompletableFuture<LoadReport> report) {
-        long before = load.acknowledged().count();
-        Awaitility.await("the load goes on")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() >= before + ENOUGH);
-        load.finish();
+        return LoadTest.of(TpcB.of(1, 10_000)).target(group.url()).clients(4).duration(WAIT.multipliedBy(3));
     }
 
     private static void awaitOnline(ReplicaGroup group) {
@@ -73,14 +55,14 @@ final class RestartTest {
             group.start();
             awaitOnline(group);
             LoadTest load = load(group);
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            awaitEnough(load, report);
+            BackgroundLoad running = new BackgroundLoad(load);
+            running.awaitMore(ENOUGH);
             group.replicas().parallelStream().forEach(ReplicaProcess::kill);
             for (int next : List.of(first, second, third)) {
                 group.replicas().get(next).start();
             }
-            awaitMore(load, report);
-            LoadReport whole = report.get(3, TimeUnit.MINUTES);
+            running.awaitMore(ENOUGH);
+            LoadReport whole = running.end();
             whole.requireConsistent();
             assertThat(whole.abortedInAll()).as("what the kill interrupted").isPositive();
             assertNothingLost(group, load.acknowledged());
@@ -94,8 +76,8 @@ final class RestartTest {
             for (boolean wholeDirectory : List.of(true, false)) {
                 awaitOnline(group);
                 LoadTest load = load(group);
-                CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-                awaitEnough(load, report);
+                BackgroundLoad running = new BackgroundLoad(load);
+                running.awaitMore(ENOUGH);
                 ReplicaProcess backup = group.backup().orElseThrow();
                 backup.kill();
                 if (wholeDirectory) {
@@ -104,8 +86,8 @@ final class RestartTest {
                     cutTail(backup.directory());
                 }
                 backup.start();
-                awaitMore(load, report);
-                report.get(3, TimeUnit.MINUTES).requireConsistent();
+                running.awaitMore(ENOUGH);
+                running.end().requireConsistent();
                 assertNothingLost(group, load.acknowledged());
             }
         }
@@ -121,15 +103,12 @@ final class RestartTest {
             group.start();
             awaitOnline(group);
             LoadTest load = load(group);
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            Awaitility.await("the load begins")
-                    .atMost(WAIT)
-                    .until(() -> load.acknowledged().count() > 0);
+            BackgroundLoad running = new BackgroundLoad(load);
+            running.awaitMore(1);
             ReplicaProcess behind = group.backup().orElseThrow();
             behind.kill();
-            awaitEnough(load, report);
-            load.finish();
-            report.get(3, TimeUnit.MINUTES);
+            running.awaitMore(ENOUGH);
+            running.end();
             ReplicaProcess primary = group.primary().orElseThrow();
             ReplicaProcess forgetful = group.replicas().stream()
                     .filter(replica -> replica != behind && replica != primary)
