@@ -7,7 +7,6 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -16,6 +15,7 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.gorda.bench.workload.BenchException;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.gapi.FileTree;
 import org.gorda.replicator.node.NodeStatus;
 
 /**
@@ -142,7 +142,7 @@ public record ApplyRate(int scale, int accounts, int clients, Duration warmUp, D
         group.awaitOnline(WAIT, progress);
         group.stop();
 
-        delete(database(alone.directory()));
+        FileTree.delete(database(alone.directory()));
         copy(database(kept), database(alone.directory()));
         copyCheckpoint(kept, alone.directory());
         group.start();
@@ -238,14 +238,6 @@ public record ApplyRate(int scale, int accounts, int clients, Duration warmUp, D
                 } else {
                     Files.copy(file, copy);
                 }
-            }
-        }
-    }
-
-    private static void delete(Path directory) throws IOException {
-        try (Stream<Path> files = Files.walk(directory)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
             }
         }
     }

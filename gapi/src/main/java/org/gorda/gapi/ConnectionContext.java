@@ -5,12 +5,6 @@ import org.jspecify.annotations.Nullable;
 /** A client's connection to the database. Lives as long as the connection. Thread-safe. */
 public interface ConnectionContext {
 
-    /** The database's name for the user. */
-    String user();
-
-    /** The session under which this connection's transactions are known to the group. */
-    SessionId session();
-
     /** Whether its transactions are to be as if one ran after the other. To be asked in the client's thread. */
     boolean isSerializable();
 

@@ -14,9 +14,6 @@ import org.jspecify.annotations.Nullable;
 /** An open database, reflected. Thread-safe. */
 public interface ReflectedDatabase extends AutoCloseable {
 
-    /** Product and version, for people. */
-    String description();
-
     Set<Capability> capabilities();
 
     /** Opens a connection as a client of the database, whose transactions are reflected. */

@@ -11,9 +11,10 @@ import org.jspecify.annotations.Nullable;
  * A suspended commit whose client's thread, the one that makes this, waits for the answer: where it stands, the same for all bindings. A
  * binding adds how its database commits and rolls back. Thread-safe.
  *
+ * @param <T> the binding's transactions
  * @param <E> what the database fails with
  */
-public abstract class WaitingCommit<E extends Exception> implements SuspendedCommit {
+public abstract class WaitingCommit<T extends TransactionContext, E extends Exception> implements SuspendedCommit {
 
     private enum State {
         /** The transaction is open. */
@@ -47,6 +48,8 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
     /** How long a client's thread may take to roll back before what was ordered goes on without it, and a commit before it may be lost. */
     private static final long OTHER_NANOS = TimeUnit.SECONDS.toNanos(10);
 
+    private final T transaction;
+    private final WriteSet writeSet;
     private final Thread client = Thread.currentThread();
     private final long sinceNanos = System.nanoTime();
 
@@ -58,6 +61,22 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
 
     /** With {@link State#REFUSED}. */
     private @Nullable Refusal refusal;
+
+    /** Of the transaction with what it has changed. */
+    protected WaitingCommit(T transaction, WriteSet writeSet) {
+        this.transaction = transaction;
+        this.writeSet = writeSet;
+    }
+
+    @Override
+    public final T transaction() {
+        return transaction;
+    }
+
+    @Override
+    public final WriteSet writeSet() {
+        return writeSet;
+    }
 
     /** Wakes the client's thread if it has something to do then. False if it was in none of these states. */
     private synchronized boolean move(Set<State> from, State to, @Nullable Refusal why) {
@@ -254,7 +273,7 @@ public abstract class WaitingCommit<E extends Exception> implements SuspendedCom
             return committed;
         } catch (Exception e) { // what the database declares
             throw new ReflectionException(
-                    "the database could not commit transaction " + transaction().id() + " at " + position, e);
+                    "the database could not commit transaction " + transaction.id() + " at " + position, e);
         } finally {
             move(EnumSet.of(State.COMMITTING), next, null);
         }

@@ -21,29 +21,23 @@ public class WaitingCommitTest {
     private static final Refusal UNKNOWN = new Refusal(Refusal.Cause.UNKNOWN_OUTCOME, "ask another one");
 
     /** In a database of one transaction. */
-    private static final class Commit extends WaitingCommit<RuntimeException> {
+    private static final class Commit extends WaitingCommit<TransactionContext, RuntimeException> {
         volatile boolean undone;
         volatile boolean committed;
         private final boolean fails;
 
         Commit(boolean fails) {
+            super(begun(), null);
             this.fails = fails;
         }
 
-        @Override
-        public TransactionContext transaction() {
-            check(fails, "asked for a message: the commit has failed");
+        private static TransactionContext begun() {
             OpenTransaction<ConnectionContext> transaction = new OpenTransaction<>(null, 0) {
                 @Override
                 public void abort(Refusal refusal) {}
             };
             transaction.begin(new TransactionId(new SessionId(0, 0), 1));
             return transaction;
-        }
-
-        @Override
-        public WriteSet writeSet() {
-            throw new UnsupportedOperationException();
         }
 
         @Override

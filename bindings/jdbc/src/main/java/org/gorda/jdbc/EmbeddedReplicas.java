@@ -5,7 +5,6 @@ import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Optional;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaState;
@@ -88,13 +87,6 @@ final class EmbeddedReplicas {
             at = at.getCause();
         }
         return at instanceof SQLException engine && "08004".equals(engine.getSQLState());
-    }
-
-    /** The replica of a database, if it runs. */
-    static Optional<Replica> running(String location) {
-        synchronized (REPLICAS) {
-            return Optional.ofNullable(REPLICAS.get(location)).map(Started::replica);
-        }
     }
 
     private static void shutdown(EmbeddedUrl url) throws SQLException {

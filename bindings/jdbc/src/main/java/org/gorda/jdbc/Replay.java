@@ -83,10 +83,6 @@ final class Replay {
         this.autoCommit = connection.getAutoCommit();
     }
 
-    Connection connection() {
-        return connection;
-    }
-
     boolean isAutoCommit() {
         return autoCommit;
     }

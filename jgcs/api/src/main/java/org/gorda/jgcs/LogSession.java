@@ -1,12 +1,11 @@
 package org.gorda.jgcs;
 
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
-/** Reads and compacts the group's ordered log on this member. Thread-safe. */
+/** The group's ordered log on this member: up to where it is decided, what of it is read again, forced and forgotten. Thread-safe. */
 public interface LogSession {
 
-    /** The position before the oldest entry held here; what follows it can be read. */
+    /** The position before the oldest entry held here; what follows it can be delivered here. */
     Position firstHeld();
 
     /** The newest position known here to be decided: a majority has it. */
@@ -19,15 +18,6 @@ public interface LogSession {
      * group is to be left and opened anew. Off at first; nothing is taken back when it is turned off.
      */
     void deliverAhead(boolean ahead);
-
-    /**
-     * Reads decided messages in order.
-     *
-     * @param after reads what follows this position
-     * @param bytesMax stops after the message that reaches this many payload bytes; at least one message is read if there is one
-     * @throws GroupException if the log does not hold what follows {@code after} any more
-     */
-    List<Message> read(Position after, int bytesMax);
 
     /**
      * Reads one message again that is decided, or was delivered here.

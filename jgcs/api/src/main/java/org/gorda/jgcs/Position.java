@@ -19,11 +19,6 @@ public record Position(GroupId group, long term, long index) implements Comparab
         }
     }
 
-    /** Whether this lies before {@code other} in the order. */
-    public boolean isBefore(Position other) {
-        return index < other.index;
-    }
-
     /** Orders by index; positions of different groups do not compare. */
     @Override
     public int compareTo(Position other) {

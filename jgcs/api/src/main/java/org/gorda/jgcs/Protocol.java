@@ -12,6 +12,21 @@ public interface Protocol {
     Service offers(GroupConfiguration configuration);
 
     /**
+     * For who opens a group.
+     *
+     * @throws GroupException if a service is required that a group under this configuration does not give
+     */
+    default void requireOffered(GroupConfiguration configuration, Service required) {
+        Service offered = offers(configuration);
+        if (!offered.satisfies(required)) {
+            throw new GroupException(
+                    GroupException.Disposition.CORRECT,
+                    "protocol " + name() + " as configured offers " + offered + ", but " + required
+                            + " is required: use raft, with the durability that is required");
+        }
+    }
+
+    /**
      * Opens this process's membership; {@link ControlSession#join} then starts it.
      *
      * @param required what every message must be guaranteed

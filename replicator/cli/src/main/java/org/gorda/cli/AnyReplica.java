@@ -1,6 +1,11 @@
 package org.gorda.cli;
 
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.BiConsumer;
+import java.util.function.Function;
+import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.Setting;
 import org.gorda.replicator.engine.Tls;
 import org.gorda.replicator.node.NodeClient;
@@ -45,6 +50,9 @@ final class AnyReplica {
             description = "PEM file with the key of that certificate.")
     private @Nullable Path key;
 
+    /** What the replicas of a group answer, and why others do not, by their names. */
+    record Answers<T>(Map<String, T> replicas, Map<String, String> missing) {}
+
     String service() {
         return at;
     }
@@ -52,6 +60,34 @@ final class AnyReplica {
     /** What asks it, and the others of its group. */
     NodeClient client() {
         return new NodeClient(Tls.of(this::value));
+    }
+
+    /**
+     * Asks all replicas of a group, one after the other.
+     *
+     * @param services where, by their names
+     * @param question is given an address
+     * @param answered is given the name and the answer
+     * @param silent is given the name and why there is no answer
+     */
+    static <T> Answers<T> ask(
+            Map<String, String> services,
+            Function<String, T> question,
+            BiConsumer<String, T> answered,
+            BiConsumer<String, String> silent) {
+        Answers<T> answers = new Answers<>(new TreeMap<>(), new TreeMap<>());
+        services.forEach((member, service) -> {
+            try {
+                T answer = question.apply(service);
+                answers.replicas.put(member, answer);
+                answered.accept(member, answer);
+            } catch (ReplicaException e) {
+                String why = String.valueOf(e.getMessage());
+                answers.missing.put(member, why);
+                silent.accept(member, why);
+            }
+        });
+        return answers;
     }
 
     private @Nullable String value(Setting setting) {

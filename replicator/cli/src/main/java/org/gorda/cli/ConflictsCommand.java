@@ -1,10 +1,7 @@
 package org.gorda.cli;
 
 import java.util.Locale;
-import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
-import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeConflicts;
 import picocli.CommandLine.Command;
@@ -36,26 +33,16 @@ final class ConflictsCommand implements Callable<Integer> {
                     "Of how many rows of each replica, ${DEFAULT-VALUE} if not said; with --json of all that are kept.")
     private int rows;
 
-    /** What the command ends with. */
-    private record Report(Map<String, NodeConflicts> replicas, Map<String, String> missing) {}
-
     @Override
     public Integer call() {
         NodeClient client = replica.client();
-        Map<String, NodeConflicts> replicas = new TreeMap<>();
-        Map<String, String> missing = new TreeMap<>();
-        client.status(replica.service()).services().forEach((member, service) -> {
-            try {
-                NodeConflicts found = client.conflicts(service);
-                replicas.put(member, found);
-                print(found);
-            } catch (ReplicaException e) {
-                missing.put(member, String.valueOf(e.getMessage()));
-                output.line(member + ": no answer: " + e.getMessage());
-            }
-        });
-        output.result(new Report(replicas, missing));
-        return missing.isEmpty() ? 0 : 1;
+        AnyReplica.Answers<NodeConflicts> answers = AnyReplica.ask(
+                client.status(replica.service()).services(),
+                client::conflicts,
+                (member, found) -> print(found),
+                (member, why) -> output.line(member + ": no answer: " + why));
+        output.result(answers);
+        return answers.missing().isEmpty() ? 0 : 1;
     }
 
     private void print(NodeConflicts found) {

@@ -29,8 +29,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ConflictsCommand.class,
             ProbesCommand.class,
             CheckCommand.class,
-            InstallCommand.class,
-            UninstallCommand.class,
+            InstallationCommand.Install.class,
+            InstallationCommand.Uninstall.class,
             SqlCommand.class,
             SimulateCommand.class,
             HelpCommand.class

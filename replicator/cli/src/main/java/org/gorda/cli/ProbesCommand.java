@@ -2,10 +2,8 @@ package org.gorda.cli;
 
 import java.util.Locale;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import org.gorda.bench.CommitCost;
-import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeProbes;
 import org.jspecify.annotations.Nullable;
@@ -54,22 +52,15 @@ final class ProbesCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         NodeClient client = replica.client();
-        Map<String, NodeProbes> replicas = new TreeMap<>();
-        Map<String, String> missing = new TreeMap<>();
-        client.status(replica.service()).services().forEach((member, service) -> {
-            try {
-                NodeProbes found = to == null ? client.probes(service) : client.probe(service, !to.off);
-                replicas.put(member, found);
-                print(found);
-            } catch (ReplicaException e) {
-                missing.put(member, String.valueOf(e.getMessage()));
-                output.line(member + ": no answer: " + e.getMessage());
-            }
-        });
-        CommitCost cost = CommitCost.of(replicas.values());
+        AnyReplica.Answers<NodeProbes> answers = AnyReplica.ask(
+                client.status(replica.service()).services(),
+                service -> to == null ? client.probes(service) : client.probe(service, !to.off),
+                (member, found) -> print(found),
+                (member, why) -> output.line(member + ": no answer: " + why));
+        CommitCost cost = CommitCost.of(answers.replicas().values());
         output.line(cost == null ? "nothing was committed yet" : "all: " + cost.each());
-        output.result(new Report(replicas, missing, cost));
-        return missing.isEmpty() ? 0 : 1;
+        output.result(new Report(answers.replicas(), answers.missing(), cost));
+        return answers.missing().isEmpty() ? 0 : 1;
     }
 
     private void print(NodeProbes found) {

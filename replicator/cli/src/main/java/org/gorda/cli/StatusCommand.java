@@ -2,9 +2,7 @@ package org.gorda.cli;
 
 import java.util.Locale;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
-import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import picocli.CommandLine.Command;
@@ -66,28 +64,22 @@ final class StatusCommand implements Callable<Integer> {
     public Integer call() {
         NodeClient client = replica.client();
         NodeStatus any = client.status(replica.service());
-        Map<String, NodeStatus> replicas = new TreeMap<>();
-        Map<String, String> missing = new TreeMap<>();
         output.line(String.format(
                 "%-21s %-12s %-8s %6s %10s %10s %6s %7s %6s  %s",
                 "REPLICA", "STATE", "ROLE", "EPOCH", "APPLIED", "ORDERED", "LAG", "SECONDS", "PACED", "WHY"));
-        any.services().forEach((member, service) -> {
-            try {
-                NodeStatus status = client.status(service);
-                replicas.put(member, status);
-                line(member, status, any);
-            } catch (ReplicaException e) {
-                missing.put(member, String.valueOf(e.getMessage()));
-                output.line(String.format("%-21s %-12s %s", member, "no answer", e.getMessage()));
-            }
-        });
+        AnyReplica.Answers<NodeStatus> answers = AnyReplica.ask(
+                any.services(),
+                client::status,
+                (member, status) -> line(member, status, any),
+                (member, why) -> output.line(String.format("%-21s %-12s %s", member, "no answer", why)));
+        Map<String, NodeStatus> replicas = answers.replicas();
         boolean isMember = any.services().containsKey(any.self());
         if (!isMember) {
             replicas.put(any.self(), any);
             line(any.self(), any, any);
         }
         boolean healthy = isMember
-                && missing.isEmpty()
+                && answers.missing().isEmpty()
                 && replicas.values().stream().noneMatch(any::isOfAnotherGroup)
                 && replicas.values().stream().allMatch(status -> status.state().equals("ONLINE"))
                 && replicas.values().stream()
@@ -99,7 +91,7 @@ final class StatusCommand implements Callable<Integer> {
                                 == 1
                         || replicas.values().stream()
                                 .allMatch(status -> status.role().equals("writer")));
-        output.result(new Report(healthy, replicas, missing));
+        output.result(new Report(healthy, replicas, answers.missing()));
         return healthy ? 0 : 1;
     }
 }

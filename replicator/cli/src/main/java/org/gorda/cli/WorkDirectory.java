@@ -5,14 +5,13 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Comparator;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.gorda.bench.workload.BenchException;
+import org.gorda.gapi.FileTree;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -94,18 +93,9 @@ final class WorkDirectory {
     /** The result is not lost if that fails. */
     private static void delete(Path directory, Output output) {
         try {
-            delete(directory);
+            FileTree.delete(directory);
         } catch (IOException | UncheckedIOException e) {
             output.line(directory + " could not be deleted: " + e);
-        }
-    }
-
-    private static void delete(Path directory) throws IOException {
-        try (Stream<Path> files = Files.walk(directory)) {
-            List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
-            for (Path file : deepestFirst) {
-                Files.delete(file);
-            }
         }
     }
 
@@ -114,7 +104,7 @@ final class WorkDirectory {
         long end = System.nanoTime() + END_WAIT.toNanos();
         while (Files.exists(directory) && System.nanoTime() < end) {
             try {
-                delete(directory);
+                FileTree.delete(directory);
             } catch (IOException | UncheckedIOException e) {
                 LockSupport.parkNanos(POLL_NANOS);
             }

@@ -3,6 +3,7 @@ package org.gorda.cli;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.engine.Replica;
@@ -35,7 +36,7 @@ public final class DerbyByGorda implements BeforeAllCallback {
                 .members(self)
                 .start()
                 .close();
-        RestartTest.delete(directory);
+        FileTree.delete(directory);
         started = true;
     }
 }

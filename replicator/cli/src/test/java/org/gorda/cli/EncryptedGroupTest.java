@@ -17,8 +17,6 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.awaitility.Awaitility;
-import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
@@ -70,31 +68,22 @@ final class EncryptedGroupTest {
                 .clients(4)
                 .duration(WAIT)
                 .progress(System.out::println);
-        CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-        awaitMore(load, report);
+        BackgroundLoad running = new BackgroundLoad(load);
+        running.awaitMore(100);
         ReplicaProcess frozen = group.backup().orElseThrow();
         frozen.freeze();
         TimeUnit.SECONDS.sleep(5); // longer than its connections are kept
-        awaitMore(load, report);
+        running.awaitMore(100);
         frozen.thaw();
         group.awaitOnline(WAIT, line -> {});
         ReplicaProcess primary = group.primary().orElseThrow();
         primary.kill();
-        awaitMore(load, report);
+        running.awaitMore(100);
         primary.start();
         group.awaitOnline(WAIT, line -> {});
-        awaitMore(load, report);
-        load.finish();
-        report.get(2, TimeUnit.MINUTES).requireConsistent();
+        running.awaitMore(100);
+        running.end().requireConsistent();
         assertThat(group.verify(WAIT).identical()).isTrue();
-    }
-
-    private static void awaitMore(LoadTest load, CompletableFuture<LoadReport> report) {
-        long before = load.acknowledged().count();
-        Awaitility.await("the load goes on")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() > before + 100);
-        assertThat(report).isNotDone();
     }
 
     /** Nor is it left there: the thread that looks for the primary ends its connection. */

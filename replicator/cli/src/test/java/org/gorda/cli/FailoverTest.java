@@ -54,20 +54,14 @@ final class FailoverTest {
                 .clients(4)
                 .duration(WAIT)
                 .progress(System.out::println);
-        CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-        Awaitility.await("the load runs")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() > 100);
+        BackgroundLoad running = new BackgroundLoad(load);
+        running.awaitMore(100);
         long at = System.nanoTime();
         fault.accept(primary);
-        long before = load.acknowledged().count();
-        Awaitility.await("they go on after the fault")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() > before + 50);
+        running.awaitMore(50);
         TimeUnit.NANOSECONDS.sleep(Math.max(0, at + TimeUnit.SECONDS.toNanos(3) - System.nanoTime()));
-        assertThat(report).isNotDone();
-        load.finish();
-        report.get(2, TimeUnit.MINUTES).requireConsistent();
+        assertThat(running.isOver()).isFalse();
+        running.end().requireConsistent();
         LoadTest.Silence silence = load.longestSilence(at, Duration.ofSeconds(2));
         return silence == null ? 0 : silence.millis();
     }
@@ -130,17 +124,14 @@ final class FailoverTest {
                     .target(group.url())
                     .clients(6)
                     .duration(WAIT);
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            Awaitility.await("the load runs")
-                    .atMost(WAIT)
-                    .until(() -> report.isDone() || load.acknowledged().count() > 100);
+            BackgroundLoad running = new BackgroundLoad(load);
+            running.awaitMore(100);
             ReplicaProcess frozen = primary(group);
             frozen.freeze();
             long before = load.acknowledged().count();
             TimeUnit.SECONDS.sleep(6); // twice what it takes to be left
             assertThat(load.acknowledged().count()).as("committed meanwhile").isGreaterThan(before + 50);
-            load.finish();
-            LoadReport whole = report.get(2, TimeUnit.MINUTES);
+            LoadReport whole = running.end();
             frozen.thaw();
             assertThat(whole.abortedInAll()).as("what the frozen one was doing").isPositive();
             assertThat(whole.unknown()).isZero();

@@ -27,6 +27,7 @@ import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.bench.workload.TpcB;
 import org.gorda.bench.workload.Workload;
+import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.engine.Replica;
@@ -451,7 +452,7 @@ final class MixedEnginesTest {
         }
         fillShared(primary(), 1, LARGE_VALUES);
         stop(OTHER);
-        RestartTest.delete(directory.resolve("replica" + OTHER));
+        FileTree.delete(directory.resolve("replica" + OTHER));
         cutTheLog();
         String location = make.call();
         AtomicBoolean enough = new AtomicBoolean();
@@ -482,7 +483,7 @@ final class MixedEnginesTest {
         int lost = primary().equals(replicas[0]) ? 2 : 0;
         stop(lost);
         cutTheLog();
-        RestartTest.delete(directory.resolve("replica" + lost));
+        FileTree.delete(directory.resolve("replica" + lost));
         makeDerby(lost);
         start(lost, "derby", location(lost));
         Objects.requireNonNull(replicas[lost]).awaitPrimary(PATIENCE);

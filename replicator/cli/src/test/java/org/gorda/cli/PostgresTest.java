@@ -13,11 +13,8 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.gorda.bench.Acknowledged;
-import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
@@ -41,14 +38,6 @@ final class PostgresTest {
 
     private final String self = "127.0.0.1:" + LoopbackPorts.free(1).get(0);
 
-    private static void awaitMore(LoadTest load, CompletableFuture<LoadReport> report) {
-        long before = load.acknowledged().count();
-        Awaitility.await("the load goes on")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() > before + 100);
-        assertThat(report).isNotDone();
-    }
-
     @Test
     void clientsOfPostgresqlsOwnDriverGoOnAfterThePrimaryIsKilled() throws Exception {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of(), new PostgresEngine())) {
@@ -58,12 +47,12 @@ final class PostgresTest {
                     .target(group.engineUrl())
                     .clients(4)
                     .duration(WAIT.multipliedBy(5));
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            awaitMore(load, report);
+            BackgroundLoad running = new BackgroundLoad(load);
+            running.awaitMore(100);
 
             ReplicaProcess killed = group.primary().orElseThrow();
             killed.kill();
-            awaitMore(load, report);
+            running.awaitMore(100);
             killed.start();
             // Under load there is always something that one of them does not show yet.
             Awaitility.await("it is back")
@@ -71,10 +60,9 @@ final class PostgresTest {
                     .until(() -> group.status(killed)
                             .filter(now -> now.state().equals("ONLINE"))
                             .isPresent());
-            awaitMore(load, report);
+            running.awaitMore(100);
 
-            load.finish();
-            report.get(2, TimeUnit.MINUTES).requireConsistent();
+            running.end().requireConsistent();
             assertThat(group.verify(WAIT).identical()).isTrue();
             for (ReplicaProcess replica : group.replicas()) {
                 Acknowledged.Lookup lookup = load.acknowledged().lookup();

@@ -5,10 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
-import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
@@ -30,14 +27,6 @@ final class ProtocolTest {
                 directory, "protocol", name, "--at", group.replicas().get(0).service(), "--json");
     }
 
-    private static void awaitMore(LoadTest load, CompletableFuture<LoadReport> report) {
-        long before = load.acknowledged().count();
-        Awaitility.await("the load goes on")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() > before + 100);
-        assertThat(report).isNotDone();
-    }
-
     private static NodeStatus status(ReplicaGroup group, ReplicaProcess replica) {
         return group.status(replica).orElseThrow();
     }
@@ -51,13 +40,13 @@ final class ProtocolTest {
                     .target(group.url())
                     .clients(6)
                     .duration(WAIT.multipliedBy(5));
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            awaitMore(load, report);
+            BackgroundLoad running = new BackgroundLoad(load);
+            running.awaitMore(100);
 
             GordaRun toAll = protocol("certification", group);
             assertThat(toAll.status()).as(toAll.err()).isZero();
             assertThat(toAll.lastLine().get("protocol").getAsString()).isEqualTo("certification");
-            awaitMore(load, report);
+            running.awaitMore(100);
             for (ReplicaProcess replica : group.replicas()) {
                 long before = status(group, replica).committedHere();
                 Awaitility.await("clients go to all")
@@ -67,7 +56,7 @@ final class ProtocolTest {
 
             ReplicaProcess killed = group.replicas().get(2);
             killed.kill();
-            awaitMore(load, report);
+            running.awaitMore(100);
             killed.start();
             Awaitility.await("it takes writes, though it is configured for primary-backup")
                     .atMost(WAIT)
@@ -78,14 +67,13 @@ final class ProtocolTest {
             assertThat(toOne.status()).as(toOne.err()).isZero();
             assertThat(toOne.lastLine().get("primary").getAsString()).isNotEmpty();
             assertThat(status(group, killed).protocol()).isEqualTo("primary-backup");
-            awaitMore(load, report);
+            running.awaitMore(100);
 
             GordaRun unknown = protocol("paxos", group);
             assertThat(unknown.status()).isEqualTo(1);
             assertThat(unknown.err()).contains("protocol is 'paxos' but must be one of");
 
-            load.finish();
-            report.get(2, TimeUnit.MINUTES).requireConsistent();
+            running.end().requireConsistent();
             assertThat(group.verify(WAIT).identical()).isTrue();
             NothingLost.anywhere(group, load.acknowledged(), WAIT);
         }

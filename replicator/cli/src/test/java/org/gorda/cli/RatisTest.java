@@ -1,22 +1,13 @@
 package org.gorda.cli;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
-import org.awaitility.Awaitility;
-import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.gapi.FileTree;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,23 +25,6 @@ final class RatisTest {
 
     @TempDir
     private Path directory;
-
-    private static void delete(Path tree) throws IOException {
-        try (Stream<Path> files = Files.walk(tree)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        }
-    }
-
-    /** Runs load until enough is acknowledged beyond what was when it is called. */
-    private static void awaitMore(LoadTest load, CompletableFuture<LoadReport> report) {
-        long before = load.acknowledged().count();
-        Awaitility.await("the load goes on")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() >= before + ENOUGH);
-        assertThat(report).isNotDone();
-    }
 
     @Test
     void writersOnAllReplicasLoseNothingWhenReplicasAreKilledAndOneComesBackWithoutItsDirectory() throws Exception {
@@ -70,22 +44,21 @@ final class RatisTest {
         group.awaitOnline(WAIT, line -> {});
         LoadTest load =
                 LoadTest.of(TpcB.of(1, 10_000)).target(group.url()).clients(4).duration(WAIT.multipliedBy(3));
-        CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-        awaitMore(load, report);
+        BackgroundLoad running = new BackgroundLoad(load);
+        running.awaitMore(ENOUGH);
         for (ReplicaProcess killed : group.replicas().subList(0, 2)) {
             killed.kill();
-            awaitMore(load, report);
+            running.awaitMore(ENOUGH);
             killed.start();
             group.awaitOnline(WAIT, line -> {});
         }
         ReplicaProcess forgetful = group.replicas().get(1);
         forgetful.kill();
-        delete(forgetful.directory());
+        FileTree.delete(forgetful.directory());
         forgetful.start();
         group.awaitOnline(WAIT, line -> {});
-        awaitMore(load, report);
-        load.finish();
-        report.get(3, TimeUnit.MINUTES).requireConsistent();
+        running.awaitMore(ENOUGH);
+        running.end().requireConsistent();
         NothingLost.anywhere(group, load.acknowledged(), WAIT);
     }
 }

@@ -15,15 +15,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.gorda.bench.Acknowledged;
-import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaState;
@@ -78,12 +76,9 @@ final class RecoverTest {
             LoadTest load = LoadTest.of(TpcB.of(1, 10_000))
                     .target(group.url())
                     .clients(4)
-                    .duration(WAIT);
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            Awaitility.await("the load runs")
-                    .atMost(WAIT)
-                    .until(() -> report.isDone() || load.acknowledged().count() >= 60);
-            assertThat(report).isNotDone();
+                    .duration(WAIT.multipliedBy(3));
+            BackgroundLoad clients = new BackgroundLoad(load);
+            clients.awaitMore(60);
             group.replicas().parallelStream().forEach(ReplicaProcess::kill);
 
             Map<ReplicaProcess, JsonObject> found = new HashMap<>();
@@ -128,12 +123,8 @@ final class RecoverTest {
 
             newest.start();
             awaitWorking(group, newest);
-            long killed = load.acknowledged().count();
-            Awaitility.await("it finds the one that is left")
-                    .atMost(WAIT)
-                    .until(() -> report.isDone() || load.acknowledged().count() > killed);
-            load.finish();
-            report.get(2, TimeUnit.MINUTES).requireConsistent();
+            clients.awaitMore(1);
+            clients.end().requireConsistent();
             Acknowledged acknowledged = load.acknowledged();
             NothingLost.on(own(group, newest), newest.name(), acknowledged);
 
@@ -146,7 +137,7 @@ final class RecoverTest {
             assertThat(newest.output()).contains("one of the two was told to go on alone");
             others.forEach(ReplicaProcess::kill);
 
-            RestartTest.delete(other.directory());
+            FileTree.delete(other.directory());
             other.start();
             String service = newest.service();
             String another = found.get(other).get("member").getAsString();
@@ -174,7 +165,7 @@ final class RecoverTest {
                     .atMost(WAIT)
                     .until(() ->
                             StateTransferTest.logBegins(newest) > late && StateTransferTest.logBegins(other) > late);
-            RestartTest.delete(last.directory().resolve("bank.gorda"));
+            FileTree.delete(last.directory().resolve("bank.gorda"));
             last.start();
             String old = found.get(last).get("member").getAsString();
             GordaRun.in(directory, "member", "add", old, "--at", service);
@@ -195,7 +186,7 @@ final class RecoverTest {
             assertThat(group.verify(WAIT).identical()).isTrue();
             for (ReplicaProcess replica : group.replicas()) {
                 replica.stop();
-                RestartTest.delete(replica.directory().resolve("bank.gorda"));
+                FileTree.delete(replica.directory().resolve("bank.gorda"));
             }
             group.replicas().forEach(ReplicaProcess::start);
             for (ReplicaProcess replica : group.replicas()) {
@@ -251,7 +242,7 @@ final class RecoverTest {
         assertThat(remains.get("stored").getAsLong()).isPositive();
         assertThat(remains.get("obstacle").isJsonNull()).isTrue();
 
-        RestartTest.delete(directory.resolve("bank.gorda"));
+        FileTree.delete(directory.resolve("bank.gorda"));
         report(GordaRun.in(directory, "recover", database, "--engine", "h2", "--json", "--new-group"));
         GordaRun again = GordaRun.in(directory, "recover", database, "--engine", "h2");
         assertThat(again.status()).isEqualTo(1);

@@ -10,8 +10,6 @@ import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.bench.Acknowledged;
@@ -20,6 +18,7 @@ import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.gapi.FileTree;
 import org.gorda.replicator.node.NodeStatus;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -36,23 +35,7 @@ final class RestartTest {
     private Path directory;
 
     private static LoadTest load(ReplicaGroup group) {
-        return LoadTest.of(TpcB.of(1, 10_000)).target(group.url()).clients(4).duration(WAIT);
-    }
-
-    private static void awaitEnough(LoadTest load, CompletableFuture<LoadReport> report) {
-        Awaitility.await("the load runs")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() >= ENOUGH);
-        assertThat(report).isNotDone();
-    }
-
-    /** And lets the load end. */
-    private static void awaitMore(LoadTest load, CompletableFuture<LoadReport> report) {
-        long before = load.acknowledged().count();
-        Awaitility.await("the load goes on")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() >= before + ENOUGH);
-        load.finish();
+        return LoadTest.of(TpcB.of(1, 10_000)).target(group.url()).clients(4).duration(WAIT.multipliedBy(3));
     }
 
     private static void awaitOnline(ReplicaGroup group) {
@@ -72,14 +55,14 @@ final class RestartTest {
             group.start();
             awaitOnline(group);
             LoadTest load = load(group);
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            awaitEnough(load, report);
+            BackgroundLoad running = new BackgroundLoad(load);
+            running.awaitMore(ENOUGH);
             group.replicas().parallelStream().forEach(ReplicaProcess::kill);
             for (int next : List.of(first, second, third)) {
                 group.replicas().get(next).start();
             }
-            awaitMore(load, report);
-            LoadReport whole = report.get(3, TimeUnit.MINUTES);
+            running.awaitMore(ENOUGH);
+            LoadReport whole = running.end();
             whole.requireConsistent();
             assertThat(whole.abortedInAll()).as("what the kill interrupted").isPositive();
             assertNothingLost(group, load.acknowledged());
@@ -93,18 +76,18 @@ final class RestartTest {
             for (boolean wholeDirectory : List.of(true, false)) {
                 awaitOnline(group);
                 LoadTest load = load(group);
-                CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-                awaitEnough(load, report);
+                BackgroundLoad running = new BackgroundLoad(load);
+                running.awaitMore(ENOUGH);
                 ReplicaProcess backup = group.backup().orElseThrow();
                 backup.kill();
                 if (wholeDirectory) {
-                    delete(backup.directory());
+                    FileTree.delete(backup.directory());
                 } else {
                     cutTail(backup.directory());
                 }
                 backup.start();
-                awaitMore(load, report);
-                report.get(3, TimeUnit.MINUTES).requireConsistent();
+                running.awaitMore(ENOUGH);
+                running.end().requireConsistent();
                 assertNothingLost(group, load.acknowledged());
             }
         }
@@ -120,15 +103,12 @@ final class RestartTest {
             group.start();
             awaitOnline(group);
             LoadTest load = load(group);
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            Awaitility.await("the load begins")
-                    .atMost(WAIT)
-                    .until(() -> load.acknowledged().count() > 0);
+            BackgroundLoad running = new BackgroundLoad(load);
+            running.awaitMore(1);
             ReplicaProcess behind = group.backup().orElseThrow();
             behind.kill();
-            awaitEnough(load, report);
-            load.finish();
-            report.get(3, TimeUnit.MINUTES);
+            running.awaitMore(ENOUGH);
+            running.end();
             ReplicaProcess primary = group.primary().orElseThrow();
             ReplicaProcess forgetful = group.replicas().stream()
                     .filter(replica -> replica != behind && replica != primary)
@@ -136,7 +116,7 @@ final class RestartTest {
                     .orElseThrow();
             primary.kill();
             forgetful.kill();
-            delete(forgetful.directory());
+            FileTree.delete(forgetful.directory());
             behind.start();
             forgetful.start();
             Awaitility.await("both tell of themselves")
@@ -152,14 +132,6 @@ final class RestartTest {
                                     .isPresent()));
             primary.start();
             assertNothingLost(group, load.acknowledged());
-        }
-    }
-
-    static void delete(Path all) throws IOException {
-        try (Stream<Path> files = Files.walk(all)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
         }
     }
 

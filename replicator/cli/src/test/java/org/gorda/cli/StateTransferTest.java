@@ -14,7 +14,6 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.util.Map;
 import java.util.SplittableRandom;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Matcher;
@@ -22,11 +21,11 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionTimeoutException;
-import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.workload.TpcB;
+import org.gorda.gapi.FileTree;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
 import org.gorda.replicator.node.ReplicaContent;
@@ -84,12 +83,10 @@ final class StateTransferTest {
         return LoadTest.of(TpcB.of(1, 10_000)).target(group.url()).clients(4).duration(WAIT);
     }
 
-    private static CompletableFuture<LoadReport> run(LoadTest load) {
-        CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-        Awaitility.await("the load runs")
-                .atMost(WAIT)
-                .until(() -> report.isDone() || load.acknowledged().count() > 100);
-        return report;
+    private static BackgroundLoad run(LoadTest load) {
+        BackgroundLoad running = new BackgroundLoad(load);
+        running.awaitMore(100);
+        return running;
     }
 
     private static NodeStatus status(ReplicaGroup group, ReplicaProcess replica) {
@@ -138,7 +135,7 @@ final class StateTransferTest {
     private static ReplicaProcess loseABackup(ReplicaGroup group) throws Exception {
         ReplicaProcess lost = group.backup().orElseThrow();
         lost.kill();
-        RestartTest.delete(lost.directory());
+        FileTree.delete(lost.directory());
         Awaitility.await("the others' logs are cut").atMost(WAIT).until(() -> logsBeginAfter(group, lost, 1));
         return lost;
     }
@@ -170,7 +167,7 @@ final class StateTransferTest {
         try (ReplicaGroup group = start()) {
             ReplicaProcess joiner = loseABackup(group);
             LoadTest load = load(group);
-            CompletableFuture<LoadReport> report = run(load);
+            BackgroundLoad running = run(load);
             long countBefore = load.acknowledged().count();
             long before = System.nanoTime();
             TimeUnit.NANOSECONDS.sleep(MEASURED_BEFORE.toNanos());
@@ -184,7 +181,7 @@ final class StateTransferTest {
                 long count = load.acknowledged().count();
                 long since = System.nanoTime();
                 TimeUnit.SECONDS.sleep(1);
-                if (!report.isDone()) {
+                if (!running.isOver()) {
                     double rate = rate(load, count, since);
                     lowest = Math.min(lowest, rate);
                     seconds.append(String.format(
@@ -194,8 +191,7 @@ final class StateTransferTest {
                 assertThat(System.nanoTime() - begin).isLessThan(WAIT.toNanos());
             }
             Duration took = Duration.ofNanos(System.nanoTime() - begin);
-            load.finish();
-            report.get(5, TimeUnit.MINUTES).requireConsistent();
+            running.end().requireConsistent();
             LoadTest.Silence silence = load.longestSilence(begin, took);
             long stall = silence == null ? 0 : silence.millis();
             System.out.printf(
@@ -226,7 +222,7 @@ final class StateTransferTest {
         try (ReplicaGroup group = start()) {
             ReplicaProcess joiner = loseABackup(group);
             LoadTest load = load(group);
-            CompletableFuture<LoadReport> report = run(load);
+            BackgroundLoad running = run(load);
             joiner.start();
             awaitReceived(group, joiner, 0.3);
             joiner.kill();
@@ -241,8 +237,7 @@ final class StateTransferTest {
                             .allMatch(replica -> group.status(replica)
                                     .filter(status -> status.state().equals("ONLINE"))
                                     .isPresent()));
-            load.finish();
-            report.get(5, TimeUnit.MINUTES).requireConsistent();
+            running.end().requireConsistent();
             NothingLost.anywhere(group, load.acknowledged(), WAIT);
         }
     }
@@ -254,7 +249,7 @@ final class StateTransferTest {
             ReplicaProcess dead = group.backup().orElseThrow();
             String removed = group.status(dead).orElseThrow().self();
             LoadTest load = load(group);
-            CompletableFuture<LoadReport> report = run(load);
+            BackgroundLoad running = run(load);
             ReplicaProcess another = group.another();
             another.start();
             try {
@@ -277,8 +272,7 @@ final class StateTransferTest {
                 assertThat(again.status()).isEqualTo(1);
                 assertThat(again.err()).contains(removed + " does not belong to the group");
 
-                load.finish();
-                report.get(5, TimeUnit.MINUTES).requireConsistent();
+                running.end().requireConsistent();
                 NodeClient.Comparison comparison = group.verify(WAIT);
                 assertThat(comparison.identical()).isTrue();
                 assertThat(comparison.replicas())

@@ -8,12 +8,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.awaitility.Awaitility;
-import org.gorda.bench.LoadReport;
 import org.gorda.bench.LoadTest;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
@@ -56,10 +53,8 @@ final class StoppedReplicaTest {
                     .target(group.url())
                     .clients(6)
                     .duration(Duration.ofSeconds(SECONDS + 3));
-            CompletableFuture<LoadReport> report = CompletableFuture.supplyAsync(load::run);
-            Awaitility.await("the load runs")
-                    .atMost(WAIT)
-                    .until(() -> report.isDone() || load.acknowledged().count() > 100);
+            BackgroundLoad running = new BackgroundLoad(load);
+            running.awaitMore(100);
             ReplicaProcess stopped = group.backup().orElseThrow();
             List<ReplicaProcess> others = group.replicas().stream()
                     .filter(replica -> replica != stopped)
@@ -81,8 +76,7 @@ final class StoppedReplicaTest {
             } finally {
                 stopped.thaw();
             }
-            LoadReport whole = report.get(5, TimeUnit.MINUTES);
-            whole.requireConsistent();
+            running.report().requireConsistent();
             LoadTest.Silence silence = load.longestSilence(stoppedNanos, Duration.ofSeconds(SECONDS));
             System.out.printf(
                     "%s, one of three stopped for %d s: %d transactions meanwhile, longest silence %d ms, at most %.1f MB live of %d%n",

@@ -3,11 +3,9 @@ package org.gorda.junit;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
+import org.gorda.gapi.FileTree;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionConfigurationException;
@@ -29,7 +27,7 @@ final class GordaClusterExtension implements BeforeAllCallback, BeforeEachCallba
         @Override
         public void close() throws IOException {
             cluster.close();
-            delete(directory);
+            FileTree.delete(directory);
         }
     }
 
@@ -62,15 +60,6 @@ final class GordaClusterExtension implements BeforeAllCallback, BeforeEachCallba
     @Override
     public void beforeEach(ExtensionContext context) {
         started(context).cluster().heal();
-    }
-
-    private static void delete(Path directory) throws IOException {
-        try (Stream<Path> files = Files.walk(directory)) {
-            List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
-            for (Path file : deepestFirst) {
-                Files.delete(file);
-            }
-        }
     }
 
     @Override

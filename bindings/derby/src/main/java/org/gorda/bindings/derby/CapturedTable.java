@@ -17,7 +17,6 @@ import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.ForeignKeyConstraintDescriptor;
 import org.apache.derby.iapi.sql.dictionary.IndexRowGenerator;
 import org.apache.derby.iapi.sql.dictionary.ReferencedKeyConstraintDescriptor;
-import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.TableDescriptor;
 import org.apache.derby.iapi.sql.execute.ScanQualifier;
 import org.apache.derby.iapi.store.access.ScanController;
@@ -216,16 +215,6 @@ record CapturedTable(
         } finally {
             lcc.commitNestedTransaction();
         }
-    }
-
-    /** Looks up a table by name; null if there is none. */
-    static @Nullable CapturedTable named(LanguageConnectionContext lcc, String schemaName, String name)
-            throws StandardException {
-        TransactionController transaction = lcc.getTransactionExecute();
-        DataDictionary dictionary = lcc.getDataDictionary();
-        SchemaDescriptor schema = dictionary.getSchemaDescriptor(schemaName, transaction, false);
-        TableDescriptor table = schema == null ? null : dictionary.getTableDescriptor(name, schema, transaction);
-        return table == null ? null : of(dictionary, table);
     }
 
     static CapturedTable of(DataDictionary dictionary, TableDescriptor table) throws StandardException {

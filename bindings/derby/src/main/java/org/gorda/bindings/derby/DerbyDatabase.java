@@ -84,7 +84,6 @@ final class DerbyDatabase implements ReflectedDatabase {
     private final DataDictionary dictionary;
     private final PositionTable positions;
     private final CompiledTriggers triggers;
-    private final String description;
     private final Set<LocalTransaction> open = ConcurrentHashMap.newKeySet();
     private final Set<LocalCommit> suspended = ConcurrentHashMap.newKeySet();
     private final CapturedTables captured = new CapturedTables();
@@ -135,8 +134,6 @@ final class DerbyDatabase implements ReflectedDatabase {
             internal.setAutoCommit(false);
             createTables();
             letAllCallRoutines(connection);
-            description = internal.getMetaData().getDatabaseProductName() + " "
-                    + internal.getMetaData().getDatabaseProductVersion();
             dictionary = ReflectedDictionary.of(connection.getDatabase().getDataDictionary(), captured);
             triggers = new CompiledTriggers(internal, dictionary);
             positions = within(connection, () -> PositionTable.open(connection));
@@ -415,11 +412,6 @@ final class DerbyDatabase implements ReflectedDatabase {
     }
 
     // --------------------------------------------------------------------------------------------------- public side
-
-    @Override
-    public String description() {
-        return description;
-    }
 
     @Override
     public Set<Capability> capabilities() {

@@ -1,21 +1,17 @@
 package org.gorda.bindings.derby;
 
-import java.io.File;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectionException;
 
 /**
@@ -23,9 +19,6 @@ import org.gorda.gapi.ReflectionException;
  * is a row in it, changed by each transaction with what else that changes, so that it is right for whatever the log ends with. Stateless.
  */
 final class DerbySnapshot {
-
-    /** So much of the disk stays free. */
-    private static final long ROOM_LEFT = 64L << 20;
 
     private static final String SERVICE_PROPERTIES = "service.properties";
 
@@ -39,12 +32,12 @@ final class DerbySnapshot {
         Path unfinished = unfinished(target);
         try {
             requireRoom(database, target);
-            delete(unfinished);
+            FileTree.delete(unfinished);
             try {
                 backup(connection, unfinished);
                 Files.move(unfinished.resolve(real(database).getFileName()), target, StandardCopyOption.ATOMIC_MOVE);
             } finally {
-                delete(unfinished);
+                FileTree.delete(unfinished);
             }
         } catch (IOException e) {
             throw new ReflectionException(
@@ -68,7 +61,7 @@ final class DerbySnapshot {
 
     /** Without room for its log the database itself would stop. */
     private static void requireRoom(Path database, Path target) throws IOException {
-        long needed = ROOM_LEFT + bytes(database.toFile());
+        long needed = FileTree.ROOM_LEFT + FileTree.bytes(database.toFile());
         Path parent = target.toAbsolutePath().getParent();
         long usable = Files.getFileStore(parent == null ? database : parent).getUsableSpace();
         if (usable < needed) {
@@ -76,14 +69,6 @@ final class DerbySnapshot {
                     + ": it may take " + (needed >> 20) + " MB, and that disk has room for " + (usable >> 20)
                     + " MB: make room there");
         }
-    }
-
-    /** Of what is there, while files come and go: nothing of one that was dropped meanwhile. */
-    private static long bytes(File path) {
-        File[] within = path.listFiles();
-        return within == null
-                ? path.length()
-                : Arrays.stream(within).mapToLong(DerbySnapshot::bytes).sum();
     }
 
     static void load(Path snapshot, Path location) {
@@ -99,14 +84,14 @@ final class DerbySnapshot {
             Path database = real(location);
             Path parent = Objects.requireNonNull(database.getParent());
             Files.createDirectories(parent);
-            delete(unfinished(database)); // left by a drop or a load that was interrupted
-            forceAll(snapshot);
+            FileTree.delete(unfinished(database)); // left by a drop or a load that was interrupted
+            FileTree.forceAll(snapshot);
             try {
                 Files.move(snapshot, database, StandardCopyOption.ATOMIC_MOVE);
             } catch (AtomicMoveNotSupportedException e) { // it lies on another disk
                 copy(snapshot, database);
             }
-            force(parent);
+            FileTree.force(parent);
         } catch (IOException e) {
             throw new ReflectionException(
                     "the snapshot " + snapshot + " cannot be loaded to " + location + ": " + e, e);
@@ -118,9 +103,9 @@ final class DerbySnapshot {
             Path database = real(location);
             if (Files.exists(database)) {
                 Path unfinished = unfinished(database);
-                delete(unfinished);
+                FileTree.delete(unfinished);
                 Files.move(database, unfinished, StandardCopyOption.ATOMIC_MOVE);
-                delete(unfinished);
+                FileTree.delete(unfinished);
             }
         } catch (IOException e) {
             throw new ReflectionException("the database " + location + " cannot be deleted: " + e, e);
@@ -149,32 +134,10 @@ final class DerbySnapshot {
                 }
                 force.end();
             }
-            forceAll(unfinished);
+            FileTree.forceAll(unfinished);
             Files.move(unfinished, database, StandardCopyOption.ATOMIC_MOVE);
         } finally {
-            delete(unfinished);
-        }
-    }
-
-    private static void forceAll(Path tree) throws IOException {
-        for (Path path : everythingIn(tree)) {
-            force(path);
-        }
-    }
-
-    private static void force(Path path) throws IOException {
-        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
-            channel.force(true);
-        }
-    }
-
-    private static void delete(Path tree) throws IOException {
-        if (Files.exists(tree)) {
-            for (Path file : everythingIn(tree).stream()
-                    .sorted(Comparator.reverseOrder())
-                    .toList()) {
-                Files.delete(file);
-            }
+            FileTree.delete(unfinished);
         }
     }
 

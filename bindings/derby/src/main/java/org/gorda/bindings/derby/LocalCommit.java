@@ -3,34 +3,20 @@ package org.gorda.bindings.derby;
 import org.apache.derby.shared.common.error.StandardException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.StoredPosition;
-import org.gorda.gapi.TransactionContext;
 import org.gorda.gapi.WaitingCommit;
 import org.gorda.gapi.WriteSet;
 import org.jspecify.annotations.Nullable;
 
 /** A client's commit, its thread waiting in Derby's commit for the meta level's answer. Thread-safe. */
-final class LocalCommit extends WaitingCommit<StandardException> {
+final class LocalCommit extends WaitingCommit<LocalTransaction, StandardException> {
 
-    private final LocalTransaction transaction;
     private final ReflectedConnection connection;
-    private final WriteSet writeSet;
     private final boolean byUser;
 
     LocalCommit(LocalTransaction transaction, ReflectedConnection connection, WriteSet writeSet, boolean byUser) {
-        this.transaction = transaction;
+        super(transaction, writeSet);
         this.connection = connection;
-        this.writeSet = writeSet;
         this.byUser = byUser;
-    }
-
-    @Override
-    public TransactionContext transaction() {
-        return transaction;
-    }
-
-    @Override
-    public WriteSet writeSet() {
-        return writeSet;
     }
 
     /**

@@ -205,7 +205,7 @@ public final class PriorityLockFactory implements LockFactory {
                 nested(context).rollback();
             }
         } catch (SQLException | StandardException e) {
-            LOG.debug("the connection of {} was gone before it was rolled back", connection.user(), e);
+            LOG.debug("the connection of {} was gone before it was rolled back", connection.getSessionUserId(), e);
         }
     }
 

@@ -268,16 +268,6 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     // ----------------------------------------------------------------------------------------------------- contexts
 
     @Override
-    public String user() {
-        return getSessionUserId();
-    }
-
-    @Override
-    public SessionId session() {
-        return session;
-    }
-
-    @Override
     public boolean isSerializable() {
         return getCurrentIsolationLevel() == TransactionControl.SERIALIZABLE_ISOLATION_LEVEL;
     }

@@ -11,7 +11,6 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.util.Comparator;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -20,6 +19,7 @@ import java.util.Set;
 import java.util.stream.Stream;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.TableShape;
 import org.gorda.gapi.TransactionListener;
@@ -113,7 +113,7 @@ final class DerbyUnderTest implements TckBinding {
         try {
             copy(files, left);
             running.close();
-            delete(files);
+            FileTree.delete(files);
             Files.move(left, files);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -131,14 +131,6 @@ final class DerbyUnderTest implements TckBinding {
         }
     }
 
-    static void delete(Path directory) throws IOException {
-        try (Stream<Path> all = Files.walk(directory)) {
-            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(path);
-            }
-        }
-    }
-
     /** A copy of one that was made before: Derby takes its time to make one. */
     @Override
     public void create(DatabaseConfiguration configuration, boolean privileges) throws SQLException {
@@ -147,7 +139,7 @@ final class DerbyUnderTest implements TckBinding {
             synchronized (MADE) {
                 if (MADE.add(template)) {
                     if (Files.exists(template)) {
-                        delete(template);
+                        FileTree.delete(template);
                     }
                     make(template, privileges);
                 }

@@ -11,6 +11,7 @@ import java.sql.Statement;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.tck.MetaLevel;
 import org.junit.jupiter.api.Test;
@@ -49,7 +50,7 @@ class FullDiskTest {
             DerbyUnderTest.copy(Path.of(configuration.location()), directory.resolve("killed"));
         }
         Path files = Path.of(configuration.location());
-        DerbyUnderTest.delete(files);
+        FileTree.delete(files);
         Files.move(directory.resolve("killed"), files);
 
         assertThat(openWithoutRoom()).isNotZero();

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import org.gorda.bindings.triggers.DatabaseDirectory;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectionException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -55,9 +56,9 @@ final class H2Files {
         try {
             try {
                 store.copy(unfinished);
-                DatabaseDirectory.force(unfinished);
+                FileTree.force(unfinished);
                 Files.move(unfinished, aside, StandardCopyOption.ATOMIC_MOVE);
-                DatabaseDirectory.force(directory);
+                FileTree.force(directory);
             } finally {
                 Files.deleteIfExists(unfinished);
             }
@@ -75,7 +76,7 @@ final class H2Files {
     void forget() {
         try {
             Files.delete(aside);
-            DatabaseDirectory.force(directory);
+            FileTree.force(directory);
         } catch (IOException e) {
             throw new ReflectionException(aside + ", which is not needed any more, cannot be deleted: " + e, e);
         }
@@ -97,7 +98,7 @@ final class H2Files {
                 throw new ReflectionException(file + " is open already in another process");
             }
             Files.move(aside, file, StandardCopyOption.ATOMIC_MOVE);
-            DatabaseDirectory.force(directory);
+            FileTree.force(directory);
             LOG.info("{} is as it was before a change of its schema that did not come to its end", file);
         } catch (OverlappingFileLockException e) {
             throw new ReflectionException(file + " is open already in this process", e);

@@ -1,10 +1,6 @@
 package org.gorda.bindings.h2;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
@@ -13,8 +9,6 @@ import java.util.Set;
 import java.util.stream.Stream;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
 import org.gorda.gapi.DatabaseConfiguration;
-import org.gorda.gapi.ReflectedDatabase;
-import org.gorda.gapi.TransactionListener;
 
 /** H2 as the suites see it. Thread-safe. */
 final class H2UnderTest extends TriggeredUnderTest {
@@ -123,20 +117,9 @@ final class H2UnderTest extends TriggeredUnderTest {
         return DriverManager.getConnection(new H2Files(configuration.location()).url(), "sa", "");
     }
 
-    /** What a killed process leaves is what is in its file: a copy of it, made while nothing is going on. */
     @Override
-    public ReflectedDatabase kill(
-            ReflectedDatabase running, DatabaseConfiguration configuration, TransactionListener listener) {
-        Path file = Path.of(configuration.location(), "database.mv.db");
-        Path left = file.resolveSibling(file.getFileName() + ".left");
-        try {
-            Files.copy(file, left);
-            running.close();
-            Files.move(left, file, StandardCopyOption.REPLACE_EXISTING);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return binding().open(configuration, listener);
+    protected List<String> files() {
+        return List.of("database.mv.db");
     }
 
     @Override

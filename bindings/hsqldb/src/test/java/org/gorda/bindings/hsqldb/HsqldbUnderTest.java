@@ -1,10 +1,6 @@
 package org.gorda.bindings.hsqldb;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
@@ -13,8 +9,6 @@ import java.util.Set;
 import java.util.stream.Stream;
 import org.gorda.bindings.triggers.tck.TriggeredUnderTest;
 import org.gorda.gapi.DatabaseConfiguration;
-import org.gorda.gapi.ReflectedDatabase;
-import org.gorda.gapi.TransactionListener;
 import org.gorda.gapi.tck.LargeObjectsTck;
 import org.gorda.gapi.tck.TckTable;
 
@@ -153,24 +147,9 @@ final class HsqldbUnderTest extends TriggeredUnderTest {
                 "");
     }
 
-    /** What a killed process leaves is what is in its files: a copy of them, made while nothing is going on. HsqldbCrashTest kills for real. */
     @Override
-    public ReflectedDatabase kill(
-            ReflectedDatabase running, DatabaseConfiguration configuration, TransactionListener listener) {
-        Path directory = Path.of(configuration.location());
-        Path left = directory.resolveSibling(directory.getFileName() + ".left");
-        try {
-            Files.createDirectory(left);
-            for (String file : List.of("database.script", "database.log", "database.properties")) {
-                Files.copy(directory.resolve(file), left.resolve(file));
-            }
-            running.close();
-            binding().drop(configuration);
-            Files.move(left, directory, StandardCopyOption.ATOMIC_MOVE);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return binding().open(configuration, listener);
+    protected List<String> files() {
+        return List.of("database.script", "database.log", "database.properties");
     }
 
     @Override

@@ -43,7 +43,6 @@ final class ClientSession implements ConnectionContext, SqlSession {
 
     private final Sessions sessions;
     private final SessionId id = SessionId.of(UUID.randomUUID());
-    private final String user;
 
     /** By which triggers know statements that return their rows: they begin with it. */
     private final String mark = "/*" + UUID.randomUUID() + "*/";
@@ -69,7 +68,6 @@ final class ClientSession implements ConnectionContext, SqlSession {
         this.sessions = sessions;
         this.transactions = new ClientTransactions(this, sessions);
         Map<String, String> parameters = new LinkedHashMap<>(startup.parameters());
-        this.user = parameters.getOrDefault("user", "");
         // The order is durable; who commits says when the database must be.
         parameters.merge(
                 "options",
@@ -97,13 +95,8 @@ final class ClientSession implements ConnectionContext, SqlSession {
 
     // -------------------------------------------------------------------------------------------------------- context
 
-    @Override
-    public String user() {
-        return user;
-    }
-
-    @Override
-    public SessionId session() {
+    /** Under which its transactions are known to the group. */
+    SessionId session() {
         return id;
     }
 

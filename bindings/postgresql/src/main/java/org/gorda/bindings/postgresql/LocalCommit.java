@@ -4,13 +4,12 @@ import java.io.IOException;
 import java.sql.SQLException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.StoredPosition;
-import org.gorda.gapi.TransactionContext;
 import org.gorda.gapi.WaitingCommit;
 import org.gorda.gapi.WriteSet;
 import org.jspecify.annotations.Nullable;
 
 /** A client's commit, its thread waiting for the meta level's answer before the server is asked to commit. Thread-safe. */
-final class LocalCommit extends WaitingCommit<SQLException> {
+final class LocalCommit extends WaitingCommit<LocalTransaction, SQLException> {
 
     private static final String MORE =
             "the transaction is committed, but for rows that the server was to change within its COMMIT, by a cursor"
@@ -19,9 +18,7 @@ final class LocalCommit extends WaitingCommit<SQLException> {
     /** Of what our triggers refuse. */
     private static final String UNTOLD = "GW002";
 
-    private final LocalTransaction transaction;
     private final Sessions sessions;
-    private final WriteSet writeSet;
     private final String sql;
 
     /** Written and read by the client's thread. */
@@ -32,20 +29,9 @@ final class LocalCommit extends WaitingCommit<SQLException> {
 
     /** @param sql the statement that commits */
     LocalCommit(LocalTransaction transaction, Sessions sessions, WriteSet writeSet, String sql) {
-        this.transaction = transaction;
+        super(transaction, writeSet);
         this.sessions = sessions;
-        this.writeSet = writeSet;
         this.sql = sql;
-    }
-
-    @Override
-    public TransactionContext transaction() {
-        return transaction;
-    }
-
-    @Override
-    public WriteSet writeSet() {
-        return writeSet;
     }
 
     /**
@@ -66,7 +52,7 @@ final class LocalCommit extends WaitingCommit<SQLException> {
 
     @Override
     protected void undo() {
-        losesMore = transaction.connection().undoWithOwn(transaction) || !sql.equals("COMMIT");
+        losesMore = transaction().connection().undoWithOwn(transaction()) || !sql.equals("COMMIT");
     }
 
     /** Whether with the transaction, which is {@linkplain #isUndone undone}, more is lost than its changes and settings: what is the session's own, or the transaction that was to follow. */
@@ -82,7 +68,7 @@ final class LocalCommit extends WaitingCommit<SQLException> {
     /** The server tells that it ends a session before it frees its locks. */
     @Override
     public boolean isLost() {
-        return isLost(() -> !transaction.connection().isAlive());
+        return isLost(() -> !transaction().connection().isAlive());
     }
 
     /** The client's thread does not use the server's connection meanwhile: this one does. */
@@ -102,7 +88,7 @@ final class LocalCommit extends WaitingCommit<SQLException> {
      * @throws SQLException if it is not known, or if it is lost after it was told to be executed
      */
     private boolean commitOnServer(@Nullable StoredPosition position, boolean durable) throws SQLException {
-        ClientSession session = transaction.connection();
+        ClientSession session = transaction().connection();
         // What may fail in the server's commit is told to be executed only when it has not: others may then take this
         // one for younger than it is.
         boolean isSure = !session.mayFailToCommit();

@@ -78,7 +78,6 @@ final class PostgresDatabase implements ReflectedDatabase {
     private final TransactionListener listener;
     private final Server server;
     private final String token = UUID.randomUUID().toString();
-    private final String description;
     private final Sessions sessions;
     private final String location;
     private final SerialTurn serialTurn;
@@ -144,7 +143,6 @@ final class PostgresDatabase implements ReflectedDatabase {
                 watch.begin(new Refusal(Refusal.Cause.STOPPED, "the database is being opened: connect again"));
                 install(session);
             }
-            this.description = "PostgreSQL " + internal.getMetaData().getDatabaseProductVersion();
             WriteSetWriter.clearSpools(configuration.spoolDirectory());
         } catch (IOException e) {
             leave();
@@ -522,11 +520,6 @@ final class PostgresDatabase implements ReflectedDatabase {
     }
 
     // --------------------------------------------------------------------------------------------------- public side
-
-    @Override
-    public String description() {
-        return description;
-    }
 
     @Override
     public Set<Capability> capabilities() {

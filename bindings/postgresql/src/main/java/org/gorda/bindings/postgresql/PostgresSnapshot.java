@@ -5,7 +5,6 @@ import java.io.FilterOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.nio.file.DirectoryStream;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,6 +22,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.gapi.TableShape;
@@ -109,7 +109,7 @@ final class PostgresSnapshot {
         }
         Path unfinished = target.resolveSibling(target.getFileName() + ".unfinished");
         try (Connection connection = server.connect("")) {
-            delete(unfinished);
+            FileTree.delete(unfinished);
             try {
                 Files.createDirectories(unfinished);
                 connection.setAutoCommit(false);
@@ -118,7 +118,7 @@ final class PostgresSnapshot {
                 copy(connection, unfinished);
                 Files.move(unfinished, target, StandardCopyOption.ATOMIC_MOVE);
             } finally {
-                delete(unfinished);
+                FileTree.delete(unfinished);
             }
         } catch (IOException | SQLException e) {
             throw new ReflectionException("a snapshot of " + server + " cannot be written to " + target + ": " + e, e);
@@ -366,8 +366,6 @@ final class PostgresSnapshot {
     /** A new file, written as long as its disk has room for what the replica and others keep there. */
     private static final class FrugalOutput extends FilterOutputStream {
 
-        private static final long ROOM_LEFT = 64L << 20;
-
         private final FileStore disk;
 
         FrugalOutput(Path path) throws IOException {
@@ -377,21 +375,10 @@ final class PostgresSnapshot {
 
         @Override
         public void write(byte[] bytes, int offset, int length) throws IOException {
-            if (disk.getUsableSpace() < ROOM_LEFT + length) {
+            if (disk.getUsableSpace() < FileTree.ROOM_LEFT + length) {
                 throw new IOException("there is no room for a snapshot on disk " + disk + ": make room there");
             }
             out.write(bytes, offset, length);
-        }
-    }
-
-    private static void delete(Path directory) throws IOException {
-        if (Files.isDirectory(directory)) {
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
-                for (Path file : files) {
-                    Files.delete(file);
-                }
-            }
-            Files.delete(directory);
         }
     }
 }

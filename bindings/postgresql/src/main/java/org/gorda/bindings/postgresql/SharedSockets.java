@@ -1,16 +1,14 @@
 package org.gorda.bindings.postgresql;
 
-import java.net.InetAddress;
 import java.net.Socket;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import javax.net.SocketFactory;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Makes the socket of a session that PostgreSQL's driver opens, for who uses that session besides the driver. Public for the driver alone. Thread-safe.
  */
-public final class SharedSockets extends SocketFactory {
+public final class SharedSockets extends UnconnectedSockets {
 
     /** What was made for whom. */
     private static final Map<String, Socket> MADE = new ConcurrentHashMap<>();
@@ -32,25 +30,5 @@ public final class SharedSockets extends SocketFactory {
         Socket socket = new Socket();
         MADE.put(key, socket);
         return socket;
-    }
-
-    @Override
-    public Socket createSocket(String host, int port) {
-        return createSocket();
-    }
-
-    @Override
-    public Socket createSocket(String host, int port, InetAddress localHost, int localPort) {
-        return createSocket();
-    }
-
-    @Override
-    public Socket createSocket(InetAddress host, int port) {
-        return createSocket();
-    }
-
-    @Override
-    public Socket createSocket(InetAddress address, int port, InetAddress localAddress, int localPort) {
-        return createSocket();
     }
 }

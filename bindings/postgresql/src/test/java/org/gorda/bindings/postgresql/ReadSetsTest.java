@@ -146,7 +146,7 @@ class ReadSetsTest {
                 "DELETE FROM a WHERE v = -1",
                 "INSERT INTO w SELECT FROM a WHERE v = 77777",
                 "MERGE INTO w USING a ON w.id = a.id AND a.id < 0 WHEN MATCHED THEN DELETE"));
-        if (database.description().contains(" 14.")) {
+        if (connection.getMetaData().getDatabaseMajorVersion() == 14) {
             readers.removeIf(reader -> reader.startsWith("MERGE"));
         }
         for (String how : List.of("seqscan", "indexscan", "bitmapscan", "indexonlyscan")) {

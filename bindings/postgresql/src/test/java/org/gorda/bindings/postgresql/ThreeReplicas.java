@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -12,12 +11,12 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.Objects;
 import java.util.Properties;
 import java.util.stream.Stream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.awaitility.Awaitility;
+import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.engine.Replica;
@@ -117,11 +116,7 @@ abstract class ThreeReplicas {
 
     /** Its group's log, and all else but the database. */
     void deleteDirectory(int i) throws IOException {
-        try (Stream<Path> files = Files.walk(directory.resolve("replica" + i))) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        }
+        FileTree.delete(directory.resolve("replica" + i));
     }
 
     /** All that are there, which take writes if all do. */

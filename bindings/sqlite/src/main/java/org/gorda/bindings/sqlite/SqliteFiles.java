@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import org.gorda.bindings.triggers.DatabaseDirectory;
 import org.gorda.bindings.triggers.DirectoryLock;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectionException;
 
 /**
@@ -51,9 +52,7 @@ final class SqliteFiles implements AutoCloseable {
                 channel.force(true);
             }
         }
-        try (FileChannel channel = FileChannel.open(directory, StandardOpenOption.READ)) {
-            channel.force(true);
-        }
+        FileTree.force(directory);
     }
 
     @Override

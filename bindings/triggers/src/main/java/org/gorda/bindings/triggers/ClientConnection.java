@@ -118,16 +118,6 @@ public final class ClientConnection implements ConnectionContext {
     // -------------------------------------------------------------------------------------------------------- context
 
     @Override
-    public String user() {
-        return user;
-    }
-
-    @Override
-    public SessionId session() {
-        return session;
-    }
-
-    @Override
     public boolean isSerializable() {
         try {
             return inner.getTransactionIsolation() == Connection.TRANSACTION_SERIALIZABLE;

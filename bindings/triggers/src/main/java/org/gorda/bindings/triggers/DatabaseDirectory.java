@@ -1,14 +1,13 @@
 package org.gorda.bindings.triggers;
 
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.util.Objects;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectionException;
 
 /**
@@ -60,15 +59,15 @@ public record DatabaseDirectory(String product, String file) {
         try {
             delete(unfinished); // left by a drop or a load that was interrupted
             Files.createDirectories(parent);
-            forceAll(snapshot);
+            FileTree.forceAll(snapshot);
             try {
                 Files.move(snapshot, database, StandardCopyOption.ATOMIC_MOVE);
             } catch (AtomicMoveNotSupportedException e) { // it lies on another disk
                 copyAll(snapshot, unfinished);
-                forceAll(unfinished);
+                FileTree.forceAll(unfinished);
                 Files.move(unfinished, database, StandardCopyOption.ATOMIC_MOVE);
             }
-            force(parent);
+            FileTree.force(parent);
         } catch (IOException e) {
             throw new ReflectionException(
                     "the snapshot " + snapshot + " cannot be loaded to " + database + ": " + e, e);
@@ -99,22 +98,6 @@ public record DatabaseDirectory(String product, String file) {
             for (Path each : files) {
                 Files.copy(each, to.resolve(each.getFileName()));
             }
-        }
-    }
-
-    private static void forceAll(Path directory) throws IOException {
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
-            for (Path each : files) {
-                force(each);
-            }
-        }
-        force(directory);
-    }
-
-    /** Forces a file, or the names in a directory, to disk. */
-    public static void force(Path path) throws IOException {
-        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
-            channel.force(true);
         }
     }
 

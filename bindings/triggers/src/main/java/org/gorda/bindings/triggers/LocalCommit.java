@@ -3,17 +3,14 @@ package org.gorda.bindings.triggers;
 import java.sql.SQLException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.StoredPosition;
-import org.gorda.gapi.TransactionContext;
 import org.gorda.gapi.WaitingCommit;
 import org.gorda.gapi.WriteSet;
 import org.jspecify.annotations.Nullable;
 
 /** A client's commit, its thread waiting for the meta level's answer before the database is asked to commit. Thread-safe. */
-final class LocalCommit extends WaitingCommit<SQLException> {
+final class LocalCommit extends WaitingCommit<LocalTransaction, SQLException> {
 
-    private final LocalTransaction transaction;
     private final TriggeredDatabase database;
-    private final WriteSet writeSet;
     private final @Nullable SchemaChange schemaChange;
     private volatile @Nullable SQLException failure;
 
@@ -25,20 +22,9 @@ final class LocalCommit extends WaitingCommit<SQLException> {
             TriggeredDatabase database,
             WriteSet writeSet,
             @Nullable SchemaChange schemaChange) {
-        this.transaction = transaction;
+        super(transaction, writeSet);
         this.database = database;
-        this.writeSet = writeSet;
         this.schemaChange = schemaChange;
-    }
-
-    @Override
-    public TransactionContext transaction() {
-        return transaction;
-    }
-
-    @Override
-    public WriteSet writeSet() {
-        return writeSet;
     }
 
     /**
@@ -75,13 +61,13 @@ final class LocalCommit extends WaitingCommit<SQLException> {
         }
         SchemaChange change = schemaChange;
         if (change == null) {
-            database.commit(transaction.connection().inner(), position, durable);
+            database.commit(transaction().connection().inner(), position, durable);
             return true;
         }
-        failure = database.changeSchema(transaction.connection(), change);
+        failure = database.changeSchema(transaction().connection(), change);
         boolean isCommitted = false;
         try {
-            database.commit(transaction.connection().inner(), position, durable);
+            database.commit(transaction().connection().inner(), position, durable);
             isCommitted = true;
         } finally {
             database.endSchemaChange(isCommitted);
@@ -96,6 +82,6 @@ final class LocalCommit extends WaitingCommit<SQLException> {
 
     @Override
     protected void undo() throws SQLException {
-        transaction.connection().undo();
+        transaction().connection().undo();
     }
 }

@@ -46,7 +46,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     public static final String SCHEMA = "GORDA";
 
     /** What databases can that are reflected so. */
-    public static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
+    static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
             Capability.WRITE_SETS,
             Capability.SCHEMA_CHANGES,
             Capability.APPLY,
@@ -72,7 +72,6 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     private final boolean wantsReads;
     private final Dialect dialect;
     private final Connection internal;
-    private final String description;
     private final Turn turn = new Turn();
     private final Changes changes = new Changes();
 
@@ -98,7 +97,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
      *
      * @param product for people
      */
-    public static ReflectedDatabase open(
+    static ReflectedDatabase open(
             String product, Opening opening, DatabaseConfiguration configuration, TransactionListener listener) {
         Dialect dialect = null;
         try {
@@ -131,8 +130,6 @@ public final class TriggeredDatabase implements ReflectedDatabase {
         this.wantsReads = listener.wantsReads();
         this.dialect = dialect;
         this.internal = dialect.connect();
-        this.description = internal.getMetaData().getDatabaseProductName() + " "
-                + internal.getMetaData().getDatabaseProductVersion();
         try (Statement statement = internal.createStatement()) {
             for (String sql : dialect.installation()) {
                 statement.execute(sql);
@@ -378,11 +375,6 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     // --------------------------------------------------------------------------------------------------- public side
 
     @Override
-    public String description() {
-        return description;
-    }
-
-    @Override
     public Set<Capability> capabilities() {
         return CAPABILITIES;
     }
@@ -527,7 +519,7 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     @Override
     public String listen(InetSocketAddress address, @Nullable SSLContext tls) {
         throw new ReflectionException(
-                description
+                product
                         + " has no network server whose clients' commits could be replicated: use it in the replica's own process");
     }
 

@@ -41,12 +41,7 @@ public final class JGroupsProtocol implements Protocol {
 
     @Override
     public Group open(GroupConfiguration configuration, Service required, GroupListener listener) {
-        if (!OFFERED.satisfies(required)) {
-            throw new GroupException(
-                    GroupException.Disposition.CORRECT,
-                    "protocol jgroups offers " + OFFERED + ", but " + required
-                            + " is required: it can lose or diverge what it has delivered, use raft");
-        }
+        requireOffered(configuration, required);
         configuration.requirePlain(name());
         requireFree(configuration.self());
         return new JGroupsGroup(configuration, required.order(), listener);

@@ -753,11 +753,6 @@ final class RaftGroup
     }
 
     @Override
-    public List<Message> read(Position after, int bytesMax) {
-        return delivery.read(after, bytesMax);
-    }
-
-    @Override
     public Message at(long index) {
         return delivery.at(index);
     }

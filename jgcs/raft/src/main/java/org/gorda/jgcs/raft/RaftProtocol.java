@@ -5,7 +5,6 @@ import java.security.SecureRandom;
 import java.util.function.Function;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
-import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.Protocol;
 import org.gorda.jgcs.Recovery;
@@ -51,12 +50,7 @@ public final class RaftProtocol implements Protocol {
 
     @Override
     public Group open(GroupConfiguration configuration, Service required, GroupListener listener) {
-        if (!offers(configuration).satisfies(required)) {
-            throw new GroupException(
-                    GroupException.Disposition.CORRECT,
-                    "protocol raft offers " + offers(configuration) + " as configured, but " + required
-                            + " is required");
-        }
+        requireOffered(configuration, required);
         Storage storage = storages.apply(configuration);
         try {
             return new RaftGroup(configuration, storage, transports.apply(configuration), listener);

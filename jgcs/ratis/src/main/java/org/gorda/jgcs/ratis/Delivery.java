@@ -1,7 +1,6 @@
 package org.gorda.jgcs.ratis;
 
 import java.io.IOException;
-import java.util.List;
 import java.util.function.LongConsumer;
 import org.apache.ratis.server.protocol.TermIndex;
 import org.apache.ratis.server.raftlog.RaftLog;
@@ -105,31 +104,6 @@ final class Delivery {
     long deliveredIndex() {
         Position last = delivered;
         return last == null ? 0 : last.index();
-    }
-
-    /** As {@link org.gorda.jgcs.LogSession#read} says. */
-    List<Message> read(Position after, int bytesMax) {
-        Position decided = order.decided();
-        Position from = after;
-        String obstacle = after.index() >= decided.index() ? null : obstacle(after);
-        try {
-            while (obstacle == null && from.index() < decided.index()) {
-                OrderedLog.Stretch stretch = order.read(ratis.log(), from, decided, bytesMax);
-                if (stretch == null) {
-                    obstacle = "the log no longer holds what follows " + from;
-                } else if (!stretch.messages().isEmpty()) {
-                    return stretch.messages();
-                } else {
-                    from = stretch.last();
-                }
-            }
-        } catch (IOException e) {
-            obstacle = e.toString();
-        }
-        if (obstacle != null) {
-            throw new GroupException(GroupException.Disposition.CORRECT, "cannot read: " + obstacle);
-        }
-        return List.of();
     }
 
     /** As {@link org.gorda.jgcs.LogSession#at} says. */

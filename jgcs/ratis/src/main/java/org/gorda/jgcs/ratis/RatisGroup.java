@@ -718,11 +718,6 @@ final class RatisGroup
     }
 
     @Override
-    public List<Message> read(Position after, int bytesMax) {
-        return delivery.read(after, bytesMax);
-    }
-
-    @Override
     public Message at(long index) {
         return delivery.at(index);
     }

@@ -49,11 +49,7 @@ public final class RatisProtocol implements Protocol {
 
     @Override
     public Group open(GroupConfiguration configuration, Service required, GroupListener listener) {
-        if (!OFFERED.satisfies(required)) {
-            throw new GroupException(
-                    GroupException.Disposition.CORRECT,
-                    "protocol ratis offers " + OFFERED + ", but " + required + " is required");
-        }
+        requireOffered(configuration, required);
         configuration.requirePlain(name());
         return new RatisGroup(configuration, interceptor, listener);
     }

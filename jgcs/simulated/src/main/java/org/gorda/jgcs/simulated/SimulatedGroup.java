@@ -3,7 +3,6 @@ package org.gorda.jgcs.simulated;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
@@ -182,11 +181,6 @@ public final class SimulatedGroup
     /** The protocol's state, for checks. */
     public RaftCore core() {
         return member.core();
-    }
-
-    /** Numbers this run of the member. */
-    public long incarnation() {
-        return member.incarnation();
     }
 
     /** Whether every message sent was delivered here, or passed over. */
@@ -390,11 +384,6 @@ public final class SimulatedGroup
     public Position lastCommitted() {
         long index = delivery.decidedIndex();
         return new Position(member.group(), Math.max(0, member.core().termAt(index)), index);
-    }
-
-    @Override
-    public List<Message> read(Position after, int bytesMax) {
-        return delivery.read(after, bytesMax);
     }
 
     @Override

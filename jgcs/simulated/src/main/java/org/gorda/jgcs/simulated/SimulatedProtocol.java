@@ -2,7 +2,6 @@ package org.gorda.jgcs.simulated;
 
 import java.util.TreeMap;
 import org.gorda.jgcs.GroupConfiguration;
-import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Protocol;
@@ -44,12 +43,7 @@ public final class SimulatedProtocol implements Protocol {
 
     @Override
     public SimulatedGroup open(GroupConfiguration configuration, Service required, GroupListener listener) {
-        if (!offers(configuration).satisfies(required)) {
-            throw new GroupException(
-                    GroupException.Disposition.CORRECT,
-                    "protocol simulated offers " + offers(configuration) + " as configured, but " + required
-                            + " is required");
-        }
+        requireOffered(configuration, required);
         return new SimulatedGroup(simulation, network, disk(configuration.self()), configuration, listener);
     }
 }

@@ -32,10 +32,6 @@ public final class Simulation {
         this.seed = seed;
     }
 
-    public long seed() {
-        return seed;
-    }
-
     /** Nanoseconds since the start, always positive. */
     public long now() {
         return nowNanos;

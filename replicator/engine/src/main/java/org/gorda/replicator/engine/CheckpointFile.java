@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.zip.CRC32C;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.Position;

@@ -6,6 +6,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.Position;

@@ -9,6 +9,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.function.Consumer;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MemberId;

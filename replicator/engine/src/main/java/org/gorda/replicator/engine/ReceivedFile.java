@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.zip.CRC32C;
+import org.gorda.gapi.FileTree;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import org.gorda.gapi.Content;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.MalformedWriteSetException;
 import org.gorda.gapi.WriteSet;
 import org.jspecify.annotations.Nullable;

@@ -7,6 +7,7 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.TableShape;
 import org.gorda.jgcs.Group;

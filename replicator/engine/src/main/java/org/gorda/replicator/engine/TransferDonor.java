@@ -14,6 +14,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.jgcs.MemberId;
 import org.jspecify.annotations.Nullable;

@@ -15,6 +15,7 @@ import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.View;
 import org.jspecify.annotations.Nullable;

@@ -16,11 +16,11 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
+import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.raft.transport.TcpTransport;
@@ -50,14 +50,6 @@ class DamageTest {
             int before = bytes.read();
             bytes.seek(at);
             bytes.write(before ^ 0x10);
-        }
-    }
-
-    private static void delete(Path all) throws IOException {
-        try (Stream<Path> files = Files.walk(all)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
         }
     }
 
@@ -160,8 +152,8 @@ class DamageTest {
             }
             flip(own.resolve("checkpoint"), 50);
             // What it was told to do.
-            delete(own);
-            delete(directory.resolve("replica" + harmed));
+            FileTree.delete(own);
+            FileTree.delete(directory.resolve("replica" + harmed));
             cluster.start(harmed);
             cluster.awaitOnline();
             assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(30);

@@ -18,6 +18,7 @@ import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.awaitility.Awaitility;
+import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.History;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;

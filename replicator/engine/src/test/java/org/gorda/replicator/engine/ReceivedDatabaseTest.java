@@ -19,6 +19,7 @@ import org.gorda.bindings.derby.DerbyBinding;
 import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.Finding;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.StoredPosition;

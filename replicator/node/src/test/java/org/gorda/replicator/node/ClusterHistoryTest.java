@@ -3,14 +3,11 @@ package org.gorda.replicator.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.io.IOException;
 import java.io.StringReader;
-import java.io.UncheckedIOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -18,14 +15,13 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
+import org.gorda.gapi.FileTree;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.engine.ReplicaRecovery;
@@ -185,7 +181,7 @@ class ClusterHistoryTest {
         Connection before = DriverManager.getConnection(url);
         group.stop(0);
         Path log = Path.of(group.database(0) + ".gorda");
-        delete(log);
+        FileTree.delete(log);
         try (ReplicaRecovery recovery = recovery()) {
             recovery.beginNewGroup();
         }
@@ -217,17 +213,5 @@ class ClusterHistoryTest {
 
     private ReplicaRecovery recovery() {
         return ReplicaRecovery.open("derby", group.database(0).toString(), Map.of(), null);
-    }
-
-    private static void delete(Path file) throws IOException {
-        try (Stream<Path> files = Files.walk(file)) {
-            files.sorted(Comparator.reverseOrder()).forEach(each -> {
-                try {
-                    Files.delete(each);
-                } catch (IOException e) {
-                    throw new UncheckedIOException(e);
-                }
-            });
-        }
     }
 }

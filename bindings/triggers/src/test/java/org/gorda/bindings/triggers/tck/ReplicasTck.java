@@ -16,7 +16,6 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.Properties;
@@ -26,6 +25,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
+import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.gorda.replicator.engine.Replica;
@@ -392,13 +392,7 @@ public abstract class ReplicasTck {
 
     private static void delete(Path... directories) throws IOException {
         for (Path one : directories) {
-            if (Files.exists(one)) {
-                try (Stream<Path> files = Files.walk(one)) {
-                    for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                        Files.delete(file);
-                    }
-                }
-            }
+            FileTree.delete(one);
         }
     }
 }

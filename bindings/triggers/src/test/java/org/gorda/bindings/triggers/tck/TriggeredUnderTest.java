@@ -1,5 +1,10 @@
 package org.gorda.bindings.triggers.tck;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
@@ -9,7 +14,9 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.gorda.gapi.DatabaseBinding;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.TableShape;
+import org.gorda.gapi.TransactionListener;
 import org.gorda.gapi.tck.CertificationKeysTck;
 import org.gorda.gapi.tck.TckBinding;
 import org.gorda.gapi.tck.TckTable;
@@ -86,6 +93,9 @@ public abstract class TriggeredUnderTest implements TckBinding {
     /** A connection that knows nothing of replication. */
     protected abstract Connection past(DatabaseConfiguration configuration) throws SQLException;
 
+    /** The names of the files that a killed process leaves of it. */
+    protected abstract List<String> files();
+
     /** The types of columns that not all of them have, or whose values not all write so. */
     protected abstract Stream<Type> ownTypes();
 
@@ -107,6 +117,28 @@ public abstract class TriggeredUnderTest implements TckBinding {
     /** It is made when it is opened. */
     @Override
     public final void create(DatabaseConfiguration configuration, boolean privileges) {}
+
+    /** What a killed process leaves is what is in its files: a copy of them, made while nothing is going on. Tests of crashes kill for real. */
+    @Override
+    public final ReflectedDatabase kill(
+            ReflectedDatabase running, DatabaseConfiguration configuration, TransactionListener listener) {
+        Path directory = Path.of(configuration.location());
+        Path left = directory.resolveSibling(directory.getFileName() + ".left");
+        try {
+            Files.createDirectory(left);
+            for (String file : files()) {
+                if (Files.exists(directory.resolve(file))) {
+                    Files.copy(directory.resolve(file), left.resolve(file));
+                }
+            }
+            running.close();
+            binding.drop(configuration);
+            Files.move(left, directory, StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return binding.open(configuration, listener);
+    }
 
     @Override
     public final String binaryColumns() {

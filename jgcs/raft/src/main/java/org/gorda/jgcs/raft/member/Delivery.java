@@ -205,33 +205,6 @@ public final class Delivery {
     }
 
     /**
-     * Reads messages as {@link org.gorda.jgcs.LogSession#read} does.
-     *
-     * @throws GroupException if the log does not hold what was asked for
-     */
-    public List<Message> read(Position after, int bytesMax) {
-        long decided = decidedIndex;
-        if (after.index() >= decided) {
-            return List.of();
-        }
-        String obstacle = obstacle(after);
-        long next = after.index() + 1;
-        while (obstacle == null) {
-            List<Entry> entries = storage.read(next, decided, bytesMax);
-            if (entries.isEmpty()) {
-                obstacle = "the log no longer holds what follows " + (next - 1);
-                break;
-            }
-            List<Message> messages = messages(entries);
-            next = entries.get(entries.size() - 1).index() + 1;
-            if (!messages.isEmpty() || next > decided) {
-                return messages;
-            }
-        }
-        throw new GroupException(GroupException.Disposition.CORRECT, "cannot read: " + obstacle);
-    }
-
-    /**
      * Reads one message as {@link org.gorda.jgcs.LogSession#at} does.
      *
      * @throws GroupException if the log does not hold it

@@ -1,4 +1,4 @@
-package org.gorda.replicator.engine;
+package org.gorda.gapi;
 
 import java.io.File;
 import java.io.IOException;
@@ -13,38 +13,38 @@ import java.util.List;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 
-/** What a copy of a database is made of. Stateless. */
-final class FileTree {
+/** Directories with all in them: what they take, their checksums, forcing them to disk and deleting them. Stateless. */
+public final class FileTree {
 
-    /** So much of a disk stays free, for what is kept there else. */
-    static final long ROOM_LEFT = 64L << 20;
+    /** So many bytes of a disk stay free, for what is kept there else. */
+    public static final long ROOM_LEFT = 64L << 20;
 
     private FileTree() {}
 
     /** All files below a directory, in an order that is always the same. */
-    static List<Path> files(Path directory) throws IOException {
+    public static List<Path> files(Path directory) throws IOException {
         try (Stream<Path> all = Files.walk(directory)) {
             return all.filter(Files::isRegularFile).sorted().toList();
         }
     }
 
-    /** Of all files below a directory, from which others may take some meanwhile. */
-    static long bytes(File path) {
+    /** The bytes of all files below a directory, from which others may take some meanwhile. */
+    public static long bytes(File path) {
         File[] within = path.listFiles();
         return within == null
                 ? path.length()
                 : Arrays.stream(within).mapToLong(FileTree::bytes).sum();
     }
 
-    /** CRC32C of a file. */
-    static int checksum(Path file) throws IOException {
+    /** The CRC32C of a file. */
+    public static int checksum(Path file) throws IOException {
         CRC32C crc = new CRC32C();
         update(crc, file);
         return (int) crc.getValue();
     }
 
     /** Adds all of a file to a checksum. */
-    static void update(CRC32C crc, Path file) throws IOException {
+    public static void update(CRC32C crc, Path file) throws IOException {
         byte[] buffer = new byte[1 << 16];
         try (InputStream in = Files.newInputStream(file)) {
             for (int read = in.read(buffer); read >= 0; read = in.read(buffer)) {
@@ -54,7 +54,7 @@ final class FileTree {
     }
 
     /** On disk when it returns; for a directory what it lists, where directories can be opened. */
-    static void force(Path path) throws IOException {
+    public static void force(Path path) throws IOException {
         if (Files.isDirectory(path) && System.getProperty("os.name", "").startsWith("Windows")) {
             return;
         }
@@ -64,7 +64,7 @@ final class FileTree {
     }
 
     /** That the file is there, under its name, is on disk when it returns. */
-    static void forceName(Path file) throws IOException {
+    public static void forceName(Path file) throws IOException {
         Path parent = file.toAbsolutePath().getParent();
         if (parent != null) {
             force(parent);
@@ -72,14 +72,14 @@ final class FileTree {
     }
 
     /** Forces a directory with all in it. */
-    static void forceAll(Path directory) throws IOException {
+    public static void forceAll(Path directory) throws IOException {
         for (Path path : everythingIn(directory)) {
             force(path);
         }
     }
 
-    /** Deletes a directory with all in it, if it is there. */
-    static void delete(Path directory) throws IOException {
+    /** Deletes a directory with all in it, if it is there; of a link only the link. */
+    public static void delete(Path directory) throws IOException {
         if (!Files.exists(directory)) {
             return;
         }
