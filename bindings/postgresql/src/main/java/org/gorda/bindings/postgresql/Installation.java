@@ -46,7 +46,7 @@ final class Installation {
                             .replace("${returning}", Boolean.toString(returning)));
             statement.execute("SET LOCAL session_replication_role TO replica; "
                     + script("generators.sql").replace("${digest}", digest(token)));
-            statement.execute("SET LOCAL gorda.changed TO ''; SELECT gorda.adopt()");
+            statement.execute("SET LOCAL gorda.changed TO '*'; SELECT gorda.adopt()");
             connection.commit();
         }
     }

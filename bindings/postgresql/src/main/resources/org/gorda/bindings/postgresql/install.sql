@@ -183,6 +183,7 @@ begin
             'TRUNCATE of %I.%I within another statement cannot be replicated: use DELETE there', tg_table_schema, tg_table_name);
     end if;
     perform set_config('gorda.truncated', concat(current_setting('gorda.truncated', true), tg_relid, ' '), true);
+    perform set_config('gorda.changed', '|', true) where coalesce(current_setting('gorda.changed', true), '') = '';
     return null;
 end $$;
 
@@ -588,6 +589,10 @@ declare
     t record;
     op text;
 begin
+    if noted = '|' or role = 'replica' and coalesce(noted, '') = '' then -- no table, as by TRUNCATE and what concerns schemas or types alone
+        perform set_config('gorda.changed', '', true);
+        return;
+    end if;
     perform set_config('gorda.changed', '*', true);
     perform set_config('session_replication_role', 'replica', true) where has_others; -- which has all plans made anew
     if noted like '|%' then
@@ -685,7 +690,8 @@ declare
 begin
     if noted = '*' then
         return;
-    elsif tag = any ('{ALTER INDEX,ALTER SEQUENCE,ALTER TABLE,COMMENT,CREATE FUNCTION,CREATE INDEX,CREATE PROCEDURE,CREATE SEQUENCE,CREATE TABLE,CREATE TABLE AS,CREATE VIEW,GRANT,REVOKE,SELECT INTO}')
+    elsif tag = any ('{ALTER INDEX,ALTER SEQUENCE,ALTER TABLE,COMMENT,CREATE DOMAIN,CREATE FUNCTION,CREATE INDEX,CREATE MATERIALIZED VIEW,CREATE PROCEDURE,CREATE SCHEMA,'
+                'CREATE SEQUENCE,CREATE TABLE,CREATE TABLE AS,CREATE TYPE,CREATE VIEW,GRANT,REFRESH MATERIALIZED VIEW,REVOKE,SELECT INTO}')
             and not (tag = 'ALTER TABLE' and current_query() ~* E'\\m(detach|inherit)\\M') then
         noted := coalesce(nullif(noted, ''), '|') || coalesce((select string_agg(distinct objid || '|', '') from pg_event_trigger_ddl_commands()
             where classid = 'pg_class'::regclass), '');
