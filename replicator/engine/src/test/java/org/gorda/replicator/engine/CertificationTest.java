@@ -28,12 +28,14 @@ import org.gorda.gapi.Refusal;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Every replica takes writes, on real databases. */
 @Timeout(120)
+@Order(1)
 class CertificationTest {
 
     @TempDir

@@ -31,6 +31,7 @@ import org.gorda.gapi.TransactionId;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -38,6 +39,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 @Timeout(120)
+@Order(1)
 class ReplicaTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(30);

@@ -22,10 +22,12 @@ import javax.net.ssl.SSLSocket;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberCertificate;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Real replicas that speak TLS to each other, with certificates made by {@link Authority}, and who is not one of them. */
+@Order(1)
 class TlsTest {
 
     private static final List<String> HERE = List.of("127.0.0.1");
