@@ -224,20 +224,23 @@ class ReplicaTest {
 
     @Test
     void allReplicasComeBackAfterAllWereStopped() throws SQLException {
-        try (Cluster cluster = new Cluster(directory, 3, builder -> builder.durability(Durability.LOCAL))) {
-            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
-            for (int i = 0; i < 30; i++) {
-                cluster.execute("INSERT INTO T VALUES (" + i + ")");
+        for (Durability durability : Durability.values()) {
+            Path own = directory.resolve(durability.key());
+            try (Cluster cluster = new Cluster(own, 3, builder -> builder.durability(durability))) {
+                cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+                for (int i = 0; i < 30; i++) {
+                    cluster.execute("INSERT INTO T VALUES (" + i + ")");
+                }
+                for (int i = 0; i < 3; i++) {
+                    cluster.replica(i).close();
+                }
+                for (int i : new int[] {1, 2, 0}) {
+                    cluster.start(i);
+                }
+                cluster.awaitOnline();
+                cluster.execute("INSERT INTO T VALUES (1000)");
+                assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(31);
             }
-            for (int i = 0; i < 3; i++) {
-                cluster.replica(i).close();
-            }
-            for (int i : new int[] {1, 2, 0}) {
-                cluster.start(i);
-            }
-            cluster.awaitOnline();
-            cluster.execute("INSERT INTO T VALUES (1000)");
-            assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(31);
         }
     }
 
