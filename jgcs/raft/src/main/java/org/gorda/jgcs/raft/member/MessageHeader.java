@@ -7,14 +7,27 @@ import java.util.Arrays;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.MessageId;
 import org.gorda.jgcs.raft.core.CorruptEntryException;
+import org.jspecify.annotations.Nullable;
 
 /** The message identity at the start of an entry's payload: length and bytes of the name, incarnation, sequence. */
 final class MessageHeader {
 
-    /** A group has few members: their names are recognised without decoding them each time. */
-    private static volatile MemberId[] known = {};
+    /**
+     * A group has few members: their names are recognised without decoding them each time. Whoever has the same place
+     * takes it over, so no name, of whomever, is in the way of others for ever.
+     */
+    private static final @Nullable Known[] KNOWN = new Known[64];
 
-    private static volatile byte[][] knownNames = {};
+    /** Safe to be read by any thread without synchronisation, as its fields are final. */
+    private static final class Known {
+        private final byte[] name;
+        private final MemberId member;
+
+        Known(byte[] name) {
+            this.name = name;
+            this.member = new MemberId(new String(name, StandardCharsets.UTF_8));
+        }
+    }
 
     private MessageHeader() {}
 
@@ -42,14 +55,13 @@ final class MessageHeader {
 
     static MemberId readMember(ByteBuffer buffer) {
         byte[] name = readName(buffer, buffer.get() & 0xff);
-        byte[][] names = knownNames;
-        MemberId[] members = known;
-        for (int i = 0; i < Math.min(names.length, members.length); i++) {
-            if (Arrays.equals(names[i], name)) {
-                return members[i];
-            }
+        int place = Arrays.hashCode(name) & (KNOWN.length - 1);
+        Known known = KNOWN[place];
+        if (known == null || !Arrays.equals(known.name, name)) {
+            known = new Known(name);
+            KNOWN[place] = known;
         }
-        return learn(name);
+        return known.member;
     }
 
     /** Reads a name, but makes no array larger than what is left of the buffer. */
@@ -60,18 +72,5 @@ final class MessageHeader {
         byte[] name = new byte[length];
         buffer.get(name);
         return name;
-    }
-
-    private static synchronized MemberId learn(byte[] name) {
-        MemberId member = new MemberId(new String(name, StandardCharsets.UTF_8));
-        if (known.length < 64 && knownNames.length == known.length) {
-            MemberId[] members = Arrays.copyOf(known, known.length + 1);
-            byte[][] names = Arrays.copyOf(knownNames, knownNames.length + 1);
-            members[known.length] = member;
-            names[knownNames.length] = name;
-            known = members;
-            knownNames = names;
-        }
-        return member;
     }
 }
