@@ -12,11 +12,9 @@ import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Objects;
 import java.util.Properties;
 import java.util.SplittableRandom;
 import java.util.concurrent.Callable;
@@ -28,12 +26,11 @@ import org.awaitility.Awaitility;
 import org.gorda.bench.workload.TpcB;
 import org.gorda.bench.workload.Workload;
 import org.gorda.gapi.FileTree;
-import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Cluster;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaState;
-import org.gorda.replicator.engine.Verification;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -47,7 +44,6 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(300)
 final class MixedEnginesTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final int SIZE = 3;
 
     /** Whose engine is not Derby. Who ends hands over to the next one. */
@@ -87,17 +83,18 @@ final class MixedEnginesTest {
     @TempDir
     private Path directory;
 
-    private final String[] members =
-            LoopbackPorts.free(SIZE).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
+    private final Cluster cluster = new Cluster(SIZE, this::describe);
     private ReplicationProtocol protocol = ReplicationProtocol.PRIMARY_BACKUP;
-    private final @Nullable Replica[] replicas = new Replica[SIZE];
+
+    /** Of the replica that is {@link #OTHER}. */
+    private String engine = "derby";
+
+    private String location = "";
     private @Nullable PostgresServer server;
 
     @AfterEach
     void stop() {
-        for (int i = 0; i < SIZE; i++) {
-            stop(i);
-        }
+        cluster.close();
         if (server != null) {
             server.stop();
         }
@@ -137,8 +134,8 @@ final class MixedEnginesTest {
                         .database("derby", location(i))
                         .directory(directory.resolve("made" + i))
                         .protocol(ReplicationProtocol.LOOPBACK)
-                        .self(members[i])
-                        .members(members[i])
+                        .self(cluster.member(i))
+                        .members(cluster.member(i))
                         .start();
                 Connection connection = alone.connect(new Properties())) {
             make(connection, false, LARGE);
@@ -169,76 +166,37 @@ final class MixedEnginesTest {
         return started.database();
     }
 
-    private void start(int i, String engine, String location) {
-        Replica.Builder builder = Replica.builder()
-                .database(engine, location)
+    private void describe(Replica.Builder builder, int i) {
+        builder.database(i == OTHER ? engine : "derby", i == OTHER ? location : location(i))
                 .directory(directory.resolve("replica" + i).resolve("gorda"))
-                .self(members[i])
-                .members(members)
                 .protocol(protocol)
-                .logRetainBytes(LOG_BYTES)
-                .electionTimeout(Duration.ofSeconds(2));
-        if (engine.equals("postgresql")) {
+                .logRetainBytes(LOG_BYTES);
+        if (i == OTHER && engine.equals("postgresql")) {
             builder.attribute("user", PostgresEngine.USER);
         }
-        replicas[i] = builder.start();
     }
 
-    private void startAll(String engine, String location) {
-        start(0, "derby", location(0));
-        start(OTHER, engine, location);
-        start(2, "derby", location(2));
-        for (Replica replica : running()) {
-            replica.awaitPrimary(PATIENCE);
-        }
-    }
-
-    private void stop(int i) {
-        Replica replica = replicas[i];
-        replicas[i] = null;
-        if (replica != null) {
-            replica.close();
-        }
-    }
-
-    private List<Replica> running() {
-        List<Replica> running = new ArrayList<>();
-        for (Replica replica : replicas) {
-            if (replica != null) {
-                running.add(replica);
-            }
-        }
-        return running;
+    private void startAll(String otherEngine, String itsLocation) {
+        engine = otherEngine;
+        location = itsLocation;
+        cluster.startAll();
     }
 
     private Replica primary() {
-        return Awaitility.await("there is a primary")
-                .atMost(PATIENCE)
-                .until(
-                        () -> running().stream()
-                                .filter(replica -> replica.status().executesHere()
-                                        && replica.status().working())
-                                .findFirst()
-                                .orElse(null),
-                        found -> found != null);
+        return cluster.replica(cluster.primary());
     }
 
     /** The primary ends, and comes back, until it is one that has Derby, or the other. */
-    private Replica primary(boolean isOther, String engine, String location) {
+    private Replica primary(boolean isOther) {
         for (int tries = 0; tries < PRIMARIES_TRIED; tries++) {
-            Replica now = primary();
-            for (int i = 0; i < SIZE; i++) {
-                if (now.equals(replicas[i])) {
-                    if ((i == OTHER) == isOther) {
-                        return now;
-                    }
-                    stop(i);
-                    primary();
-                    start(i, i == OTHER ? engine : "derby", i == OTHER ? location : location(i));
-                    running().forEach(replica -> replica.awaitPrimary(PATIENCE));
-                    break;
-                }
+            int now = cluster.primary();
+            if ((now == OTHER) == isOther) {
+                return cluster.replica(now);
             }
+            cluster.stop(now);
+            cluster.primary();
+            cluster.start(now);
+            cluster.awaitOnline();
         }
         throw new AssertionError("the primary was never one that was wanted");
     }
@@ -317,42 +275,25 @@ final class MixedEnginesTest {
     }
 
     private void assertIdentical() {
-        long newest = running().stream()
-                .mapToLong(replica -> replica.status().orderedIndex())
-                .max()
-                .orElseThrow();
-        Awaitility.await("all show it")
-                .atMost(PATIENCE)
-                .until(() ->
-                        running().stream().allMatch(replica -> replica.status().appliedIndex() >= newest));
-        Verification own = primary().verify(PATIENCE);
-        assertThat(own.tables()).hasSize(TABLES.size() + 1);
-        for (Replica replica : running()) {
-            Awaitility.await("all have compared")
-                    .atMost(PATIENCE)
-                    .until(() -> replica.verification(own.request()).isPresent());
-            assertThat(replica.verification(own.request()).orElseThrow().tables())
-                    .isEqualTo(own.tables());
-        }
+        assertThat(cluster.assertIdentical()).hasSize(TABLES.size() + 1);
     }
 
     @Test
     void derbyAndH2HoldTheSameWhicheverTakesWrites() throws SQLException {
         makeDerby();
-        String location = makeH2();
-        startAll("h2", location);
-        Replica derby = primary(false, "h2", location);
+        startAll("h2", makeH2());
+        Replica derby = primary(false);
         try (Connection connection = connect(derby)) {
             BANK.load(connection, (rows, ofAll) -> {});
         }
         runBank(derby, 1);
         fillShared(derby, 1, LARGE_VALUES);
         assertIdentical();
-        Replica h2 = primary(true, "h2", location);
+        Replica h2 = primary(true);
         runBank(h2, 2);
         fillShared(h2, 10, LARGE_VALUES);
         assertIdentical();
-        for (Replica replica : running()) {
+        for (Replica replica : cluster.running().toList()) {
             try (Connection connection = connect(replica)) {
                 assertThat(TpcB.sums(connection).equal()).isTrue();
                 assertThat(TpcB.sums(connection).historyRows()).isEqualTo(2 * TRANSACTIONS);
@@ -364,27 +305,23 @@ final class MixedEnginesTest {
     /** It would stop those that cannot at its place in the order, and there again at each start. */
     @Test
     void aProtocolThatOneDatabaseCannotFollowIsRefused() {
-        start(0, "derby", location(0));
-        start(1, "h2", location(1));
-        start(2, "h2", location(2));
-        running().forEach(replica -> replica.awaitPrimary(PATIENCE));
-        assertThatThrownBy(() -> Objects.requireNonNull(replicas[0]).changeProtocol(ReplicationProtocol.CERTIFICATION))
+        startAll("h2", location(OTHER));
+        assertThatThrownBy(() -> cluster.replica(0).changeProtocol(ReplicationProtocol.CERTIFICATION))
                 .isInstanceOf(ReplicaException.class)
                 .hasMessageContaining("CERTIFICATION_KEYS")
-                .hasMessageMatching(".*the database of replica (" + members[1] + "|" + members[2] + ") .*");
-        for (Replica replica : running()) {
+                .hasMessageMatching(".*the database of replica " + cluster.member(OTHER) + " .*");
+        cluster.running().forEach(replica -> {
             assertThat(replica.status().state()).isEqualTo(ReplicaState.ONLINE);
             assertThat(replica.status().everywhere()).isFalse();
-        }
-        primary();
+        });
+        cluster.primary();
     }
 
     @Test
     void derbysRowsAreInPostgresql() throws Exception {
         makeDerby();
-        String location = makePostgres();
-        startAll("postgresql", location);
-        Replica derby = primary(false, "postgresql", location);
+        startAll("postgresql", makePostgres());
+        Replica derby = primary(false);
         try (Connection connection = connect(derby)) {
             BANK.load(connection, (rows, ofAll) -> {});
         }
@@ -424,10 +361,10 @@ final class MixedEnginesTest {
     /** Until what the other one lacks is in no log any more. */
     private void cutTheLog() throws SQLException {
         make(primary(), ROWS_OF_THE_LOG);
-        Awaitility.await("the log is cut").atMost(PATIENCE).untilAsserted(() -> {
+        Awaitility.await("the log is cut").atMost(Cluster.PATIENCE).untilAsserted(() -> {
             make(primary(), 1);
             for (int i = 0; i < SIZE; i++) {
-                assertThat(replicas[i] == null ? 0 : logBytes(i)).isLessThan(ROWS_OF_THE_LOG * ROW_BYTES);
+                assertThat(cluster.isGone(i) ? 0 : logBytes(i)).isLessThan(ROWS_OF_THE_LOG * ROW_BYTES);
             }
         });
     }
@@ -442,7 +379,7 @@ final class MixedEnginesTest {
     }
 
     /** @param make makes another engine's tables, and tells where they are */
-    private void moveTo(String engine, Callable<String> make) throws Exception {
+    private void moveTo(String moved, Callable<String> make) throws Exception {
         for (int i = 0; i < SIZE; i++) {
             makeDerby(i);
         }
@@ -451,10 +388,11 @@ final class MixedEnginesTest {
             BANK.load(connection, (rows, ofAll) -> {});
         }
         fillShared(primary(), 1, LARGE_VALUES);
-        stop(OTHER);
+        cluster.stop(OTHER);
         FileTree.delete(directory.resolve("replica" + OTHER));
         cutTheLog();
-        String location = make.call();
+        engine = moved;
+        location = make.call();
         AtomicBoolean enough = new AtomicBoolean();
         CompletableFuture<Integer> writer = CompletableFuture.supplyAsync(() -> {
             int runs = 0;
@@ -467,28 +405,28 @@ final class MixedEnginesTest {
             }
             return runs;
         });
-        start(OTHER, engine, location);
+        cluster.start(OTHER);
         try {
-            Objects.requireNonNull(replicas[OTHER]).awaitPrimary(PATIENCE);
+            cluster.replica(OTHER).awaitPrimary(Cluster.PATIENCE);
         } finally {
             enough.set(true);
         }
         assertThat(writer.get()).isPositive();
         assertIdentical();
         for (boolean isOther : new boolean[] {true, false}) {
-            make(primary(isOther, engine, location), 10);
+            make(primary(isOther), 10);
             assertIdentical();
         }
         // Who has lost all asks the primary last: it receives the other engine's rows.
-        int lost = primary().equals(replicas[0]) ? 2 : 0;
-        stop(lost);
+        int lost = cluster.primary() == 0 ? 2 : 0;
+        cluster.stop(lost);
         cutTheLog();
         FileTree.delete(directory.resolve("replica" + lost));
         makeDerby(lost);
-        start(lost, "derby", location(lost));
-        Objects.requireNonNull(replicas[lost]).awaitPrimary(PATIENCE);
+        cluster.start(lost);
+        cluster.replica(lost).awaitPrimary(Cluster.PATIENCE);
         assertIdentical();
-        make(primary(true, engine, location), 10);
+        make(primary(true), 10);
         assertIdentical();
     }
 
@@ -510,8 +448,8 @@ final class MixedEnginesTest {
         protocol = ReplicationProtocol.CERTIFICATION;
         makeDerby();
         startAll("postgresql", makePostgres());
-        Replica derby = Objects.requireNonNull(replicas[0]);
-        Replica postgres = Objects.requireNonNull(replicas[OTHER]);
+        Replica derby = cluster.replica(0);
+        Replica postgres = cluster.replica(OTHER);
         String insert =
                 "INSERT INTO \"APP\".\"KEYS\" VALUES (CAST('2024-02-29' AS DATE), CAST('2016-03-27 02:30:00.1' AS TIMESTAMP), CAST('12:30:01' AS TIME), 1.50, 'ab', TRUE, %d)";
         try (Connection first = connect(derby);
@@ -532,11 +470,11 @@ final class MixedEnginesTest {
             }
         }
         List<CompletableFuture<Void>> makers = new ArrayList<>();
-        for (Replica replica : running()) {
+        for (Replica replica : cluster.running().toList()) {
             makers.add(CompletableFuture.runAsync(() -> makeAgainAndAgain(replica)));
         }
         for (CompletableFuture<Void> maker : makers) {
-            maker.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            maker.get(Cluster.PATIENCE.toSeconds(), TimeUnit.SECONDS);
         }
         assertIdentical();
     }

@@ -135,6 +135,6 @@ class ChangedTablesTest extends ThreeReplicas {
                 }
             }
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 }

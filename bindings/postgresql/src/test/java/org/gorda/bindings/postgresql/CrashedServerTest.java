@@ -15,10 +15,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.Properties;
 import org.awaitility.Awaitility;
-import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Cluster;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaState;
 import org.junit.jupiter.api.AfterEach;
@@ -31,62 +30,43 @@ import org.junit.jupiter.api.io.TempDir;
 class CrashedServerTest {
 
     private static final int SIZE = 3;
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Cluster.PATIENCE;
 
     @TempDir
     Path directory;
 
-    private final String[] members =
-            LoopbackPorts.free(SIZE).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
     private final List<EmbeddedPostgres> servers = new ArrayList<>();
-    private final List<Replica> replicas = new ArrayList<>();
+    private final Cluster cluster = new Cluster(SIZE, this::describe);
+
+    private void describe(Replica.Builder builder, int i) {
+        builder.database("postgresql", "//localhost:" + servers.get(i).getPort() + "/bank")
+                .attribute("user", "postgres")
+                .directory(directory.resolve("replica" + i))
+                .protocol(ReplicationProtocol.PRIMARY_BACKUP);
+    }
 
     @BeforeEach
     void start() throws IOException {
         for (int i = 0; i < SIZE; i++) {
-            EmbeddedPostgres server = EmbeddedPostgres.builder()
+            servers.add(EmbeddedPostgres.builder()
                     .setDataDirectory(directory.resolve("data" + i))
                     .setServerConfig("restart_after_crash", "on") // as is PostgreSQL's default
                     .setServerConfig("wal_writer_delay", "10s") // what nobody forces stays in memory
-                    .start();
-            servers.add(server);
-            replicas.add(Replica.builder()
-                    .database("postgresql", "//localhost:" + server.getPort() + "/bank")
-                    .attribute("user", "postgres")
-                    .directory(directory.resolve("replica" + i))
-                    .group("test")
-                    .self(members[i])
-                    .members(members)
-                    .protocol(ReplicationProtocol.PRIMARY_BACKUP)
-                    .electionTimeout(Duration.ofSeconds(2))
                     .start());
         }
-        replicas.forEach(replica -> replica.awaitPrimary(PATIENCE));
+        cluster.startAll();
     }
 
     @AfterEach
     void stop() throws IOException {
-        replicas.forEach(Replica::close);
+        cluster.close();
         for (EmbeddedPostgres server : servers) {
             server.close();
         }
     }
 
-    private int primary() {
-        int[] found = {-1};
-        Awaitility.await("there is a primary").atMost(PATIENCE).until(() -> {
-            for (int i = 0; i < SIZE; i++) {
-                if (replicas.get(i).status().executesHere()) {
-                    found[0] = i;
-                }
-            }
-            return found[0] >= 0;
-        });
-        return found[0];
-    }
-
     private void execute(int i, String... statements) throws SQLException {
-        try (Connection client = replicas.get(i).connect(new Properties());
+        try (Connection client = cluster.connect(i);
                 Statement statement = client.createStatement()) {
             for (String sql : statements) {
                 statement.execute(sql);
@@ -133,7 +113,7 @@ class CrashedServerTest {
     @Test
     @Timeout(180)
     void whatWasAcknowledgedOutlivesACrashOfTheServerBesideItsReplica() throws Exception {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)",
@@ -155,10 +135,10 @@ class CrashedServerTest {
                 .pollInterval(Duration.ofMillis(20))
                 .until(() -> {
                     isTold[0] |= isTold(primary, increment);
-                    return isTold[0] || replicas.get(primary).status().state() == ReplicaState.STOPPED;
+                    return isTold[0] || cluster.replica(primary).status().state() == ReplicaState.STOPPED;
                 });
         assertThat(isTold[0]).as("the server has forgotten what others know of").isFalse();
-        execute(primary(), increment);
+        execute(cluster.primary(), increment);
         for (int i = 0; i < SIZE; i++) {
             if (i != primary) {
                 int replica = i;
@@ -171,7 +151,7 @@ class CrashedServerTest {
     @Test
     @Timeout(180)
     void aCrashOfTheServerIsNoticedWhileNobodyDoesAnything() throws Exception {
-        int primary = primary();
+        int primary = cluster.primary();
         long[] flushes = {-1};
         Awaitility.await("there is nothing to flush")
                 .atMost(PATIENCE)
@@ -186,23 +166,23 @@ class CrashedServerTest {
         killOneProcessOfServer(primary);
         Awaitility.await("the replica has met it")
                 .atMost(PATIENCE)
-                .until(() -> replicas.get(primary).status().state() == ReplicaState.STOPPED);
-        execute(primary(), "CREATE TABLE t (id INTEGER PRIMARY KEY)");
+                .until(() -> cluster.replica(primary).status().state() == ReplicaState.STOPPED);
+        execute(cluster.primary(), "CREATE TABLE t (id INTEGER PRIMARY KEY)");
     }
 
     /** As by {@code pg_ctl stop -m smart}: it would wait for its replica, and its replica for it. */
     @Test
     @Timeout(180)
     void aServerThatStopsOnceAllHaveLeftIsLeft() throws Exception {
-        int primary = primary();
+        int primary = cluster.primary();
         Path pid = directory.resolve("data" + primary).resolve("postmaster.pid");
         ProcessHandle server =
                 ProcessHandle.of(Long.parseLong(Files.readAllLines(pid).get(0))).orElseThrow();
         server.destroy();
         Awaitility.await("the replica has met it")
                 .atMost(PATIENCE)
-                .until(() -> replicas.get(primary).status().state() == ReplicaState.STOPPED);
+                .until(() -> cluster.replica(primary).status().state() == ReplicaState.STOPPED);
         assertThat(server.onExit()).succeedsWithin(PATIENCE);
-        execute(primary(), "CREATE TABLE t (id INTEGER PRIMARY KEY)");
+        execute(cluster.primary(), "CREATE TABLE t (id INTEGER PRIMARY KEY)");
     }
 }

@@ -34,8 +34,8 @@ class GuardedRowsTest extends ThreeReplicas {
                 "CREATE TABLE item (id INTEGER PRIMARY KEY)",
                 "INSERT INTO box OVERRIDING SYSTEM VALUE VALUES (1, 1)",
                 "INSERT INTO tag (name) VALUES ('a')");
-        try (Connection first = connect(0);
-                Connection second = connect(1);
+        try (Connection first = cluster.connect(0);
+                Connection second = cluster.connect(1);
                 Statement one = first.createStatement();
                 Statement other = second.createStatement()) {
             first.setAutoCommit(false);
@@ -47,11 +47,11 @@ class GuardedRowsTest extends ThreeReplicas {
             one.execute("INSERT INTO item VALUES (1)");
             other.execute("INSERT INTO item VALUES (2)");
             first.commit();
-            awaitEverywhere();
+            cluster.awaitEverywhere();
             assertRefused("40001", second::commit);
         }
         assertThat(number(0, "SELECT count(*) FROM item")).isEqualTo(1);
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     /** Who deletes it has seen no child. Domains and other types are written in other words, or compared as what they are made of. */
@@ -83,7 +83,7 @@ class GuardedRowsTest extends ThreeReplicas {
                     "CREATE TABLE " + child + " (id INTEGER PRIMARY KEY, p " + pairs[i][1] + " REFERENCES " + parent
                             + ")",
                     "INSERT INTO " + parent + " VALUES (" + value + ")");
-            try (Connection deleting = connect(1);
+            try (Connection deleting = cluster.connect(1);
                     Statement statement = deleting.createStatement()) {
                 deleting.setAutoCommit(false);
                 assertThat(statement.executeUpdate("DELETE FROM " + parent)).isEqualTo(1);
@@ -97,14 +97,14 @@ class GuardedRowsTest extends ThreeReplicas {
                 "CREATE TABLE of_moment (id INTEGER PRIMARY KEY, m TIMESTAMP REFERENCES moment)",
                 "INSERT INTO moment VALUES (current_date)");
         assertRefused("0A000", () -> execute(0, "INSERT INTO of_moment VALUES (1, current_date)"));
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     /** By a table, a row of it, and a child of that row in another one. */
     private void assertKept(String[][] pairs) throws SQLException {
         for (String[] pair : pairs) {
             execute(0, "INSERT INTO " + pair[0] + " VALUES (" + pair[1] + ")");
-            try (Connection deleting = connect(1);
+            try (Connection deleting = cluster.connect(1);
                     Statement statement = deleting.createStatement()) {
                 deleting.setAutoCommit(false);
                 assertThat(statement.executeUpdate(
@@ -114,7 +114,7 @@ class GuardedRowsTest extends ThreeReplicas {
                 assertRefused("40001", deleting::commit);
             }
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     @Test
@@ -155,8 +155,8 @@ class GuardedRowsTest extends ThreeReplicas {
             {"given", "2", "of_given VALUES (1)"},
             {"cased", "1, 'a'", "of_cased VALUES (1, 'A')"}
         });
-        try (Connection first = connect(0);
-                Connection second = connect(1);
+        try (Connection first = cluster.connect(0);
+                Connection second = cluster.connect(1);
                 Statement one = first.createStatement();
                 Statement other = second.createStatement()) {
             first.setAutoCommit(false);
@@ -166,6 +166,6 @@ class GuardedRowsTest extends ThreeReplicas {
             first.commit();
             second.commit();
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 }

@@ -89,14 +89,14 @@ class LeasedSequencesTest extends ThreeReplicas {
         }
         Set<Long> some = given.get(INSERTS.get(0));
         Awaitility.await().atMost(PATIENCE).until(() -> some.size() > 1500);
-        Replica killed = take(2);
+        Replica killed = cluster.take(2);
         TestServer.execute(
                 "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '" + database(2) + "'");
         killed.close();
         int without = some.size();
         Awaitility.await("others go on").atMost(PATIENCE).until(() -> some.size() > without + 1000);
-        start(2);
-        awaitOnline();
+        cluster.start(2);
+        cluster.awaitOnline();
         int with = some.size();
         Awaitility.await("all go on").atMost(PATIENCE).until(() -> some.size() > with + 2000);
         ended.set(true);
@@ -104,10 +104,10 @@ class LeasedSequencesTest extends ThreeReplicas {
             one.get(60, TimeUnit.SECONDS);
         }
         assertThat(failures).isEmpty();
-        assertIdentical();
+        cluster.assertIdentical();
         for (String table : List.of("a", "b", "c")) {
             Set<Long> there = new HashSet<>();
-            try (Connection connection = connect(2);
+            try (Connection connection = cluster.connect(2);
                     Statement statement = connection.createStatement();
                     ResultSet rows = statement.executeQuery("SELECT id FROM " + table)) {
                 while (rows.next()) {
@@ -121,11 +121,11 @@ class LeasedSequencesTest extends ThreeReplicas {
     /** Inserts at one replica, whose connections may end with it. */
     private void insert(int at, Map<String, Set<Long>> given, AtomicBoolean ended, List<Throwable> failures) {
         while (!ended.get()) {
-            if (!takesWrites(at)) {
-                Awaitility.await().atMost(PATIENCE).until(() -> ended.get() || !isGone(at));
+            if (!cluster.takesWrites(at)) {
+                Awaitility.await().atMost(PATIENCE).until(() -> ended.get() || !cluster.isGone(at));
                 continue;
             }
-            try (Connection connection = connect(at);
+            try (Connection connection = cluster.connect(at);
                     Statement statement = connection.createStatement()) {
                 for (int i = 0; !ended.get(); i++) {
                     connection.setAutoCommit(i % 2 == 0);
@@ -144,11 +144,13 @@ class LeasedSequencesTest extends ThreeReplicas {
                 }
             } catch (SQLException e) {
                 boolean isRefused = List.of("40001", "2200H", "23505", "0A000").contains(e.getSQLState());
-                if (!isGone(at) && isRefused && !String.valueOf(e.getMessage()).contains("not up to date")) {
+                if (!cluster.isGone(at)
+                        && isRefused
+                        && !String.valueOf(e.getMessage()).contains("not up to date")) {
                     failures.add(e);
                 }
             } catch (RuntimeException e) {
-                if (!isGone(at)) {
+                if (!cluster.isGone(at)) {
                     failures.add(e);
                 }
             }
@@ -165,7 +167,7 @@ class LeasedSequencesTest extends ThreeReplicas {
                 "CREATE FUNCTION back() RETURNS BIGINT LANGUAGE sql AS 'SELECT setval(''brief'', 1)'");
         Set<Long> given = ConcurrentHashMap.newKeySet();
         onAll(i -> {
-            try (Connection connection = connect(i);
+            try (Connection connection = cluster.connect(i);
                     Statement statement = connection.createStatement()) {
                 while (true) {
                     try {
@@ -208,7 +210,7 @@ class LeasedSequencesTest extends ThreeReplicas {
         for (int i = 0; i < SIZE; i++) {
             assertThat(round.add(number(i, "SELECT nextval('round')"))).isTrue();
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     @Test
@@ -217,7 +219,7 @@ class LeasedSequencesTest extends ThreeReplicas {
         execute(0, "CREATE SEQUENCE s START 10 INCREMENT 2 MINVALUE 10", "CREATE TABLE u (id BIGINT PRIMARY KEY)");
         Set<Long> given = ConcurrentHashMap.newKeySet();
         Work<Boolean> take = i -> {
-            try (Connection connection = connect(i);
+            try (Connection connection = cluster.connect(i);
                     Statement statement = connection.createStatement()) {
                 for (int k = 0; k < 5; k++) {
                     assertThat(given.add(number(statement, INSERTS.get(0)))).isTrue();
@@ -270,7 +272,7 @@ class LeasedSequencesTest extends ThreeReplicas {
         execute(0, "DROP SEQUENCE s", "CREATE SEQUENCE s"); // the last change: another one would end the lease of 1
         onAll(take);
         assertThat(number(0, "SELECT min(id) FROM u")).isOne();
-        assertIdentical();
+        cluster.assertIdentical();
         for (int i = 0; i < SIZE; i++) {
             assertThat(number(i, "SELECT high FROM gorda.generator WHERE relid = 'a_id_seq'::regclass"))
                     .isEqualTo(Integer.MAX_VALUE);
@@ -282,15 +284,15 @@ class LeasedSequencesTest extends ThreeReplicas {
     void sequencesGoOnWhereTheyAreSet() throws Exception {
         execute(0, TABLES);
         onAll(i -> {
-            try (Connection connection = connect(i);
+            try (Connection connection = cluster.connect(i);
                     Statement statement = connection.createStatement()) {
                 return number(statement, INSERTS.get(0));
             }
         });
         assertThat(number(1, "SELECT setval('a_id_seq', 5000)")).isEqualTo(5000);
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         assertThat(onAll(i -> {
-                    try (Connection connection = connect(i);
+                    try (Connection connection = cluster.connect(i);
                             Statement statement = connection.createStatement()) {
                         return number(statement, INSERTS.get(0));
                     }
@@ -303,13 +305,13 @@ class LeasedSequencesTest extends ThreeReplicas {
         assertThat(number(2, toNext)).isEqualTo(90000);
         long first = number(0, INSERTS.get(0));
         assertThat(first).isBetween(90001L, 99999L);
-        try (Connection connection = connect(1);
+        try (Connection connection = cluster.connect(1);
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
             number(statement, "SELECT pg_catalog.setval('public.a_id_seq', 1, false)");
             connection.rollback();
         }
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         assertThat(number(1, INSERTS.get(0))) // whichever of the two has leased first
                 .isBetween(90001L, 99999L)
                 .isNotEqualTo(first);
@@ -319,7 +321,7 @@ class LeasedSequencesTest extends ThreeReplicas {
                 .hasMessageContaining("cannot execute setval() in a read-only transaction");
         assertThat(number(2, "SELECT setval('down', -7)")).isEqualTo(-7);
         assertThat(number(0, "SELECT nextval('down')")).isBetween(-29999L, -10L);
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     /** Also where it is made again, because values were leased. */
@@ -327,7 +329,7 @@ class LeasedSequencesTest extends ThreeReplicas {
     void whatASchemaChangeMakesIsCalledTheSameEverywhere() throws Exception {
         execute(0, TABLES);
         onAll(i -> {
-            try (Connection connection = connect(i);
+            try (Connection connection = cluster.connect(i);
                     Statement statement = connection.createStatement()) {
                 statement.executeUpdate("INSERT INTO a (n) VALUES (" + i + ")");
             }
@@ -343,7 +345,7 @@ class LeasedSequencesTest extends ThreeReplicas {
         String names = "SELECT md5(string_agg(name, ',' ORDER BY name)) FROM (SELECT relname::text FROM pg_class"
                 + " WHERE relname LIKE 'made%' UNION ALL SELECT conname FROM pg_constraint WHERE conname LIKE 'made%') n (name)";
         List<String> found = onAll(i -> {
-            try (Connection connection = connect(i);
+            try (Connection connection = cluster.connect(i);
                     Statement statement = connection.createStatement();
                     ResultSet row = statement.executeQuery(names)) {
                 row.next();
@@ -358,7 +360,7 @@ class LeasedSequencesTest extends ThreeReplicas {
     /** Fifty values by a statement that returns them, none of which was given before. */
     private Work<Boolean> taking(String insert, Set<Long> given) {
         return i -> {
-            try (Connection connection = connect(i);
+            try (Connection connection = cluster.connect(i);
                     Statement statement = connection.createStatement()) {
                 for (int k = 0; k < 50; k++) {
                     assertThat(given.add(number(statement, insert))).isTrue();
@@ -375,12 +377,12 @@ class LeasedSequencesTest extends ThreeReplicas {
         Set<Long> given = ConcurrentHashMap.newKeySet();
         Work<Boolean> take = taking(INSERTS.get(0), given);
         onAll(take);
-        replica(0).changeProtocol(ReplicationProtocol.PRIMARY_BACKUP);
+        cluster.replica(0).changeProtocol(ReplicationProtocol.PRIMARY_BACKUP);
         int[] primary = {-1};
         Awaitility.await("there is a primary").atMost(PATIENCE).until(() -> {
             for (int i = 0; i < SIZE; i++) {
-                if (replica(i).status().protocol() == ReplicationProtocol.PRIMARY_BACKUP
-                        && replica(i).status().executesHere()) {
+                if (cluster.replica(i).status().protocol() == ReplicationProtocol.PRIMARY_BACKUP
+                        && cluster.replica(i).status().executesHere()) {
                     primary[0] = i;
                 }
             }
@@ -390,14 +392,14 @@ class LeasedSequencesTest extends ThreeReplicas {
         assertThat(number(primary[0], "SELECT setval('down', 500)")).isEqualTo(500);
         assertThat(number(primary[0], "SELECT seqmax FROM pg_sequence WHERE seqrelid = 'a_id_seq'::regclass"))
                 .isEqualTo(Integer.MAX_VALUE);
-        replica(primary[0]).changeProtocol(ReplicationProtocol.CERTIFICATION);
-        awaitOnline();
+        cluster.replica(primary[0]).changeProtocol(ReplicationProtocol.CERTIFICATION);
+        cluster.awaitOnline();
         onAll(take);
 
-        stop(1);
+        cluster.stop(1);
         deleteAll(1);
-        start(1);
-        awaitOnline();
+        cluster.start(1);
+        cluster.awaitOnline();
         onAll(take);
         Awaitility.await("more than were leased").atMost(PATIENCE).until(() -> {
             try {
@@ -409,10 +411,10 @@ class LeasedSequencesTest extends ThreeReplicas {
             }
         });
         onAll(take);
-        assertIdentical();
+        cluster.assertIdentical();
         assertThat(number(2, "SELECT count(*) FROM a")).isEqualTo(50000 + given.size());
 
-        stop(2);
+        cluster.stop(2);
         try (Connection connection = TestServer.connect(database(2));
                 Statement statement = connection.createStatement()) {
             new PostgresBinding().uninstall(connection);
@@ -438,7 +440,7 @@ class LeasedSequencesTest extends ThreeReplicas {
         for (int i = 0; i < 3; i++) {
             number(0, INSERTS.get(0));
         }
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         for (int i = 0; i < SIZE; i++) {
             String restored =
                     TestServer.configuration(directory, "restored" + i).location();
@@ -508,9 +510,9 @@ class LeasedSequencesTest extends ThreeReplicas {
         Work<Boolean> takeIdentities = taking(INSERTS.get(1), ConcurrentHashMap.newKeySet());
         onAll(take);
         onAll(takeIdentities);
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         for (int i = 0; i < SIZE; i++) {
-            stop(i);
+            cluster.stop(i);
             deleteDirectory(i);
             try (ReplicaRecovery recovery = ReplicaRecovery.open(
                     "postgresql",
@@ -521,11 +523,11 @@ class LeasedSequencesTest extends ThreeReplicas {
             }
         }
         for (int i = 0; i < SIZE; i++) {
-            start(i);
+            cluster.start(i);
         }
-        awaitOnline();
+        cluster.awaitOnline();
         onAll(take);
         onAll(takeIdentities);
-        assertIdentical();
+        cluster.assertIdentical();
     }
 }

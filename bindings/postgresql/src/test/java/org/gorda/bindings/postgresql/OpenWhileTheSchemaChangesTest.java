@@ -33,7 +33,7 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
     @Test
     void aSchemaChangeThatIsMadeAgainKeepsItsConnection() throws SQLException {
         for (int i = 0; i < 3; i++) {
-            try (Connection connection = connect(0);
+            try (Connection connection = cluster.connect(0);
                     Statement statement = connection.createStatement()) {
                 statement.execute("CREATE TABLE h" + i + " (id SERIAL PRIMARY KEY, d INTEGER NOT NULL)");
                 statement.execute("CREATE TABLE c" + i + " (id INTEGER PRIMARY KEY, b INTEGER)");
@@ -79,7 +79,7 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
         int tried = 0;
         for (Map.Entry<String, String> look : looksByOwn.entrySet()) {
             execute(0, "ALTER TABLE c ALTER b TYPE TEXT");
-            try (Connection connection = connect(0);
+            try (Connection connection = cluster.connect(0);
                     Statement statement = connection.createStatement()) {
                 connection.setAutoCommit(false);
                 statement.execute(look.getKey());
@@ -101,7 +101,7 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
         String sinceAsked =
                 "SELECT 1000 * extract(epoch FROM clock_timestamp() - max(query_start)) FROM pg_stat_activity"
                         + " WHERE datname = '" + database(0) + "' AND query LIKE '%pg_blocking_pids%'";
-        try (Connection connection = connect(0);
+        try (Connection connection = cluster.connect(0);
                 Statement statement = connection.createStatement();
                 Connection around = TestServer.connect("postgres");
                 Statement watching = around.createStatement()) {
@@ -121,7 +121,7 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
     @Test
     void whatFollowsASchemaChangeThatIsMadeAgainIsInTheTransactionThatItBegins() throws SQLException {
         execute(0, "CREATE TABLE h (id SERIAL PRIMARY KEY, d INTEGER NOT NULL)", "CREATE TABLE c (id INTEGER, b TEXT)");
-        try (Connection connection = connect(0);
+        try (Connection connection = cluster.connect(0);
                 Statement statement = connection.createStatement()) {
             statement.execute("BEGIN");
             statement.execute("ALTER TABLE c ALTER b TYPE VARCHAR");
@@ -139,7 +139,7 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
     @Test
     void whoHasOnlyReadBeforeASchemaChangeMayChangeRowsAfterIt() throws SQLException {
         execute(0, "CREATE TABLE history (id INTEGER PRIMARY KEY)");
-        try (Connection connection = connect(0);
+        try (Connection connection = cluster.connect(0);
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
             statement.execute("SELECT pg_advisory_xact_lock(1)");
@@ -154,7 +154,7 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
             assertRefused("40001", connection::commit);
         }
         assertThat(number(2, "SELECT count(*) FROM history")).isEqualTo(1);
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     /** The server holds the locks of tables to the end: what changes meanwhile are others. */
@@ -175,7 +175,7 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
                 "CREATE TYPE mood AS ENUM ('sad'); ALTER TYPE mood ADD VALUE 'glad'",
                 "ALTER TABLE more RENAME TO less; COMMENT ON TABLE less IS 'of what there is'",
                 "DROP TABLE first, less");
-        try (Connection connection = connect(0);
+        try (Connection connection = cluster.connect(0);
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
             statement.executeUpdate("INSERT INTO history VALUES (0, NULL)");
@@ -189,7 +189,7 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
             assertRefused("40001", connection::commit);
         }
         assertThat(number(2, "SELECT count(*) FROM history")).isEqualTo(1 + changes.size());
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     /**
@@ -210,11 +210,11 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
                 "UPDATE child SET parent = NULL",
                 "CREATE TABLE other (id INTEGER PRIMARY KEY)",
                 "DELETE FROM child WHERE id = 0");
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     private void assertMakesWay(String row, String... changes) throws SQLException {
-        try (Connection connection = connect(0);
+        try (Connection connection = cluster.connect(0);
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
             statement.executeUpdate(row);
@@ -250,7 +250,7 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
                 "INSERT INTO away.t VALUES (1)",
                 "CREATE TABLE first (n INTEGER PRIMARY KEY); ALTER SCHEMA away RENAME TO here");
         for (Map.Entry<String, String> change : changesByInsert.entrySet()) {
-            try (Connection connection = connect(0);
+            try (Connection connection = cluster.connect(0);
                     Statement statement = connection.createStatement()) {
                 connection.setAutoCommit(false);
                 statement.executeUpdate(change.getKey());
@@ -258,6 +258,6 @@ class OpenWhileTheSchemaChangesTest extends ThreeReplicas {
                 assertRefused("40001", connection::commit);
             }
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 }

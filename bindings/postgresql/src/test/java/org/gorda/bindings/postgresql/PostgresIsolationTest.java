@@ -13,9 +13,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Properties;
 import java.util.Set;
-import org.awaitility.Awaitility;
-import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Cluster;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.isolation.Interleaving;
 import org.gorda.replicator.engine.isolation.IsolationCase;
@@ -45,7 +44,7 @@ class PostgresIsolationTest {
 
     private static final class Replicas extends IsolationReplicas {
 
-        private final List<Replica> replicas = new ArrayList<>();
+        private final Cluster cluster;
 
         /** Sessions that have nothing to do with us. */
         private final List<Connection> observers = new ArrayList<>();
@@ -53,29 +52,19 @@ class PostgresIsolationTest {
         private final List<String> databases = new ArrayList<>();
 
         Replicas(String name, int size, ReplicationProtocol protocol, Duration readGrace) throws SQLException {
-            String[] members = LoopbackPorts.free(size).stream()
-                    .map(port -> "127.0.0.1:" + port)
-                    .toArray(String[]::new);
+            cluster = new Cluster(
+                    size,
+                    (builder, i) -> builder.database("postgresql", url(name, i))
+                            .attribute("user", "postgres")
+                            .directory(directory.resolve(name + i))
+                            .group(name)
+                            .protocol(protocol)
+                            .readGrace(readGrace));
+            cluster.startAll();
             for (int i = 0; i < size; i++) {
-                String url = TestServer.configuration(directory, name + i).location();
+                String url = url(name, i);
                 databases.add(url.substring(url.lastIndexOf('/') + 1));
-                replicas.add(Replica.builder()
-                        .database("postgresql", url)
-                        .attribute("user", "postgres")
-                        .directory(directory.resolve(name + i))
-                        .group(name)
-                        .self(members[i])
-                        .members(members)
-                        .protocol(protocol)
-                        .readGrace(readGrace)
-                        .electionTimeout(Duration.ofSeconds(2))
-                        .start());
             }
-            Awaitility.await("all that execute take writes")
-                    .atMost(Duration.ofSeconds(60))
-                    .until(() -> replicas.stream()
-                            .allMatch(replica -> replica.status().executesHere()
-                                    && replica.status().working()));
             for (String database : databases) {
                 observers.add(TestServer.connect(database));
             }
@@ -87,24 +76,18 @@ class PostgresIsolationTest {
             }
         }
 
-        void awaitSame() {
-            Awaitility.await("all show the same")
-                    .atMost(Duration.ofSeconds(60))
-                    .until(() -> replicas.stream()
-                                    .map(replica -> replica.status().appliedIndex())
-                                    .distinct()
-                                    .count()
-                            == 1);
+        private static String url(String name, int i) {
+            return TestServer.configuration(directory, name + i).location();
         }
 
         @Override
         public int size() {
-            return replicas.size();
+            return cluster.size();
         }
 
         @Override
         public Replica replica(int i) {
-            return replicas.get(i);
+            return cluster.replica(i);
         }
 
         @Override
@@ -140,7 +123,7 @@ class PostgresIsolationTest {
 
         @Override
         public void close() {
-            replicas.forEach(Replica::close);
+            cluster.close();
         }
     }
 
@@ -198,7 +181,7 @@ class PostgresIsolationTest {
             statement.execute("DROP TABLE IF EXISTS app.exclusive");
             statement.execute(
                     "CREATE TABLE app.exclusive (id INTEGER PRIMARY KEY, e INTEGER, r INT4RANGE, " + constraint + ")");
-            everywhere.awaitSame();
+            everywhere.cluster.awaitEverywhere();
             int committed = Rivals.committed(first, second, attempts, (i, isSecond) -> {
                 int which = isSecond ? 1 : 0;
                 return "INSERT INTO app.exclusive VALUES (" + (2 * i + which) + ", " + i + ", int4range("
@@ -206,7 +189,7 @@ class PostgresIsolationTest {
             });
             assertThat(committed).as("attempts of which one was committed").isGreaterThan(attempts / 2);
         }
-        everywhere.awaitSame();
+        everywhere.cluster.awaitEverywhere();
         for (Connection observer : everywhere.observers) {
             try (Statement statement = observer.createStatement();
                     ResultSet row = statement.executeQuery("SELECT count(*) FROM app.exclusive a"

@@ -60,7 +60,7 @@ class PostgresReplicasTest extends ThreeReplicas {
 
     @Test
     void whatThePrimaryCommitsIsInAllDatabases() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE parent (id INTEGER PRIMARY KEY, at TIMESTAMPTZ, tags TEXT[], document JSONB)",
@@ -71,9 +71,9 @@ class PostgresReplicasTest extends ThreeReplicas {
                 primary,
                 "DELETE FROM parent WHERE id <= 10",
                 "UPDATE parent SET tags = array_append(tags, 'more') WHERE id > 90");
-        assertIdentical();
+        cluster.assertIdentical();
         int backup = (primary + 1) % SIZE;
-        try (Connection connection = connect(backup)) {
+        try (Connection connection = cluster.connect(backup)) {
             assertThat(number(connection, "SELECT count(*) FROM parent")).isEqualTo(90);
             assertThat(number(connection, "SELECT count(*) FROM child")).isEqualTo(160);
             assertThatThrownBy(() -> connection.createStatement().executeUpdate("DELETE FROM parent"))
@@ -85,13 +85,13 @@ class PostgresReplicasTest extends ThreeReplicas {
                     .isInstanceOf(SQLException.class)
                     .hasMessageContaining("can only be changed by connections of its replica");
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     /** Whatever its session is set to. */
     @Test
     void aSchemaChangeMeansTheSameEverywhere() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE moments (id INTEGER PRIMARY KEY, at TIMESTAMP)",
@@ -108,16 +108,16 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "COMMENT ON TABLE moments IS '\\'; DROP TABLE moments; --'",
                 "SELECT set_config('search_path', 'public;RESET/**/SESSION/**/AUTHORIZATION;DROP/**/TABLE/**/public.moments;--', false)",
                 "CREATE TABLE public.unharmed (id INTEGER PRIMARY KEY)");
-        assertIdentical();
+        cluster.assertIdentical();
         for (int i = 0; i < SIZE; i++) {
-            try (Connection connection = connect(i)) {
+            try (Connection connection = cluster.connect(i)) {
                 assertThat(number(connection, "SELECT extract(epoch FROM at) FROM moments"))
                         .as("midnight in Tokyo")
                         .isEqualTo(1704034800);
                 assertThat(number(connection, "SELECT count(*) FROM unharmed")).isZero();
             }
         }
-        try (Connection connection = connect(primary)) {
+        try (Connection connection = cluster.connect(primary)) {
             for (String refused : List.of(
                     "ALTER TABLE moments ADD now TIMESTAMPTZ DEFAULT now()",
                     "ALTER TABLE moments ENABLE REPLICA TRIGGER ALL",
@@ -133,7 +133,7 @@ class PostgresReplicasTest extends ThreeReplicas {
     /** Names of months, and signs, are not to be had everywhere. */
     @Test
     void whatASchemaChangeComputesAsAtSomePlaceIsRefused() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE t (id INTEGER PRIMARY KEY, d DATE, m MONEY, n INTEGER, c TEXT)",
@@ -156,20 +156,20 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "ALTER TABLE t ADD COLUMN a INTEGER DEFAULT 5",
                 "CREATE TABLE u (m MONEY)");
         execute(primary, changes.toArray(String[]::new));
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     /** It is on its server only, and one drops it there. */
     @Test
     void whatAFailedReindexLeavesIsInNobodysWay() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE entry (id INTEGER PRIMARY KEY, name TEXT)",
                 "CREATE INDEX by_name ON entry (name)",
                 "INSERT INTO entry VALUES (1, 'a')");
         try (Connection reader = TestServer.connect(database(primary));
-                Connection connection = connect(primary);
+                Connection connection = cluster.connect(primary);
                 Statement statement = connection.createStatement()) {
             reader.setAutoCommit(false);
             assertThat(number(reader, "SELECT count(*) FROM entry")).isEqualTo(1);
@@ -179,13 +179,13 @@ class PostgresReplicasTest extends ThreeReplicas {
             statement.execute("RESET statement_timeout");
             assertThat(number(statement, "SELECT count(*) FROM pg_class WHERE relname = 'by_name_ccnew'"))
                     .isEqualTo(1);
-            assertIdentical();
+            cluster.assertIdentical();
             statement.execute("DROP INDEX by_name_ccnew");
             assertThat(number(statement, "SELECT count(*) FROM pg_class WHERE relname = 'by_name_ccnew'"))
                     .isZero();
             statement.execute("DROP INDEX by_name");
         }
-        assertIdentical();
+        cluster.assertIdentical();
         for (int i = 0; i < SIZE; i++) {
             assertThat(number(i, "SELECT count(*) FROM pg_class WHERE relname = 'by_name'"))
                     .isZero();
@@ -195,7 +195,7 @@ class PostgresReplicasTest extends ThreeReplicas {
     /** What a person's pg_dump, ORM or session may do. */
     @Test
     void oddTablesRowsAndSettingsAreTheSameEverywhere() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE nothing ()",
@@ -226,8 +226,8 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "ALTER TABLE settings ALTER f TYPE TEXT",
                 "ALTER TABLE settings ALTER d TYPE TSVECTOR USING to_tsvector(d)",
                 "ALTER TABLE settings ADD COLUMN a TEXT[] DEFAULT '{NULL}'");
-        assertIdentical();
-        try (Connection connection = connect((primary + 1) % SIZE)) {
+        cluster.assertIdentical();
+        try (Connection connection = cluster.connect((primary + 1) % SIZE)) {
             assertThat(number(
                             connection,
                             "SELECT count(*) FROM settings WHERE b = '\\000\\377' AND f = '0.3333333333'"
@@ -239,38 +239,38 @@ class PostgresReplicasTest extends ThreeReplicas {
     /** The server uses some changes of the schema only in the next transaction. */
     @Test
     void whoWasAwayWorksOffValuesThatWereAddedToATypeAndRowsWithThem() throws Exception {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TYPE mood AS ENUM ('sad')",
                 "CREATE TABLE feels (id INTEGER PRIMARY KEY, m mood)",
                 "INSERT INTO feels VALUES (1, 'sad')");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         int away = (primary + 1) % SIZE;
-        stop(away);
+        cluster.stop(away);
         execute(primary, "ALTER TYPE mood ADD VALUE 'great'");
         execute(primary, "INSERT INTO feels VALUES (2, 'great')");
         execute(primary, "ALTER TYPE mood ADD VALUE 'so so' BEFORE 'great'", "UPDATE feels SET m = 'great'");
         execute(primary, "UPDATE feels SET m = 'so so' WHERE id = 1");
         execute(primary, "INSERT INTO feels VALUES (3, 'sad')", "ALTER TYPE mood ADD VALUE 'fine'");
         execute(primary, "INSERT INTO feels VALUES (4, 'fine')");
-        start(away);
-        replica(away).awaitPrimary(PATIENCE);
-        assertIdentical();
+        cluster.start(away);
+        cluster.replica(away).awaitPrimary(PATIENCE);
+        cluster.assertIdentical();
     }
 
     /** Which the primary's server knows nothing of. */
     @Test
     void whatClientsOfABackupMadeForThemselvesIsNotInTheWayOfASchemaChange() throws Exception {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE seen (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER)",
                 "CREATE TABLE had (id INTEGER PRIMARY KEY)",
                 "CREATE TYPE pair AS (a INTEGER, b INTEGER)",
                 "CREATE SEQUENCE numbers");
-        awaitEverywhere();
-        try (Connection backup = connect((primary + 1) % SIZE);
+        cluster.awaitEverywhere();
+        try (Connection backup = cluster.connect((primary + 1) % SIZE);
                 Statement client = backup.createStatement()) {
             client.execute("CREATE TEMPORARY VIEW \"My view\" AS SELECT a FROM seen");
             client.execute("CREATE TEMPORARY VIEW viewed AS SELECT a FROM \"My view\"");
@@ -287,7 +287,7 @@ class PostgresReplicasTest extends ThreeReplicas {
                     "DROP SEQUENCE numbers",
                     "INSERT INTO seen VALUES (1, 'a', 1)",
                     "INSERT INTO had VALUES (1, 2)");
-            assertIdentical();
+            cluster.assertIdentical();
             for (String gone : List.of("\"My view\"", "viewed", "heir", "pairs", "counted")) {
                 assertThatThrownBy(() -> client.executeQuery("SELECT * FROM " + gone))
                         .isInstanceOfSatisfying(
@@ -302,7 +302,7 @@ class PostgresReplicasTest extends ThreeReplicas {
     /** Their rows are written down as they were before, and others find them behind the change. */
     @Test
     void whatNoLockGuardsIsChangedOnceNobodyHasChangedRowsThatItMayConcern() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE FUNCTION fits(n INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE SQL AS 'SELECT n > 0'",
@@ -332,7 +332,7 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "ALTER TABLE t0 RENAME TO t6");
         for (int i = 0; i < changes.size(); i++) {
             String change = changes.get(i);
-            try (Connection connection = connect(primary);
+            try (Connection connection = cluster.connect(primary);
                     Statement statement = connection.createStatement()) {
                 connection.setAutoCommit(false);
                 statement.executeUpdate(inserts.get(i));
@@ -348,14 +348,14 @@ class PostgresReplicasTest extends ThreeReplicas {
             }
             execute(primary, change);
         }
-        awaitEverywhere();
-        assertIdentical();
+        cluster.awaitEverywhere();
+        cluster.assertIdentical();
     }
 
     /** Otherwise it would lack on the primary what is ordered before it and not committed there yet. */
     @Test
     void aMaterializedViewIsFilledOnceNobodyHasChangedRowsThatItReads() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE a (id INTEGER PRIMARY KEY) PARTITION BY RANGE (id)",
@@ -368,8 +368,8 @@ class PostgresReplicasTest extends ThreeReplicas {
         String direct = "REFRESH MATERIALIZED VIEW public.\"Of A\"";
         String unsure = "REFRESH MATERIALIZED VIEW of_all";
         String anew = "CREATE MATERIALIZED VIEW anew AS SELECT 1";
-        try (Connection writer = connect(primary);
-                Connection other = connect(primary);
+        try (Connection writer = cluster.connect(primary);
+                Connection other = cluster.connect(primary);
                 Statement statement = other.createStatement()) {
             statement.execute("SET lock_timeout TO '200ms'");
             writer.setAutoCommit(false);
@@ -391,7 +391,7 @@ class PostgresReplicasTest extends ThreeReplicas {
 
     @Test
     void whatEachReplicaWouldComputeForItselfIsRefused() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)",
@@ -453,12 +453,12 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "EXPLAIN ANALYZE CREATE TEMP TABLE own AS SELECT 1 AS a",
                 "CREATE TABLE u (id INTEGER PRIMARY KEY CHECK (id > 0), at TIMESTAMPTZ DEFAULT now() CHECK (at > '2020-01-01'))",
                 "CREATE POLICY mine ON u WITH CHECK (id = length(current_user))");
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     @Test
     void columnsAreAddedWhoseValuesAreSurelyTheSameEverywhere() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT, f FLOAT8)",
@@ -489,7 +489,7 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "ALTER TABLE t ADD COLUMN kind VARCHAR(9) GENERATED ALWAYS AS (CASE WHEN id > 3 THEN coalesce(substr(body, 1, 4), '-') ELSE 'few' END) STORED",
                 "INSERT INTO t (id, body) VALUES (11, 'apples')");
         execute(primary, "UPDATE t SET body = 'fewer' WHERE id = 1");
-        assertIdentical();
+        cluster.assertIdentical();
         assertThat(
                         number(
                                 (primary + 1) % SIZE,
@@ -500,7 +500,7 @@ class PostgresReplicasTest extends ThreeReplicas {
     /** The server executes them in COMMIT, when all that is told is ordered. */
     @Test
     void cursorsThatAreKeptChangeNothingBehindWhatIsOrdered() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE t (id INTEGER PRIMARY KEY)",
@@ -520,14 +520,14 @@ class PostgresReplicasTest extends ThreeReplicas {
             for (String change : List.of("DELETE FROM u", "CREATE TABLE made (id INTEGER PRIMARY KEY)")) {
                 assertRefused("0A000", () -> execute(primary, change, "DECLARE c CURSOR WITH HOLD FOR " + query));
             }
-            try (Connection connection = connect(primary);
+            try (Connection connection = cluster.connect(primary);
                     Statement statement = connection.createStatement()) {
                 assertThatThrownBy(() -> statement.execute("DECLARE c CURSOR WITH HOLD FOR " + query))
                         .as(query)
                         .hasMessageContaining("public.t was changed where its replica does not see it");
             }
         }
-        try (Connection connection = connect(primary);
+        try (Connection connection = cluster.connect(primary);
                 Statement statement = connection.createStatement()) {
             statement.execute("DECLARE c CURSOR WITH HOLD FOR SELECT put(1) FROM u WHERE false");
             connection.setAutoCommit(false);
@@ -540,7 +540,7 @@ class PostgresReplicasTest extends ThreeReplicas {
         }
         // A function makes it, so that nobody knows of it before the order.
         assertRefused("08007", () -> execute(primary, "INSERT INTO t VALUES (6)", "SELECT keeps()"));
-        assertIdentical();
+        cluster.assertIdentical();
         assertThat(number(primary, "SELECT count(*) FROM t WHERE id = 5")).isEqualTo(1);
         assertThat(number(primary, "SELECT count(*) FROM t WHERE id NOT IN (5, 6)"))
                 .isZero();
@@ -549,7 +549,7 @@ class PostgresReplicasTest extends ThreeReplicas {
 
     @Test
     void changesThatNoTriggerWouldSeeAreRefused() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         for (String sql : List.of(
                 "DO $$ BEGIN SET LOCAL session_replication_role TO replica; END $$",
                 "CREATE FUNCTION f() RETURNS INTEGER LANGUAGE sql SET session_replication_role TO replica AS 'SELECT 1'",
@@ -568,7 +568,7 @@ class PostgresReplicasTest extends ThreeReplicas {
     /** Who takes over gives none of its values again. */
     @Test
     void howFarASequenceHasComeIsToldAgainOnceItWasRestarted() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         String fill = "INSERT INTO t (v) SELECT i FROM generate_series(1, 1000) i";
         execute(primary, "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v INTEGER)", fill);
         for (String restart : List.of(
@@ -584,13 +584,13 @@ class PostgresReplicasTest extends ThreeReplicas {
                         .isEqualTo(1000);
             }
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     /** Others execute the statement, and no event triggers. */
     @Test
     void whatASchemaChangeDoesBesidesIsDoneOnceOrRefused() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE t (id INTEGER PRIMARY KEY)",
@@ -620,7 +620,7 @@ class PostgresReplicasTest extends ThreeReplicas {
         for (String sql : List.of("CREATE VIEW v AS SELECT 1 AS a", "CREATE SEQUENCE s")) {
             assertRefused("0A000", () -> execute(primary, sql));
         }
-        assertIdentical();
+        cluster.assertIdentical();
         try (Connection stranger = TestServer.connect(database(primary))) {
             assertThat(Installation.findings(stranger))
                     .extracting(Finding::object)
@@ -631,7 +631,7 @@ class PostgresReplicasTest extends ThreeReplicas {
     /** Others get the rows behind the statement that has called the trigger before it. */
     @Test
     void whatATriggerDoesBeforeATruncateIsDoneEverywhereOrRefused() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         String function =
                 "CREATE OR REPLACE FUNCTION keeps() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN %s RETURN NULL; END $$";
         execute(
@@ -668,14 +668,14 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "INSERT INTO t VALUES (1)");
         execute(primary, "DROP TRIGGER keeps ON t");
         execute(primary, "TRUNCATE other");
-        assertIdentical();
+        cluster.assertIdentical();
         assertThat(number(primary, "SELECT count(*) FROM kept")).isEqualTo(300);
         assertThat(number(primary, "SELECT sum(id) FROM other")).isZero();
     }
 
     @Test
     void whatAReplicaCouldCheckByOtherRowsThanItsOriginIsRefused() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE other (id INTEGER PRIMARY KEY)",
@@ -693,13 +693,13 @@ class PostgresReplicasTest extends ThreeReplicas {
             assertRefused("0A000", () -> execute(primary, sql));
         }
         execute(primary, "INSERT INTO t VALUES (1, 1)");
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     @Test
     void clientsOfTheServersOwnKindAreReplicated() throws SQLException {
-        int primary = primary();
-        String url = replica(primary)
+        int primary = cluster.primary();
+        String url = cluster.replica(primary)
                 .listen(new InetSocketAddress(
                         InetAddress.getLoopbackAddress(), LoopbackPorts.free(1).get(0)));
         try (Connection connection = DriverManager.getConnection(url + "?user=postgres");
@@ -718,8 +718,8 @@ class PostgresReplicasTest extends ThreeReplicas {
             }
             connection.commit();
         }
-        assertIdentical();
-        try (Connection connection = connect((primary + 1) % SIZE)) {
+        cluster.assertIdentical();
+        try (Connection connection = cluster.connect((primary + 1) % SIZE)) {
             assertThat(number(connection, "SELECT sum(balance) FROM account")).isEqualTo(1000);
             assertThat(number(connection, "SELECT balance FROM account WHERE id = 2"))
                     .isEqualTo(110);
@@ -729,9 +729,9 @@ class PostgresReplicasTest extends ThreeReplicas {
     /** Replicas of their own servers would have the same name of the database; here each has another. */
     @Test
     void aDriverFindsWhoTakesWrites() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         for (int i = 0; i < SIZE; i++) {
-            String url = replica(i)
+            String url = cluster.replica(i)
                     .listen(new InetSocketAddress(
                             InetAddress.getLoopbackAddress(),
                             LoopbackPorts.free(1).get(0)));
@@ -751,12 +751,12 @@ class PostgresReplicasTest extends ThreeReplicas {
     /** Who waited for its locks has not seen what the group commits before him. */
     @Test
     void whoGetsTheLocksOfACommitWhoseSessionIsEndedOnTheServerIsRefused() throws Exception {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(primary, "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)", "INSERT INTO t VALUES (1, 0)");
         ExecutorService clients = Executors.newCachedThreadPool();
-        Connection committing = connect(primary);
+        Connection committing = cluster.connect(primary);
         Connection administrator = TestServer.connect(database(primary)); // whom the applier may end
-        try (Connection next = connect(primary)) {
+        try (Connection next = cluster.connect(primary)) {
             administrator.setAutoCommit(false);
             administrator.createStatement().execute("LOCK TABLE gorda.position IN EXCLUSIVE MODE");
             Future<Integer> ended = clients.submit(() -> add(committing));
@@ -766,13 +766,13 @@ class PostgresReplicasTest extends ThreeReplicas {
             administrator.createStatement().execute("SELECT pg_terminate_backend(" + backend(committing) + ")");
             awaitTrue(
                     "the next one has asked for its commit",
-                    () -> waits.isDone() || replica(primary).status().inFlight() == 1);
+                    () -> waits.isDone() || cluster.replica(primary).status().inFlight() == 1);
             administrator.abort(Runnable::run);
             assertThat(ended.get()).isEqualTo(1);
             assertThatThrownBy(waits::get)
                     .hasCauseInstanceOf(SQLException.class)
                     .hasMessageContaining("run it again");
-            assertThat(primary()).isEqualTo(primary);
+            assertThat(cluster.primary()).isEqualTo(primary);
             assertThat(add(next)).isEqualTo(1);
         } finally {
             clients.shutdownNow();
@@ -780,14 +780,14 @@ class PostgresReplicasTest extends ThreeReplicas {
         for (int i = 0; i < SIZE; i++) {
             assertThat(number(i, "SELECT n FROM t")).isEqualTo(2);
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     /** Whatever they do in that moment. Who does not see the one before him inserts what that has inserted, which stops all replicas. */
     @Test
     @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void whateverSessionsAreEndedOnTheServerNobodyIsOrderedBehindWhatHeHasNotSeen() throws Exception {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)",
@@ -799,12 +799,12 @@ class PostgresReplicasTest extends ThreeReplicas {
         try (Connection administrator = TestServer.connect(database(primary))) {
             for (int client = 0; client < 6; client++) {
                 clients.execute(() -> {
-                    while (!over.get() && replica(primary).status().state() == ReplicaState.ONLINE) {
+                    while (!over.get() && cluster.replica(primary).status().state() == ReplicaState.ONLINE) {
                         count(primary, over, acknowledged);
                     }
                 });
             }
-            for (int ended = 0; ended < 200 && replica(primary).status().state() == ReplicaState.ONLINE; ) {
+            for (int ended = 0; ended < 200 && cluster.replica(primary).status().state() == ReplicaState.ONLINE; ) {
                 ended += (int)
                         number(
                                 administrator,
@@ -815,16 +815,16 @@ class PostgresReplicasTest extends ThreeReplicas {
             over.set(true);
             clients.shutdown();
         }
-        assertThat(replica(primary).status().state()).isEqualTo(ReplicaState.ONLINE);
+        assertThat(cluster.replica(primary).status().state()).isEqualTo(ReplicaState.ONLINE);
         assertThat(clients.awaitTermination(1, TimeUnit.MINUTES)).isTrue();
         assertThat(number(primary, "SELECT n FROM t"))
                 .isGreaterThanOrEqualTo(acknowledged.get())
                 .isEqualTo(number(primary, "SELECT count(*) FROM seen"));
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     private void count(int primary, AtomicBoolean over, AtomicInteger acknowledged) {
-        try (Connection connection = connect(primary)) {
+        try (Connection connection = cluster.connect(primary)) {
             connection.setAutoCommit(false);
             while (!over.get()) {
                 add(connection);
@@ -871,7 +871,7 @@ class PostgresReplicasTest extends ThreeReplicas {
     /** One comes later that has read what it writes: then the server would have it fail, ordered or not. */
     @Test
     void aSerializableTransactionThatCouldFailOnceItIsOrderedIsRefusedBefore() throws SQLException {
-        int primary = primary();
+        int primary = cluster.primary();
         execute(
                 primary,
                 "CREATE TABLE duty (side TEXT PRIMARY KEY, doctors INTEGER)",
@@ -896,14 +896,14 @@ class PostgresReplicasTest extends ThreeReplicas {
             first.createStatement().execute("UPDATE duty SET doctors = 3 WHERE side = 'right'");
             first.commit();
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     /** All compare it at once, in this process: 1.2 GB, with a heap of 1 GB. */
     @Test
     void whatIsComparedNeedsNotFitIntoMemory() throws SQLException {
-        execute(primary(), "CREATE TABLE large (id INTEGER PRIMARY KEY, body TEXT)");
-        awaitEverywhere();
+        execute(cluster.primary(), "CREATE TABLE large (id INTEGER PRIMARY KEY, body TEXT)");
+        cluster.awaitEverywhere();
         for (int i = 0; i < SIZE; i++) {
             try (Connection connection = TestServer.connect(database(i));
                     Statement past = connection.createStatement()) {
@@ -911,11 +911,11 @@ class PostgresReplicasTest extends ThreeReplicas {
                 past.execute("INSERT INTO large SELECT i, repeat('x', 100000) FROM generate_series(1, 4000) i");
             }
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 
     private Connection serializable(int i) throws SQLException {
-        Connection connection = connect(i);
+        Connection connection = cluster.connect(i);
         connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
         connection.setAutoCommit(false);
         return connection;
@@ -923,7 +923,7 @@ class PostgresReplicasTest extends ThreeReplicas {
 
     @Test
     void whatWasAcknowledgedIsThereAfterThePrimaryIsGoneAndWhoComesBackReceivesIt() throws Exception {
-        int first = primary();
+        int first = cluster.primary();
         execute(
                 first,
                 "CREATE TABLE item (id BIGINT PRIMARY KEY, writer INTEGER, body TEXT)",
@@ -946,8 +946,8 @@ class PostgresReplicasTest extends ThreeReplicas {
             writers.add(thread);
         }
         Awaitility.await().atMost(PATIENCE).until(() -> acknowledged.size() > 200);
-        stop(first);
-        int second = primary();
+        cluster.stop(first);
+        int second = cluster.primary();
         // So that it cannot come back by what is in a log.
         Awaitility.await("others go on, and cut the log")
                 .atMost(PATIENCE.multipliedBy(3))
@@ -959,8 +959,8 @@ class PostgresReplicasTest extends ThreeReplicas {
 
         // It has lost all that it had.
         deleteAll(first);
-        start(first);
-        replica(first).awaitPrimary(PATIENCE);
+        cluster.start(first);
+        cluster.replica(first).awaitPrimary(PATIENCE);
         int online = acknowledged.size();
         Awaitility.await("all go on with it").atMost(PATIENCE).until(() -> acknowledged.size() > online + 100);
         ended.set(true);
@@ -968,11 +968,11 @@ class PostgresReplicasTest extends ThreeReplicas {
             thread.join(PATIENCE.toMillis());
         }
         assertThat(failures).isEmpty();
-        assertIdentical();
+        cluster.assertIdentical();
         String schema = schema(second);
         assertThat(schema).contains("BEGIN ATOMIC").contains("'none'").contains("true true");
         assertThat(schema(first)).as("the schema that was received").isEqualTo(schema);
-        try (Connection connection = connect(second);
+        try (Connection connection = cluster.connect(second);
                 Statement statement = connection.createStatement();
                 ResultSet rows = statement.executeQuery("SELECT id FROM item")) {
             Set<Long> there = ConcurrentHashMap.newKeySet();
@@ -986,7 +986,7 @@ class PostgresReplicasTest extends ThreeReplicas {
     }
 
     private String schema(int i) throws SQLException {
-        try (Connection connection = connect(i);
+        try (Connection connection = cluster.connect(i);
                 Statement statement = connection.createStatement();
                 ResultSet row = statement.executeQuery("SELECT concat_ws(' ', pg_get_functiondef('two'::regproc),"
                         + " (SELECT typcollation::regcollation::text FROM pg_type WHERE typname = 'word'),"
@@ -1012,7 +1012,7 @@ class PostgresReplicasTest extends ThreeReplicas {
         while (!ended.get()) {
             id++;
             boolean asked = false;
-            try (Connection connection = connect(primary());
+            try (Connection connection = cluster.connect(cluster.primary());
                     PreparedStatement insert = connection.prepareStatement("INSERT INTO item VALUES (?, ?, ?)")) {
                 connection.setAutoCommit(false);
                 insert.setLong(1, id);

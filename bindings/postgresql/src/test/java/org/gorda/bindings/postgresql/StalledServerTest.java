@@ -24,8 +24,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
-import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Cluster;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaState;
 import org.gorda.replicator.engine.ReplicaStatus;
@@ -48,40 +48,35 @@ class StalledServerTest {
     @TempDir
     Path directory;
 
-    private final String[] members =
-            LoopbackPorts.free(SIZE).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
     private final List<EmbeddedPostgres> servers = new ArrayList<>();
-    private final List<Replica> replicas = new ArrayList<>();
+    private final Cluster cluster = new Cluster(SIZE, this::describe);
+    private ReplicationProtocol protocol = ReplicationProtocol.PRIMARY_BACKUP;
     private final ExecutorService client = Executors.newSingleThreadExecutor();
 
-    private void start(ReplicationProtocol protocol) throws IOException {
+    private void start(ReplicationProtocol ofAll) throws IOException {
         for (int i = 0; i < SIZE; i++) {
             servers.add(EmbeddedPostgres.builder()
                     .setDataDirectory(directory.resolve("data" + i))
                     .setServerConfig("fsync", "off")
                     .start());
         }
-        for (int i = 0; i < SIZE; i++) {
-            replicas.add(Replica.builder()
-                    .database("postgresql", "//localhost:" + servers.get(i).getPort() + "/bank")
-                    .attribute("user", "postgres")
-                    .directory(directory.resolve("replica" + i))
-                    .group("test")
-                    .self(members[i])
-                    .members(members)
-                    .protocol(protocol)
-                    .electionTimeout(Duration.ofSeconds(2))
-                    .commitTimeout(Duration.ofSeconds(
-                            5)) // which also is how long its database may be silent, but for a minimum
-                    .start());
-        }
-        replicas.forEach(replica -> replica.awaitPrimary(PATIENCE));
+        protocol = ofAll;
+        cluster.startAll();
+    }
+
+    private void describe(Replica.Builder builder, int i) {
+        builder.database("postgresql", "//localhost:" + servers.get(i).getPort() + "/bank")
+                .attribute("user", "postgres")
+                .directory(directory.resolve("replica" + i))
+                .protocol(protocol)
+                // which also is how long its database may be silent, but for a minimum
+                .commitTimeout(Duration.ofSeconds(5));
     }
 
     @AfterEach
     void stop() throws IOException {
         client.shutdownNow();
-        replicas.forEach(Replica::close);
+        cluster.close();
         for (EmbeddedPostgres server : servers) {
             server.close();
         }
@@ -92,11 +87,11 @@ class StalledServerTest {
     }
 
     private ReplicaStatus status(int i) {
-        return replicas.get(i).status();
+        return cluster.replica(i).status();
     }
 
     private int execute(int i, String sql) throws SQLException {
-        try (Connection connection = replicas.get(i).connect(new Properties());
+        try (Connection connection = cluster.connect(i);
                 Statement statement = connection.createStatement()) {
             return statement.executeUpdate(sql);
         }
@@ -150,7 +145,7 @@ class StalledServerTest {
         begin(protocol);
         int stalled = executing(-1).get(0);
         int told = 1;
-        try (Connection open = replicas.get(stalled).connect(new Properties());
+        try (Connection open = cluster.replica(stalled).connect(new Properties());
                 Statement statement = open.createStatement()) {
             Future<Integer> hangs;
             signal("-STOP", stalled);

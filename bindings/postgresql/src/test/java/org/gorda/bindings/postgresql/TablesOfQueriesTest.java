@@ -20,7 +20,7 @@ class TablesOfQueriesTest extends ThreeReplicas {
     }
 
     private String rows(int i, String sql) throws SQLException {
-        try (Connection connection = connect(i);
+        try (Connection connection = cluster.connect(i);
                 Statement statement = connection.createStatement();
                 ResultSet rows = statement.executeQuery(sql)) {
             rows.next();
@@ -40,7 +40,7 @@ class TablesOfQueriesTest extends ThreeReplicas {
                 "CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR(20) COLLATE \"C\", price NUMERIC(9, 2), at TIMESTAMPTZ, m mood[])",
                 "INSERT INTO t SELECT i, 'name ' || i, i / 7.0, now(), '{sad,NULL}' FROM generate_series(1, 1000) i",
                 "CREATE SCHEMA \"Other schema\"");
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         execute(
                 0,
                 "CREATE TABLE made AS SELECT *, random() AS chance, clock_timestamp() AS now, NULL AS nothing FROM t");
@@ -60,7 +60,7 @@ class TablesOfQueriesTest extends ThreeReplicas {
                 "CREATE TABLE of_prepared AS EXECUTE p (7)",
                 "CREATE TABLE IF NOT EXISTS of_prepared AS SELECT 8 AS a",
                 "CREATE TABLE large AS SELECT repeat('x', 30000) || i AS t FROM generate_series(1, 40) i");
-        assertIdentical();
+        cluster.assertIdentical();
         for (int i = 0; i < SIZE; i++) {
             assertThat(rows(i, "SELECT count(DISTINCT chance), count(nothing) FROM made"))
                     .isEqualTo("1000|0");
@@ -86,8 +86,8 @@ class TablesOfQueriesTest extends ThreeReplicas {
                 "CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)",
                 "INSERT INTO t VALUES (1, 1), (2, 2)",
                 "CREATE FUNCTION noting() RETURNS INTEGER LANGUAGE plpgsql AS 'BEGIN INSERT INTO t VALUES (9, 9); RETURN 1; END'");
-        awaitEverywhere();
-        try (Connection connection = connect(1);
+        cluster.awaitEverywhere();
+        try (Connection connection = cluster.connect(1);
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
             statement.execute("UPDATE t SET v = 10 WHERE id = 1");
@@ -101,9 +101,9 @@ class TablesOfQueriesTest extends ThreeReplicas {
             statement.execute("CREATE TABLE gone AS TABLE u");
             connection.rollback();
         }
-        awaitEverywhere();
+        cluster.awaitEverywhere();
         execute(2, "INSERT INTO u VALUES (3, 3, 3)", "DELETE FROM u WHERE id = 1", "SELECT 1 AS gone INTO gone");
-        assertIdentical();
+        cluster.assertIdentical();
         for (int i = 0; i < SIZE; i++) {
             assertThat(rows(i, "SELECT string_agg(u::text, ' ') FROM u")).isEqualTo("(3,3,3)");
             assertThat(rows(i, "SELECT string_agg(t::text, ' ' ORDER BY id) FROM t"))
@@ -122,14 +122,14 @@ class TablesOfQueriesTest extends ThreeReplicas {
                 execute(i, "INSERT INTO taken SELECT n FROM " + made);
             }
         }
-        assertIdentical();
+        cluster.assertIdentical();
         assertThat(rows(0, "SELECT count(*) FROM taken")).isEqualTo("54");
     }
 
     @Test
     void whatIsOfOneSessionOnlyIsRefused() throws SQLException {
         execute(0, "CREATE SEQUENCE s", "CREATE TABLE u (id INTEGER)");
-        try (Connection connection = connect(0);
+        try (Connection connection = cluster.connect(0);
                 Statement statement = connection.createStatement()) {
             statement.execute("CREATE TYPE pg_temp.own AS ENUM ('x')");
             for (String sql : List.of(
@@ -137,6 +137,6 @@ class TablesOfQueriesTest extends ThreeReplicas {
                 assertRefused("0A000", () -> statement.execute(sql));
             }
         }
-        assertIdentical();
+        cluster.assertIdentical();
     }
 }

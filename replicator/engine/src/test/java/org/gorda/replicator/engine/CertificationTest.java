@@ -109,6 +109,7 @@ class CertificationTest {
 
     private void awaitWaitingForLocks(int replica, int count) {
         Awaitility.await(count + " wait")
+                .atMost(Duration.ofMinutes(1))
                 .until(() -> cluster.number(replica, "SELECT COUNT(*) FROM SYSCS_DIAG.LOCK_TABLE WHERE STATE = 'WAIT'")
                         >= count);
     }
@@ -305,6 +306,7 @@ class CertificationTest {
                     "UPDATE T SET N = 7 WHERE ID = 2",
                     "INSERT INTO T VALUES (3, 7)");
             Awaitility.await("it gave way")
+                    .atMost(Duration.ofMinutes(1))
                     .until(() -> !cluster.replica(0).hotRows().isEmpty());
             assertThatThrownBy(() -> statement.execute("VALUES 1"))
                     .isInstanceOfSatisfying(
@@ -575,6 +577,7 @@ class CertificationTest {
             }
             Future<Boolean> update = clients.submit(() -> {
                 Awaitility.await("it waits for the position")
+                        .atMost(Duration.ofMinutes(1))
                         .until(() -> Thread.getAllStackTraces().values().stream()
                                 .anyMatch(stack -> Arrays.stream(stack)
                                         .anyMatch(frame -> frame.getMethodName().equals("awaitPosition"))));
@@ -1025,10 +1028,13 @@ class CertificationTest {
         long decided = cluster.replica(0).status().orderedIndex();
         cluster.start(2);
         ReplicaStatus[] first = new ReplicaStatus[1];
-        Awaitility.await("it is up to date").pollInterval(Duration.ofMillis(1)).until(() -> {
-            first[0] = cluster.replica(2).status();
-            return first[0].state() == ReplicaState.ONLINE;
-        });
+        Awaitility.await("it is up to date")
+                .atMost(Duration.ofMinutes(1))
+                .pollInterval(Duration.ofMillis(1))
+                .until(() -> {
+                    first[0] = cluster.replica(2).status();
+                    return first[0].state() == ReplicaState.ONLINE;
+                });
         assertThat(first[0].appliedIndex()).isGreaterThanOrEqualTo(decided);
     }
 
@@ -1060,7 +1066,9 @@ class CertificationTest {
         long ordered = cluster.replica(replica).status().orderedIndex();
         for (int i = 0; i < cluster.size(); i++) {
             Replica other = cluster.replica(i);
-            Awaitility.await("shown by " + i).until(() -> other.status().appliedIndex() >= ordered);
+            Awaitility.await("shown by " + i)
+                    .atMost(Duration.ofMinutes(1))
+                    .until(() -> other.status().appliedIndex() >= ordered);
         }
     }
 }

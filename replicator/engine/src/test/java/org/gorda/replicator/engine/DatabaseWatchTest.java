@@ -49,7 +49,7 @@ class DatabaseWatchTest {
             assertThat(watch.isSilent()).isTrue();
             assertThat(watch.explanation()).isEqualTo("the database has not answered for 11 s");
             answered.countDown();
-            Awaitility.await().until(() -> {
+            Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> {
                 look(watch, ROUND);
                 return !watch.isSilent();
             });

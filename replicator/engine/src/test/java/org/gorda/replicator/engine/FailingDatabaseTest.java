@@ -154,9 +154,11 @@ class FailingDatabaseTest {
             isHeld.await();
             FutureTask<Long> own = inThread(() -> insert(cluster, 0, 2, 0));
             Awaitility.await("it is sent")
+                    .atMost(Duration.ofMinutes(1))
                     .until(() -> cluster.replica(0).status().inFlight() == 1);
             insert(cluster, 1, 3, 4 << 20);
             Awaitility.await("both are decided")
+                    .atMost(Duration.ofMinutes(1))
                     .until(() -> cluster.replica(0).status().orderedIndex()
                             >= cluster.replica(1).status().appliedIndex());
             long began = System.nanoTime();

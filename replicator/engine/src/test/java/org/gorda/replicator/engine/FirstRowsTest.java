@@ -17,11 +17,10 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import org.awaitility.Awaitility;
 import org.gorda.gapi.FileTree;
 import org.gorda.jgcs.History;
-import org.gorda.jgcs.LoopbackPorts;
-import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.AfterEach;
@@ -41,9 +40,10 @@ class FirstRowsTest {
     @TempDir
     Path directory;
 
-    private final List<String> members =
-            LoopbackPorts.free(3).stream().map(port -> "127.0.0.1:" + port).toList();
-    private final List<Replica> open = new ArrayList<>();
+    private final Cluster cluster = new Cluster(
+            3,
+            (builder, i) ->
+                    builder.database("derby", directory.resolve("replica" + i).toString()));
 
     /** Derby must not have been started without GORDA. */
     @BeforeAll
@@ -57,7 +57,7 @@ class FirstRowsTest {
 
     @AfterEach
     void close() {
-        open.forEach(Replica::close);
+        cluster.close();
     }
 
     private Replica start(int i, ReplicationProtocol protocol, int size) {
@@ -65,16 +65,9 @@ class FirstRowsTest {
     }
 
     private Replica start(int i, ReplicationProtocol protocol, int size, Consumer<Replica.Builder> more) {
-        Replica.Builder builder = Replica.builder()
-                .database("derby", directory.resolve("replica" + i).toString())
-                .group("test")
-                .self(members.get(i))
-                .members(members.subList(0, size).toArray(String[]::new))
-                .protocol(protocol);
-        more.accept(builder);
-        Replica replica = builder.start();
-        open.add(replica);
-        return replica;
+        String[] members = IntStream.range(0, size).mapToObj(cluster::member).toArray(String[]::new);
+        cluster.start(i, builder -> more.accept(builder.protocol(protocol).members(members)));
+        return cluster.replica(i);
     }
 
     private void make(int i, String rows) throws SQLException {
@@ -103,11 +96,8 @@ class FirstRowsTest {
         }
     }
 
-    private static void insert(Replica replica, int id) throws SQLException {
-        try (Connection connection = replica.connect(new Properties());
-                Statement statement = connection.createStatement()) {
-            statement.execute("INSERT INTO T VALUES (" + id + ", 'later')");
-        }
+    private void insert(int id) throws SQLException {
+        cluster.execute("INSERT INTO T VALUES (" + id + ", 'later')");
     }
 
     @ParameterizedTest
@@ -119,20 +109,17 @@ class FirstRowsTest {
         for (int i = 0; i < 3; i++) {
             start(i, protocol, 3);
         }
-        for (Replica replica : open) {
+        for (Replica replica : cluster.running().toList()) {
             replica.awaitState(ReplicaState.ONLINE, PATIENCE);
             assertThat(replica.status().epoch())
                     .as("the rows have been compared")
                     .isPositive();
-            replica.awaitPrimary(PATIENCE);
         }
-        Replica writes = open.stream()
-                .filter(replica -> replica.status().executesHere())
-                .findFirst()
-                .orElseThrow();
-        insert(writes, 3);
-        for (Replica replica : open) {
-            Awaitility.await().untilAsserted(() -> assertThat(rows(replica)).containsExactly("one", null, "later"));
+        insert(3);
+        for (Replica replica : cluster.running().toList()) {
+            Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
+                    .untilAsserted(() -> assertThat(rows(replica)).containsExactly("one", null, "later"));
         }
     }
 
@@ -142,11 +129,10 @@ class FirstRowsTest {
         make(0, "");
         Replica first = start(0, ReplicationProtocol.PRIMARY_BACKUP, 1);
         first.awaitPrimary(PATIENCE);
-        first.addMember(new MemberId(members.get(1)));
+        first.addMember(cluster.id(1));
         Replica second = start(1, ReplicationProtocol.PRIMARY_BACKUP, 2);
         second.awaitState(ReplicaState.ONLINE, PATIENCE);
-        Replica writes = first.status().executesHere() ? first : second;
-        insert(writes, 1);
+        insert(1);
         Awaitility.await()
                 .atMost(PATIENCE)
                 .untilAsserted(() -> assertThat(rows(second)).containsExactly("later"));
@@ -159,21 +145,23 @@ class FirstRowsTest {
         make(1, "(1, 'one'), (2, 'NULL')");
         Replica first = start(0, protocol, 1);
         first.awaitPrimary(PATIENCE);
-        insert(first, 3);
-        first.addMember(new MemberId(members.get(2)));
+        insert(3);
+        first.addMember(cluster.id(2));
         Replica without = start(2, protocol, 3);
         without.awaitState(ReplicaState.ONLINE, PATIENCE);
         assertThat(rows(without)).containsExactly("one", null, "later");
 
-        first.addMember(new MemberId(members.get(1)));
+        first.addMember(cluster.id(1));
         Replica differs = start(1, protocol, 3);
         assertThatThrownBy(() -> differs.awaitState(ReplicaState.ONLINE, PATIENCE))
                 .hasMessageContaining("holds 2 rows (checksum ")
                 .hasMessageContaining("the group began with 2 rows (checksum ")
-                .hasMessageContaining(" at " + members.get(0))
+                .hasMessageContaining(" at " + cluster.member(0))
                 .hasMessageContaining("Move that database away");
-        insert(first, 4);
-        assertThat(rows(first)).hasSize(4);
+        insert(4);
+        Awaitility.await()
+                .atMost(Duration.ofMinutes(1))
+                .untilAsserted(() -> assertThat(rows(first)).hasSize(4));
     }
 
     /** The log is delivered while the database is on its way, and may be replaced by the leader. */
@@ -182,14 +170,14 @@ class FirstRowsTest {
         make(0, "(1, 'one'), (2, NULL)");
         Replica first = start(0, ReplicationProtocol.PRIMARY_BACKUP, 1);
         first.awaitPrimary(PATIENCE);
-        first.addMember(new MemberId(members.get(1)));
+        first.addMember(cluster.id(1));
         Replica without =
                 start(1, ReplicationProtocol.PRIMARY_BACKUP, 2, builder -> builder.transferBytesPerSecond(1 << 20));
         without.awaitState(ReplicaState.RECEIVING, PATIENCE);
         Position held = without.engine().log().lastCommitted();
         Position cutOff = new Position(held.group(), held.term(), held.index() + 1000);
         without.engine().onGap(cutOff, "the log begins after " + cutOff);
-        assertThat(joiners(members.get(1))).isEqualTo(1);
+        assertThat(joiners(cluster.member(1))).isEqualTo(1);
         without.awaitState(ReplicaState.ONLINE, PATIENCE);
         assertThat(rows(without)).containsExactly("one", null);
     }
@@ -206,18 +194,16 @@ class FirstRowsTest {
         for (int i = 0; i < 2; i++) {
             start(i, ReplicationProtocol.PRIMARY_BACKUP, 2);
         }
-        try (Connection connection = awaitWriter().connect(new Properties());
-                Statement statement = connection.createStatement()) {
-            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(20))");
-        }
-        for (Replica replica : open) {
+        cluster.awaitOnline();
+        cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(20))");
+        for (Replica replica : cluster.running().toList()) {
             Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
                     .ignoreExceptionsInstanceOf(SQLException.class)
                     .untilAsserted(() -> assertThat(rows(replica)).isEmpty());
         }
         for (int start = 0; start < 5; start++) {
-            close();
-            open.clear();
+            cluster.close();
             Replica alone = start(0, ReplicationProtocol.PRIMARY_BACKUP, 2);
             String explanation;
             do {
@@ -234,37 +220,35 @@ class FirstRowsTest {
         for (int i = 0; i < 3; i++) {
             start(i, protocol, 3);
         }
-        Replica primary = awaitWriter();
-        try (Connection connection = primary.connect(new Properties());
-                Statement statement = connection.createStatement()) {
-            statement.execute(
-                    "CREATE TABLE T (ID INTEGER NOT NULL GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, A VARCHAR(20))");
-            statement.execute("INSERT INTO T (A) VALUES ('one')");
-            statement.execute("INSERT INTO T (A) VALUES (NULL)");
-        }
-        for (Replica replica : open) {
+        cluster.awaitOnline();
+        cluster.execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, A VARCHAR(20))");
+        cluster.execute("INSERT INTO T (A) VALUES ('one')");
+        cluster.execute("INSERT INTO T (A) VALUES (NULL)");
+        for (Replica replica : cluster.running().toList()) {
             Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
                     .ignoreExceptionsInstanceOf(SQLException.class)
                     .untilAsserted(() -> assertThat(rows(replica)).containsExactly("one", null));
         }
-        History before = primary.status().history();
+        History before = cluster.replica(0).status().history();
         closeAndLoseLogs();
 
         for (int i = 0; i < 3; i++) {
             start(i, protocol, 3);
         }
         for (int i = 0; i < 3; i++) {
-            Replica waits = open.get(i);
+            Replica waits = cluster.replica(i);
             String named = directory.resolve("replica" + i).toString();
             Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
                     .untilAsserted(() -> assertThat(waits.status().explanation())
                             .contains("forms none: the database holds everything up to ")
                             .contains("but there is nothing of its group's log in " + named + ".gorda")
                             .contains("gorda recover " + named + " --engine derby --directory " + named + ".gorda"));
             assertThat(waits.status().state()).isEqualTo(ReplicaState.JOINING);
         }
-        close();
-        open.clear();
+        cluster.close();
 
         for (int i = 0; i < 3; i++) {
             String database = directory.resolve("replica" + i).toString();
@@ -277,21 +261,19 @@ class FirstRowsTest {
             }
             start(i, protocol, 3);
         }
-        Replica writes = awaitWriter();
-        try (Connection connection = writes.connect(new Properties());
-                Statement statement = connection.createStatement()) {
-            statement.execute("INSERT INTO T (A) VALUES ('later')");
-        }
-        for (Replica replica : open) {
-            Awaitility.await().untilAsserted(() -> assertThat(rows(replica)).containsExactly("one", null, "later"));
+        cluster.awaitOnline();
+        cluster.execute("INSERT INTO T (A) VALUES ('later')");
+        History after = cluster.replica(0).status().history();
+        for (Replica replica : cluster.running().toList()) {
+            Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
+                    .untilAsserted(() -> assertThat(rows(replica)).containsExactly("one", null, "later"));
             assertThat(replica.status().continued())
                     .as("the group before, for its clients")
                     .isEqualTo(before.group());
-            assertThat(replica.status().history())
-                    .isEqualTo(writes.status().history())
-                    .isNotEqualTo(before);
+            assertThat(replica.status().history()).isEqualTo(after).isNotEqualTo(before);
         }
-        open.forEach(Replica::close);
+        cluster.close();
         assertThatThrownBy(() -> {
                     String database = directory.resolve("replica0").toString();
                     try (ReplicaRecovery recovery = ReplicaRecovery.open("derby", database, Map.of(), null)) {
@@ -301,43 +283,28 @@ class FirstRowsTest {
                 .hasMessageContaining("holds the log of the group");
     }
 
-    private Replica awaitWriter() throws Exception {
-        for (Replica replica : open) {
-            replica.awaitState(ReplicaState.ONLINE, PATIENCE);
-            replica.awaitPrimary(PATIENCE);
-        }
-        return open.stream()
-                .filter(replica -> replica.status().executesHere())
-                .findFirst()
-                .orElseThrow();
-    }
-
     private void closeAndLoseLogs() throws IOException {
-        open.forEach(Replica::close);
-        for (int i = 0; i < open.size(); i++) {
+        cluster.close();
+        for (int i = 0; i < cluster.size(); i++) {
             FileTree.delete(directory.resolve("replica" + i + ".gorda"));
         }
-        open.clear();
     }
 
     /** The group is not the one that has made what the database holds. */
     @Test
     void whoHoldsWhatAnotherGroupHasMadeStopsAtOnce() throws Exception {
-        Replica stranger = start(1, ReplicationProtocol.PRIMARY_BACKUP, 2, builder -> builder.members(members.get(1)));
+        Replica stranger =
+                start(1, ReplicationProtocol.PRIMARY_BACKUP, 2, builder -> builder.members(cluster.member(1)));
         stranger.awaitPrimary(PATIENCE);
-        try (Connection connection = stranger.connect(new Properties());
-                Statement statement = connection.createStatement()) {
-            statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(20))");
-        }
+        cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A VARCHAR(20))");
         for (int i = 0; i < 40; i++) {
-            insert(stranger, i);
+            insert(i);
         }
-        stranger.close();
-        open.clear();
+        cluster.stop(1);
         FileTree.delete(directory.resolve("replica1.gorda"));
         Replica first = start(0, ReplicationProtocol.PRIMARY_BACKUP, 1);
         first.awaitPrimary(PATIENCE);
-        first.addMember(new MemberId(members.get(1)));
+        first.addMember(cluster.id(1));
         Replica refused = start(1, ReplicationProtocol.PRIMARY_BACKUP, 2);
         assertThatThrownBy(() -> refused.awaitState(ReplicaState.ONLINE, PATIENCE))
                 .hasMessageContaining("which are not part of the group's history")
@@ -356,13 +323,12 @@ class FirstRowsTest {
                 .atMost(60, TimeUnit.SECONDS)
                 .ignoreExceptionsInstanceOf(SQLException.class)
                 .untilAsserted(() -> {
-                    boolean isRefused = open.get(0).status().state() == ReplicaState.STOPPED;
-                    for (Replica replica : open.subList(isRefused ? 1 : 0, 3)) {
-                        assertThat(replica.status().state()).isEqualTo(ReplicaState.ONLINE);
-                    }
-                    if (!isRefused) {
-                        assertThat(rows(open.get(1))).containsExactly("one");
-                        assertThat(rows(open.get(2))).containsExactly("one");
+                    boolean isRefused = cluster.replica(0).status().state() == ReplicaState.STOPPED;
+                    for (int i = isRefused ? 1 : 0; i < 3; i++) {
+                        assertThat(cluster.replica(i).status().state()).isEqualTo(ReplicaState.ONLINE);
+                        if (!isRefused) {
+                            assertThat(rows(cluster.replica(i))).containsExactly("one");
+                        }
                     }
                 });
     }

@@ -77,6 +77,7 @@ class LeasedKeysTest {
             Replica replica = cluster.replica(i);
             long wanted = newest;
             Awaitility.await("shown by " + i)
+                    .atMost(Duration.ofMinutes(1))
                     .pollInterval(Duration.ofMillis(2))
                     .until(() -> replica.status().appliedIndex() >= wanted);
         }

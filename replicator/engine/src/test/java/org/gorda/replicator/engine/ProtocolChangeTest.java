@@ -311,7 +311,9 @@ class ProtocolChangeTest {
                 .hasMessageContaining("protocol loopback has no group");
         cluster.replica(1).close();
         cluster.replica(2).close();
-        Awaitility.await().until(() -> !cluster.replica(0).status().working());
+        Awaitility.await()
+                .atMost(Duration.ofMinutes(1))
+                .until(() -> !cluster.replica(0).status().working());
         assertThatThrownBy(() -> cluster.replica(0).changeProtocol(ALL))
                 .isInstanceOf(ReplicaException.class)
                 .hasMessageContaining("not changed")

@@ -13,12 +13,8 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Objects;
-import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -26,12 +22,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.gapi.FileTree;
-import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.replicator.core.ReplicationProtocol;
+import org.gorda.replicator.engine.Cluster;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
-import org.gorda.replicator.engine.Verification;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -44,14 +38,11 @@ public abstract class ReplicasTck {
     private static final int LARGE_ROWS = 100;
     private static final int LARGE_BYTES = 50_000;
     private static final int ACCOUNTS = 20;
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     @TempDir
     Path directory;
 
-    private final String[] members =
-            LoopbackPorts.free(SIZE).stream().map(port -> "127.0.0.1:" + port).toArray(String[]::new);
-    private final @Nullable Replica[] replicas = new Replica[SIZE];
+    private final Cluster cluster = new Cluster(SIZE, this::describe);
     private final Set<Long> acknowledged = ConcurrentHashMap.newKeySet();
     private final Set<Long> unknown = ConcurrentHashMap.newKeySet();
     private final List<Throwable> failures = new CopyOnWriteArrayList<>();
@@ -63,74 +54,19 @@ public abstract class ReplicasTck {
     @AfterEach
     final void stop() {
         ended.set(true);
-        for (int i = 0; i < SIZE; i++) {
-            stop(i);
-        }
+        cluster.close();
     }
 
-    private Replica.Builder described(int i, ReplicationProtocol protocol) {
-        return Replica.builder()
-                .database(
+    private void describe(Replica.Builder builder, int i) {
+        builder.database(
                         tested().binding().name(),
                         directory.resolve("replica" + i).toString())
-                .group("test")
-                .self(members[i])
-                .members(members)
-                .protocol(protocol)
-                .logRetainBytes(logRetainBytes)
-                .electionTimeout(Duration.ofSeconds(2));
-    }
-
-    private void start(int i) {
-        replicas[i] = described(i, ReplicationProtocol.PRIMARY_BACKUP).start();
-    }
-
-    private void startAll() {
-        for (int i = 0; i < SIZE; i++) {
-            start(i);
-        }
-        for (int i = 0; i < SIZE; i++) {
-            replica(i).awaitPrimary(PATIENCE);
-        }
-    }
-
-    private void stop(int i) {
-        Replica replica = replicas[i];
-        replicas[i] = null;
-        if (replica != null) {
-            replica.close();
-        }
-    }
-
-    private Replica replica(int i) {
-        return Objects.requireNonNull(replicas[i]);
-    }
-
-    private Stream<Replica> running() {
-        return Arrays.stream(replicas).filter(Objects::nonNull);
-    }
-
-    private int primary() {
-        int[] found = {-1};
-        Awaitility.await("there is a primary").atMost(PATIENCE).until(() -> {
-            for (int i = 0; i < SIZE; i++) {
-                Replica one = replicas[i];
-                if (one != null && one.status().executesHere() && one.status().working()) {
-                    found[0] = i;
-                    return true;
-                }
-            }
-            return false;
-        });
-        return found[0];
-    }
-
-    private Connection connect(int i) throws SQLException {
-        return replica(i).connect(new Properties());
+                .protocol(ReplicationProtocol.PRIMARY_BACKUP)
+                .logRetainBytes(logRetainBytes);
     }
 
     private void execute(String... statements) throws SQLException {
-        try (Connection connection = connect(primary());
+        try (Connection connection = cluster.connect(cluster.primary());
                 Statement statement = connection.createStatement()) {
             for (String sql : statements) {
                 statement.execute(sql);
@@ -146,34 +82,14 @@ public abstract class ReplicasTck {
         }
     }
 
-    /** All replicas compare all rows of all tables, at one place in the order. */
-    private void assertIdentical() {
-        long newest = running()
-                .mapToLong(replica -> replica.status().orderedIndex())
-                .max()
-                .orElseThrow();
-        Awaitility.await("all show it")
-                .atMost(PATIENCE)
-                .until(() -> running().allMatch(replica -> replica.status().appliedIndex() >= newest));
-        Verification own = replica(primary()).verify(PATIENCE);
-        assertThat(own.tables()).isNotEmpty();
-        running().forEach(replica -> {
-            Awaitility.await("all have compared")
-                    .atMost(PATIENCE)
-                    .until(() -> replica.verification(own.request()).isPresent());
-            assertThat(replica.verification(own.request()).orElseThrow().tables())
-                    .isEqualTo(own.tables());
-        });
-    }
-
     @Test
     void whatThePrimaryCommitsIsInAllDatabases() throws SQLException {
-        startAll();
+        cluster.startAll();
         List<String> statements = new ArrayList<>(tested().family());
         statements.add("UPDATE parent SET name = NULL WHERE id > 90");
         execute(statements.toArray(String[]::new));
-        assertIdentical();
-        try (Connection connection = connect((primary() + 1) % SIZE)) {
+        cluster.assertIdentical();
+        try (Connection connection = cluster.connect((cluster.primary() + 1) % SIZE)) {
             assertThat(number(connection, "SELECT COUNT(*) FROM parent")).isEqualTo(90);
             assertThat(number(connection, "SELECT COUNT(*) FROM parent WHERE name IS NULL"))
                     .isEqualTo(10);
@@ -185,20 +101,20 @@ public abstract class ReplicasTck {
 
     @Test
     void whatWasAcknowledgedIsThereAfterThePrimaryIsGoneAndWhoComesBackReceivesIt() throws Exception {
-        startAll();
+        cluster.startAll();
         makeBank();
         List<Thread> writers = startWriters();
-        int first = primary();
+        int first = cluster.primary();
         awaitMore(200);
-        stop(first);
-        primary();
+        cluster.stop(first);
+        cluster.primary();
         awaitMore(200);
         delete(directory.resolve("replica" + first), directory.resolve("replica" + first + ".gorda"));
-        start(first);
-        replica(first).awaitPrimary(PATIENCE);
+        cluster.start(first);
+        cluster.replica(first).awaitPrimary(Cluster.PATIENCE);
         awaitMore(100);
         end(writers);
-        assertIdentical();
+        cluster.assertIdentical();
         assertNothingLost();
     }
 
@@ -206,15 +122,15 @@ public abstract class ReplicasTck {
     @Test
     void whoComesBackTooLateOrHasNothingReceivesTheDatabase() throws Exception {
         logRetainBytes = 1 << 20;
-        startAll();
+        cluster.startAll();
         makeBank();
         execute("CREATE TABLE large (id INTEGER PRIMARY KEY, body " + tested().text() + ")");
         fill(0);
-        int away = (primary() + 1) % SIZE;
-        stop(away);
+        int away = (cluster.primary() + 1) % SIZE;
+        cluster.stop(away);
         fill(LARGE_ROWS);
         Awaitility.await("the others have forgotten what it lacks")
-                .atMost(PATIENCE)
+                .atMost(Cluster.PATIENCE)
                 .untilAsserted(() -> {
                     execute("UPDATE account SET balance = balance");
                     for (int i = 0; i < SIZE; i++) {
@@ -224,24 +140,24 @@ public abstract class ReplicasTck {
         List<Thread> writers = startWriters();
         for (boolean hasNothing : new boolean[] {false, true}) {
             if (hasNothing) {
-                stop(away);
+                cluster.stop(away);
                 delete(directory.resolve("replica" + away), directory.resolve("replica" + away + ".gorda"));
             }
-            start(away);
-            replica(away).awaitPrimary(PATIENCE);
+            cluster.start(away);
+            cluster.replica(away).awaitPrimary(Cluster.PATIENCE);
             awaitMore(50);
         }
         end(writers);
-        assertIdentical();
+        cluster.assertIdentical();
         assertNothingLost();
-        try (Connection connection = connect(away)) {
+        try (Connection connection = cluster.connect(away)) {
             assertThat(number(connection, "SELECT SUM(LENGTH(body)) FROM large"))
                     .isEqualTo(2L * LARGE_ROWS * LARGE_BYTES);
         }
     }
 
     private void fill(int from) throws SQLException {
-        try (Connection connection = connect(primary());
+        try (Connection connection = cluster.connect(cluster.primary());
                 PreparedStatement insert = connection.prepareStatement("INSERT INTO large VALUES (?, ?)")) {
             for (int id = from; id < from + LARGE_ROWS; id++) {
                 insert.setInt(1, id);
@@ -261,19 +177,17 @@ public abstract class ReplicasTck {
 
     @Test
     void allComeBackAfterAllWereStoppedUnderLoad() throws Exception {
-        startAll();
+        cluster.startAll();
         makeBank();
         List<Thread> writers = startWriters();
         for (int round = 0; round < 2; round++) {
             awaitMore(100);
-            for (int i = 0; i < SIZE; i++) {
-                stop(i);
-            }
-            startAll();
+            cluster.close();
+            cluster.startAll();
         }
         awaitMore(100);
         end(writers);
-        assertIdentical();
+        cluster.assertIdentical();
         assertNothingLost();
     }
 
@@ -281,7 +195,7 @@ public abstract class ReplicasTck {
     @Test
     void aUrlMakesThisProcessAReplica() throws SQLException {
         String url = "jdbc:gorda:" + tested().binding().name() + ":" + directory.resolve("database") + ";self="
-                + members[0] + ";members=" + members[0];
+                + cluster.member(0) + ";members=" + cluster.member(0);
         try (Connection connection = DriverManager.getConnection(url);
                 Statement statement = connection.createStatement()) {
             statement.execute("CREATE TABLE item (id INTEGER PRIMARY KEY)");
@@ -301,7 +215,7 @@ public abstract class ReplicasTck {
     /** There are no keys by which transactions of several replicas could be compared. */
     @Test
     void certificationIsRefused() {
-        assertThatThrownBy(() -> described(0, ReplicationProtocol.CERTIFICATION).start())
+        assertThatThrownBy(() -> cluster.start(0, builder -> builder.protocol(ReplicationProtocol.CERTIFICATION)))
                 .isInstanceOf(ReplicaException.class)
                 .hasMessageContaining("CERTIFICATION_KEYS");
     }
@@ -329,7 +243,7 @@ public abstract class ReplicasTck {
     private void awaitMore(int count) {
         int before = acknowledged.size();
         Awaitility.await("writers go on")
-                .atMost(PATIENCE)
+                .atMost(Cluster.PATIENCE)
                 .until(() -> !failures.isEmpty() || acknowledged.size() > before + count);
         assertThat(failures).isEmpty();
     }
@@ -337,7 +251,7 @@ public abstract class ReplicasTck {
     private void end(List<Thread> writers) throws InterruptedException {
         ended.set(true);
         for (Thread writer : writers) {
-            writer.join(PATIENCE.toMillis());
+            writer.join(Cluster.PATIENCE.toMillis());
         }
         assertThat(failures).isEmpty();
     }
@@ -346,7 +260,7 @@ public abstract class ReplicasTck {
     private void write(long from) {
         for (long id = from; !ended.get(); id++) {
             boolean asked = false;
-            try (Connection connection = connect(primary());
+            try (Connection connection = cluster.connect(cluster.primary());
                     PreparedStatement insert = connection.prepareStatement("INSERT INTO item VALUES (?, ?)");
                     PreparedStatement move =
                             connection.prepareStatement("UPDATE account SET balance = balance + ? WHERE id = ?")) {
@@ -376,7 +290,7 @@ public abstract class ReplicasTck {
     }
 
     private void assertNothingLost() throws SQLException {
-        try (Connection connection = connect(primary());
+        try (Connection connection = cluster.connect(cluster.primary());
                 Statement statement = connection.createStatement();
                 ResultSet rows = statement.executeQuery("SELECT id FROM item")) {
             Set<Long> there = ConcurrentHashMap.newKeySet();
