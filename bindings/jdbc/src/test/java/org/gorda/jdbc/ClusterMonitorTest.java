@@ -69,6 +69,7 @@ class ClusterMonitorTest {
         try {
             ClusterMonitor monitor = new ClusterMonitor(List.of(address(primary), address(behind)), null, unused -> {});
             Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
                     .until(() -> monitor.describe().contains("is the primary")
                             && monitor.describe().contains("is a backup"));
             assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
@@ -77,7 +78,9 @@ class ClusterMonitorTest {
                     .isEqualTo(
                             address(primary) + " was the primary when last asked, " + address(behind) + " is a backup");
             primary.stop(0);
-            Awaitility.await().until(() -> monitor.describe().contains("does not answer"));
+            Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
+                    .until(() -> monitor.describe().contains("does not answer"));
             assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
                     .isEqualTo(address(behind));
         } finally {
@@ -95,7 +98,9 @@ class ClusterMonitorTest {
         try {
             ClusterMonitor monitor =
                     new ClusterMonitor(List.of(address(primary), address(behind), address(ahead)), null, unused -> {});
-            Awaitility.await().until(() -> !monitor.describe().contains("does not answer"));
+            Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
+                    .until(() -> !monitor.describe().contains("does not answer"));
             assertThat(monitor.reader(0, Duration.ofSeconds(5)).orElseThrow().node())
                     .isEqualTo(address(ahead));
             assertThat(monitor.reader(4711, Duration.ofSeconds(5)).orElseThrow().node())
@@ -122,6 +127,7 @@ class ClusterMonitorTest {
             assertThat(monitor.hold(found)).isTrue();
             told.set("primary=true\nepoch=4711\nordered=4711\nshown=4711\nhistory=" + OTHER_HISTORY + "\n");
             Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
                     .until(() -> monitor.describe()
                             .contains(address(other) + " belongs to another group (" + OTHER_HISTORY + ")"));
             assertThat(monitor.primary(Duration.ZERO).orElseThrow().node()).isEqualTo(address(primary));
@@ -132,7 +138,9 @@ class ClusterMonitorTest {
                     .isEqualTo("ABORTED");
 
             primary.stop(0);
-            Awaitility.await().until(() -> monitor.describe().contains(address(primary) + " does not answer"));
+            Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
+                    .until(() -> monitor.describe().contains(address(primary) + " does not answer"));
             assertThat(monitor.primary(Duration.ofSeconds(5))).isEmpty();
             assertThat(monitor.reader(0, Duration.ZERO)).isEmpty();
             assertThat(monitor.outcome(id, 17, found.history(), Duration.ofSeconds(1)))
@@ -151,7 +159,7 @@ class ClusterMonitorTest {
             ClusterMonitor monitor = new ClusterMonitor(List.of(address(service)), null, unused -> {});
             NodeInfo found = monitor.primary(Duration.ofSeconds(5)).orElseThrow();
             told.set("primary=true\nhistory=" + OTHER_HISTORY + "\n");
-            Awaitility.await().until(() -> !monitor.hold(found));
+            Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> !monitor.hold(found));
         } finally {
             service.stop(0);
         }
@@ -222,6 +230,7 @@ class ClusterMonitorTest {
                 String node = "127.0.0.1:" + member.getLocalPort();
                 ClusterMonitor monitor = new ClusterMonitor(List.of(node), null, unused -> {});
                 Awaitility.await()
+                        .atMost(Duration.ofMinutes(1))
                         .untilAsserted(() -> assertThat(monitor.describe())
                                 .isEqualTo(
                                         node + " does not answer (is it a replica's service, at its member's port + 1?"
@@ -262,6 +271,7 @@ class ClusterMonitorTest {
             assertThatThrownBy(() -> new ClusterMonitor(nodes, null, unused -> {}))
                     .isInstanceOf(OutOfMemoryError.class);
             Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
                     .until(() -> Thread.getAllStackTraces().keySet().stream()
                             .noneMatch(thread -> thread.getName().equals("gorda-monitor-" + address(one))));
         } finally {

@@ -8,6 +8,7 @@ import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.awaitility.Awaitility;
@@ -38,12 +39,12 @@ class SteadyForceTest {
         try (SteadyForce force = new SteadyForce(written, forced::add)) {
             Path small = grow(written.resolve("small"), SteadyForce.STEP_BYTES - 1);
             Path large = grow(written.resolve("seg0/large"), SteadyForce.STEP_BYTES);
-            Awaitility.await().until(() -> forced.contains(large));
+            Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> forced.contains(large));
             grow(large, 2 * SteadyForce.STEP_BYTES);
-            Awaitility.await().until(() -> forced.size() >= 2);
+            Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> forced.size() >= 2);
             grow(large, 3 * SteadyForce.STEP_BYTES - 1);
             grow(small, SteadyForce.STEP_BYTES);
-            Awaitility.await().until(() -> forced.contains(small));
+            Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> forced.contains(small));
             force.end();
             assertThat(forced).containsExactly(large, large, small);
             grow(large, 4 * SteadyForce.STEP_BYTES);
@@ -63,7 +64,7 @@ class SteadyForceTest {
             }
             forced.add(file);
         })) {
-            Awaitility.await().until(() -> forced.contains(other));
+            Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> forced.contains(other));
             force.end();
         }
     }
@@ -75,7 +76,7 @@ class SteadyForceTest {
             forced.add(file);
             throw new IOException("no space");
         })) {
-            Awaitility.await().until(() -> !forced.isEmpty());
+            Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> !forced.isEmpty());
             assertThatThrownBy(force::end)
                     .isInstanceOf(IOException.class)
                     .hasMessageContaining(directory.toString())

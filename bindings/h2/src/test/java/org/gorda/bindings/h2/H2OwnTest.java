@@ -617,7 +617,7 @@ class H2OwnTest extends OwnStandardTck {
         assertEqual();
         MVStore store = store(configuration("replica").location());
         for (String map : List.of("lobMap", "lobRef", "lobData", "tempLobMap")) {
-            Awaitility.await(map + " is empty").untilAsserted(() -> {
+            Awaitility.await(map + " is empty").atMost(Duration.ofMinutes(1)).untilAsserted(() -> {
                 replica.flush();
                 assertThat(store.openMap(map).sizeAsLong()).isZero();
             });

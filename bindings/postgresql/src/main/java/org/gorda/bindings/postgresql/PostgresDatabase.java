@@ -133,7 +133,8 @@ final class PostgresDatabase implements ReflectedDatabase {
         this.takesReturned = !Server.COMPLETE.equals(configuration.attributes().get(Server.CAPTURE));
         this.leases = new SequenceLeases(server, listener);
         this.pulse = new Pulse(server);
-        this.internal = server.connect("");
+        // it reads the catalogue, by joins that are in a good order as they are written
+        this.internal = server.connect(" -c join_collapse_limit=1");
         this.sessions = new Sessions(this, listener);
         try {
             internal.setAutoCommit(false);
@@ -428,19 +429,17 @@ final class PostgresDatabase implements ReflectedDatabase {
 
     /** A table as the session sees it; null if there is none. */
     static @Nullable TableShape table(SqlSession session, String schema, String name) throws SQLException {
-        List<TableShape> found =
-                shapes(session, " WHERE nspname = " + literal(schema) + " AND relname = " + literal(name));
-        return found.isEmpty() ? null : found.get(0);
+        String description = session.query(
+                        "SELECT gorda.description_of(" + literal(schema) + ", " + literal(name) + ")")
+                .get(0)
+                .get(0);
+        return description == null ? null : new CapturedTable(description).shape();
     }
 
     /** All tables as the session sees them, in the order of their names. */
     static List<TableShape> tables(SqlSession session) throws SQLException {
-        return shapes(session, "");
-    }
-
-    private static List<TableShape> shapes(SqlSession session, String where) throws SQLException {
         List<TableShape> found = new ArrayList<>();
-        for (List<@Nullable String> row : session.query("SELECT description FROM gorda.described" + where)) {
+        for (List<@Nullable String> row : session.query("SELECT description FROM gorda.described")) {
             found.add(new CapturedTable(Objects.requireNonNull(row.get(0))).shape());
         }
         found.sort(Comparator.comparing(TableShape::schema).thenComparing(TableShape::name));

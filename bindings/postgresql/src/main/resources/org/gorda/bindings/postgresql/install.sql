@@ -274,6 +274,13 @@ where c.relkind = 'r' and c.relpersistence = 'p'
 
 grant select on gorda.described to public;
 
+-- That of one table; null if it has none. As written the joins are in a good order: to look for a better one takes longer than all else.
+create or replace function gorda.description_of(schema text, name text) returns text language plpgsql stable
+    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set join_collapse_limit = 1 as $$
+begin
+    return (select d.description from gorda.described d where d.nspname = schema and d.relname = name);
+end $$;
+
 -- Generators by the names that they have on all replicas, also where the database is of another kind: the only one that a table owns by that of the table.
 create or replace view gorda.named as
 select c.oid as relid, t.oid is not null as of_table, coalesce(tn.nspname, n.nspname) as nspname, coalesce(t.relname, c.relname) as relname
@@ -580,7 +587,7 @@ end $$;
 -- argument has the digest of the table's description, and how it is told of: with texts that depend on settings, and only if its statement does not return its rows.
 drop function if exists gorda.adopt();
 create function gorda.adopt() returns table (digest text, description text) language plpgsql security definer
-    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set client_min_messages = warning as $$
+    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set join_collapse_limit = 1 set client_min_messages = warning as $$
 declare
     role text := current_setting('session_replication_role');
     has_others boolean := role <> 'replica' and exists (select from pg_event_trigger where evtname not like E'gorda\\_%');

@@ -15,6 +15,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLWarning;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -569,6 +570,7 @@ class RowsTest {
         try (Connection outside = TestServer.connect("postgres")) {
             SqlSession looks = SqlSession.of(outside);
             Awaitility.await("a session waits: " + event)
+                    .atMost(Duration.ofMinutes(1))
                     .until(() ->
                             looks.number("SELECT count(*) FROM pg_stat_activity WHERE wait_event = '" + event + "'")
                                     > 0);
@@ -652,6 +654,7 @@ class RowsTest {
         try (Connection outside = TestServer.connect(origin.server().database())) {
             SqlSession looks = SqlSession.of(outside);
             Awaitility.await("our sessions have ended")
+                    .atMost(Duration.ofMinutes(1))
                     .until(() -> looks.number("SELECT count(*) FROM pg_stat_activity"
                                     + " WHERE datname = current_database() AND application_name LIKE 'gorda%'")
                             == 0);
@@ -776,6 +779,7 @@ class RowsTest {
             SqlSession.of(stranger).query("LOCK TABLE b IN ACCESS EXCLUSIVE MODE");
             copy = CompletableFuture.runAsync(() -> origin.snapshot(snapshot));
             Awaitility.await("the copy comes to b")
+                    .atMost(Duration.ofMinutes(1))
                     .until(() -> !SqlSession.of(stranger)
                             .query("SELECT 1 FROM pg_locks WHERE relation = 'b'::regclass AND NOT granted")
                             .isEmpty());
@@ -1175,6 +1179,7 @@ class RowsTest {
             String pid = "" + idle.unwrap(PGConnection.class).getBackendPID();
             SqlSession looks = SqlSession.of(outside);
             Awaitility.await("the server ends who is idle")
+                    .atMost(Duration.ofMinutes(1))
                     .until(() -> looks.query("SELECT 1 FROM pg_stat_activity WHERE pid = " + pid)
                             .isEmpty());
         }

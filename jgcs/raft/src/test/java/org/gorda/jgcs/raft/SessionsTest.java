@@ -113,7 +113,9 @@ class SessionsTest {
         try (Group group = protocol.open(configuration, protocol.offers(configuration), new Recorder())) {
             group.control().join(Position.START);
             MembershipSession membership = group.membership().orElseThrow();
-            Awaitility.await().until(() -> membership.view().working());
+            Awaitility.await()
+                    .atMost(Duration.ofMinutes(1))
+                    .until(() -> membership.view().working());
             for (int port : ports.subList(1, GroupConfiguration.MEMBERS_MAX)) {
                 membership.add(new MemberId("127.0.0.1:" + port)).get(30, TimeUnit.SECONDS);
             }
