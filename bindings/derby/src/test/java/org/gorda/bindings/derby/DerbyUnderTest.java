@@ -33,6 +33,9 @@ final class DerbyUnderTest implements TckBinding {
     /** The databases that this run has made to be copied. */
     private static final Set<Path> MADE = new HashSet<>();
 
+    /** Of this one of the module's JVMs, which run at once. */
+    private static final Path TEMPLATES = Path.of("target", "templates" + System.getProperty("tests.jvm", ""));
+
     private static final String OF_CLIENTS =
             "S.SCHEMANAME NOT IN ('SYS', 'SYSCAT', 'SYSCS_DIAG', 'SYSCS_UTIL', 'SYSFUN', 'SYSIBM', 'SYSPROC', 'SYSSTAT', 'GORDA')";
     private static final String TABLE = "JOIN SYS.SYSTABLES T ON T.TABLEID = X.TABLEID JOIN SYS.SYSSCHEMAS S "
@@ -134,13 +137,12 @@ final class DerbyUnderTest implements TckBinding {
     /** A copy of one that was made before: Derby takes its time to make one. */
     @Override
     public void create(DatabaseConfiguration configuration, boolean privileges) throws SQLException {
-        Path template = Path.of("target", privileges ? "template-with-privileges" : "template");
+        Path template = TEMPLATES.resolve(privileges ? "with-privileges" : "without");
         try {
             synchronized (MADE) {
                 if (MADE.add(template)) {
-                    if (Files.exists(template)) {
-                        FileTree.delete(template);
-                    }
+                    Files.createDirectories(TEMPLATES);
+                    FileTree.delete(template);
                     make(template, privileges);
                 }
             }
