@@ -381,11 +381,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
     @Override
     public void viewAccepted(org.jgroups.View accepted) {
         if (accepted instanceof MergeView merged && everWorked && (!view.working() || wasPutOut(merged))) {
-            fail(new GroupException(
-                    GroupException.Disposition.STOP,
-                    self()
-                            + " has stopped: it was cut off from the group, or stood still, and the group went on without it;"
-                            + " what it missed is kept nowhere: open it anew"));
+            failMissed();
             return;
         }
         List<MemberId> members = members(accepted);
@@ -398,6 +394,14 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
         view = next;
         everWorked |= working;
         arrived.put(List.of(new Arrival(new MessageId(self(), 0, 0), null, 0, next, viewNumber)));
+    }
+
+    private void failMissed() {
+        fail(new GroupException(
+                GroupException.Disposition.STOP,
+                self()
+                        + " has stopped: it was cut off from the group, or stood still, and the group went on without it;"
+                        + " what it missed is kept nowhere: open it anew"));
     }
 
     /** Whether a majority has had a view without this member since its own; to be put out and taken in again makes two. */
@@ -428,6 +432,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
     private void deliver() {
         Senders heard = new Senders();
         long delivered = 0;
+        long ownDelivered = 0;
         long newestView = 0;
         Position last = Position.START;
         List<Arrival> together = new ArrayList<>();
@@ -445,6 +450,11 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
                         listener.onView(next.view());
                         continue;
                     }
+                    if (isOwn(next.id()) && next.id().sequence() > ownDelivered + 1) {
+                        failMissed(); // what it sent while it was out is lost; the view that tells so is still on its
+                        // way
+                        return;
+                    }
                     if (!heard.take(next.id())) {
                         LOG.warn(
                                 "{}: ignored {}: messages of its sender are missing before it, or were after it",
@@ -454,6 +464,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
                         continue;
                     }
                     delivered++;
+                    ownDelivered = isOwn(next.id()) ? next.id().sequence() : ownDelivered;
                     // Of two threads that bring them the one with the newer view may be the first.
                     newestView = Math.max(newestView, next.viewNumber());
                     last = new Position(GroupId.UNKNOWN, newestView, delivered);
