@@ -549,6 +549,12 @@ final class ClusterConnection implements InvocationHandler {
             if (!Translation.endsConnection(translated)) {
                 throw translated;
             }
+            if (Translation.isWithoutMajority(e)) {
+                throw new SQLNonTransientConnectionException(
+                        translated.getMessage() + "; transaction " + id + " did not happen",
+                        translated.getSQLState(),
+                        translated);
+            }
             resolve(id, since, translated);
         } catch (RuntimeException e) {
             // The engine's driver does not know any more what it is answered.

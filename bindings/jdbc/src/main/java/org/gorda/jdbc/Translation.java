@@ -6,9 +6,11 @@ import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
 import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLTransactionRollbackException;
+import java.util.List;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.gorda.gapi.Refusal;
 import org.jspecify.annotations.Nullable;
 
 /** Gives errors that replicas raise the form they have inside the engine, whatever the engine's own driver made of them. */
@@ -19,6 +21,11 @@ final class Translation {
     /** How Derby's driver gives it where the server, whom it asks for the text, does not answer any more. */
     private static final Pattern UNASKED =
             Pattern.compile("DERBY SQL error: .*, SQLERRMC: (?<text>[^\\x14]+)\\x14[^\\x14]*\\.GORDA", Pattern.DOTALL);
+
+    /** How it gives what ends the session, as a cause: without a mark, but by the first words of ours. */
+    private static final Pattern ENDED = Pattern.compile(
+            "DERBY SQL error: .*, SQLSTATE: (?<state>08006|57P01), SQLERRMC: (?<text>(this )?replica [^\\x14]+)",
+            Pattern.DOTALL);
 
     private Translation() {}
 
@@ -94,8 +101,33 @@ final class Translation {
         return translated;
     }
 
-    /** The text of a refusal of ours, null if it is none. */
+    /**
+     * Whether a replica itself has said that it has no majority. In answer to a commit that means that nothing was sent: what became of one that was sent
+     * is asked for, or said to be unknown by another state.
+     */
+    static boolean isWithoutMajority(SQLException e) {
+        for (Throwable at = e; at != null; at = at.getCause()) {
+            Matcher said = ENDED.matcher(String.valueOf(at.getMessage()));
+            if (said.matches()) {
+                return said.group("state").equals(Refusal.Cause.NO_MAJORITY.sqlState());
+            }
+        }
+        return false;
+    }
+
+    /**
+     * The text of a refusal of ours, null if it is none. One that ends the session is to Derby's driver a fault of the protocol, and what was said
+     * its cause.
+     */
     private static @Nullable String ownText(SQLException e) {
+        String text = textOf(e);
+        for (Throwable at = e.getCause(); text == null && at != null && endsConnection(e); at = at.getCause()) {
+            text = textOf(at);
+        }
+        return text;
+    }
+
+    private static @Nullable String textOf(Throwable e) {
         String message = e.getMessage();
         if (message == null) {
             return null;
@@ -104,7 +136,12 @@ final class Translation {
         if (mark >= 0) {
             return message.substring(mark + MARK.length());
         }
-        Matcher unasked = UNASKED.matcher(message);
-        return unasked.matches() ? unasked.group("text") : null;
+        for (Pattern form : List.of(UNASKED, ENDED)) {
+            Matcher said = form.matcher(message);
+            if (said.matches()) {
+                return said.group("text");
+            }
+        }
+        return null;
     }
 }

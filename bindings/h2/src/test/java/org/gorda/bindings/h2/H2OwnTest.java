@@ -47,6 +47,7 @@ import org.h2.util.DateTimeUtils;
 import org.h2.util.JdbcUtils;
 import org.h2.util.Utils;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -345,6 +346,7 @@ class H2OwnTest extends OwnStandardTck {
     /** H2 itself opens a file in which it has written a part of a change, if it does, and fails later. */
     @ParameterizedTest
     @ValueSource(strings = {"few", "wide", "many"})
+    @Timeout(400)
     void aKillInASchemaChangeLeavesWhatWasBefore(String which) throws Exception {
         boolean isLarge = !which.equals("few");
         long heap = Runtime.getRuntime().maxMemory();

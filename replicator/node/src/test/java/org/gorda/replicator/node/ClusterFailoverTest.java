@@ -23,6 +23,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
+import org.assertj.core.api.AbstractThrowableAssert;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -148,6 +150,41 @@ class ClusterFailoverTest {
             assertThat(count(url, "ID = 4")).isZero();
             group.assertIdentical();
         }
+    }
+
+    @Test
+    void commitWithoutMajorityIsToldAtOnceNotToHaveHappened() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2)) {
+            create(group.url());
+            int primary = group.primary();
+            String url = "jdbc:gorda://" + group.service(primary) + "/shop";
+            try (Connection connection = prepared(url, 1);
+                    Connection other = prepared(url, 2);
+                    Statement statement = other.createStatement()) {
+                statement.executeUpdate("INSERT INTO T VALUES (3)");
+                group.stop(1 - primary);
+                NodeGroup.patiently("it has no majority")
+                        .untilAsserted(() -> withoutMajority(() -> {
+                            try (Statement any = connection.createStatement()) {
+                                any.executeUpdate("INSERT INTO T VALUES (4)");
+                                connection.rollback();
+                            }
+                        }));
+                Assertions.assertTimeoutPreemptively(
+                        Duration.ofSeconds(15),
+                        () -> withoutMajority(other::commit).hasMessageContaining("did not happen"));
+            }
+            group.start(1 - primary);
+            assertThat(count(group.url(), "ID >= 3")).isZero();
+        }
+    }
+
+    private static AbstractThrowableAssert<?, ? extends Throwable> withoutMajority(ThrowingCallable call) {
+        return assertThatThrownBy(call)
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08006"))
+                .hasMessageStartingWith("replica 127.0.0.1:")
+                .hasMessageContaining(" cannot reach a majority of its group: ");
     }
 
     @Test
@@ -310,7 +347,7 @@ class ClusterFailoverTest {
         }
     }
 
-    private static void lost(org.assertj.core.api.ThrowableAssert.ThrowingCallable call) {
+    private static void lost(ThrowingCallable call) {
         assertThatThrownBy(call)
                 .isInstanceOfSatisfying(
                         SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08006"));
