@@ -102,6 +102,9 @@ final class TortureTest {
         assertThat(report().resolve("skew.edn")).content().contains(":type :ok");
     }
 
+    /** SQLite refuses who has read something before another one wrote: on a busy machine those may never get through. */
+    private static final String NO_SKEW = "  FOUND     nothing shown: no skew transaction was committed";
+
     /** Seed 17 has as many kills of these replicas, with all that is in their processes; the clients are elsewhere, and go on. */
     @ParameterizedTest
     @ValueSource(strings = {"h2", "hsqldb", "sqlite"})
@@ -115,15 +118,23 @@ final class TortureTest {
                         "--isolation=repeatable_read")
                 .get();
 
-        assertThat(run.status()).as(run.err()).isZero();
-        assertThat(run.lastLine().get("verdict").getAsString()).isEqualTo("OK");
+        boolean skewWasLocked = engine.equals("sqlite") && run.err().contains(NO_SKEW);
+        if (skewWasLocked) {
+            assertThat(run.err().lines().filter(line -> line.contains("  FOUND  ")))
+                    .containsExactly(NO_SKEW);
+        } else {
+            assertThat(run.status()).as(run.err()).isZero();
+            assertThat(run.lastLine().get("verdict").getAsString()).isEqualTo("OK");
+        }
         assertThat(run.lastLine().get("committed").getAsLong()).isPositive();
         assertThat(run.err()).containsPattern("kill -9 replica .* s\n");
         for (String workload : List.of("list-append", "bank", "unique", "orders", "stock", "schema")) {
             assertThat(report().resolve(workload + ".edn")).content().contains(":type :ok");
         }
         if (engine.equals("sqlite")) {
-            assertThat(report().resolve("skew.edn")).content().contains(":type :ok");
+            assertThat(skewWasLocked
+                            || Files.readString(report().resolve("skew.edn")).contains(":type :ok"))
+                    .isTrue();
         } else {
             assertThat(report().resolve("skew.edn")).as("needs SERIALIZABLE").doesNotExist();
         }
