@@ -451,8 +451,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
                         continue;
                     }
                     if (isOwn(next.id()) && next.id().sequence() > ownDelivered + 1) {
-                        failMissed(); // what it sent while it was out is lost; the view that tells so is still on its
-                        // way
+                        failMissed(); // what it sent while it was out is lost, and the view that tells so on its way
                         return;
                     }
                     if (!heard.take(next.id())) {
