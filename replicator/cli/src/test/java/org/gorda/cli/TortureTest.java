@@ -27,16 +27,19 @@ final class TortureTest {
     @TempDir
     private Path directory;
 
+    private int runs;
+
     private Path report() {
-        return directory.resolve("report");
+        return directory.resolve("report" + runs);
     }
 
     private CompletableFuture<GordaRun> torture(String... more) {
+        runs++;
         List<String> arguments = new ArrayList<>(List.of(
                 "torture",
                 "--json",
                 "--dir",
-                directory.resolve("replicas").toString(),
+                directory.resolve("replicas" + runs).toString(),
                 "--report",
                 report().toString()));
         arguments.addAll(List.of(more));
@@ -102,14 +105,10 @@ final class TortureTest {
         assertThat(report().resolve("skew.edn")).content().contains(":type :ok");
     }
 
-    /** SQLite refuses who has read something before another one wrote: on a busy machine those may never get through. */
-    private static final String NO_SKEW = "  FOUND     nothing shown: no skew transaction was committed";
+    private static final String NO_SKEW = "nothing shown: no skew transaction was committed";
 
-    /** Seed 17 has as many kills of these replicas, with all that is in their processes; the clients are elsewhere, and go on. */
-    @ParameterizedTest
-    @ValueSource(strings = {"h2", "hsqldb", "sqlite"})
-    void embeddedReplicasThatAreKilledLoseNothingThatClientsElsewhereWereTold(String engine) throws Exception {
-        GordaRun run = torture(
+    private GordaRun killEmbedded(String engine) throws Exception {
+        return torture(
                         "--engine=" + engine,
                         "--protocol=primary-backup",
                         "--duration=20s",
@@ -117,24 +116,28 @@ final class TortureTest {
                         "--faults=kill",
                         "--isolation=repeatable_read")
                 .get();
+    }
 
-        boolean skewWasLocked = engine.equals("sqlite") && run.err().contains(NO_SKEW);
-        if (skewWasLocked) {
+    /** Seed 17 has as many kills of these replicas, with all that is in their processes; the clients are elsewhere, and go on. */
+    @ParameterizedTest
+    @ValueSource(strings = {"h2", "hsqldb", "sqlite"})
+    void embeddedReplicasThatAreKilledLoseNothingThatClientsElsewhereWereTold(String engine) throws Exception {
+        GordaRun run = killEmbedded(engine);
+        for (int more = 0; more < 2 && engine.equals("sqlite") && run.err().contains(NO_SKEW); more++) {
             assertThat(run.err().lines().filter(line -> line.contains("  FOUND  ")))
-                    .containsExactly(NO_SKEW);
-        } else {
-            assertThat(run.status()).as(run.err()).isZero();
-            assertThat(run.lastLine().get("verdict").getAsString()).isEqualTo("OK");
+                    .hasSize(1);
+            run = killEmbedded(engine); // it refuses who has read something before another one wrote
         }
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.lastLine().get("verdict").getAsString()).isEqualTo("OK");
         assertThat(run.lastLine().get("committed").getAsLong()).isPositive();
         assertThat(run.err()).containsPattern("kill -9 replica .* s\n");
         for (String workload : List.of("list-append", "bank", "unique", "orders", "stock", "schema")) {
             assertThat(report().resolve(workload + ".edn")).content().contains(":type :ok");
         }
         if (engine.equals("sqlite")) {
-            assertThat(skewWasLocked
-                            || Files.readString(report().resolve("skew.edn")).contains(":type :ok"))
-                    .isTrue();
+            assertThat(report().resolve("skew.edn")).content().contains(":type :ok");
         } else {
             assertThat(report().resolve("skew.edn")).as("needs SERIALIZABLE").doesNotExist();
         }
