@@ -33,15 +33,14 @@ final class TortureTest {
         return directory.resolve("report" + runs);
     }
 
+    private Path replicas() {
+        return directory.resolve("replicas" + runs);
+    }
+
     private CompletableFuture<GordaRun> torture(String... more) {
         runs++;
-        List<String> arguments = new ArrayList<>(List.of(
-                "torture",
-                "--json",
-                "--dir",
-                directory.resolve("replicas" + runs).toString(),
-                "--report",
-                report().toString()));
+        List<String> arguments = new ArrayList<>(
+                List.of("torture", "--json", "--dir", replicas().toString(), "--report", report().toString()));
         arguments.addAll(List.of(more));
         return CompletableFuture.supplyAsync(() -> {
             try {
@@ -221,7 +220,7 @@ final class TortureTest {
                 .atMost(4, TimeUnit.MINUTES)
                 .until(() -> Files.exists(directory.resolve("err"))
                         && Files.readString(directory.resolve("err")).contains("  fault  "));
-        String database = directory.resolve("replicas/replica2").toString();
+        String database = replicas().resolve("replica2").toString();
         List<ProcessHandle> victims = ProcessHandle.current()
                 .descendants()
                 .filter(process -> commandLine(process).contains(database))
