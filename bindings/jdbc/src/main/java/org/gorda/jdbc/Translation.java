@@ -27,6 +27,9 @@ final class Translation {
             "DERBY SQL error: .*, SQLSTATE: (?<state>08006|57P01), SQLERRMC: (?<text>(this )?replica [^\\x14]+)",
             Pattern.DOTALL);
 
+    /** How PostgreSQL's driver gives what a replica says of itself; of its own it says other things. */
+    private static final Pattern OF_ITSELF = Pattern.compile("(ERROR|FATAL): (this )?replica .*", Pattern.DOTALL);
+
     private Translation() {}
 
     /** Whether the connection that gave this is of no use any more. */
@@ -106,10 +109,14 @@ final class Translation {
      * is asked for, or said to be unknown by another state.
      */
     static boolean isWithoutMajority(SQLException e) {
+        String withoutMajority = Refusal.Cause.NO_MAJORITY.sqlState();
+        if (OF_ITSELF.matcher(String.valueOf(e.getMessage())).matches()) {
+            return withoutMajority.equals(e.getSQLState());
+        }
         for (Throwable at = e; at != null; at = at.getCause()) {
             Matcher said = ENDED.matcher(String.valueOf(at.getMessage()));
             if (said.matches()) {
-                return said.group("state").equals(Refusal.Cause.NO_MAJORITY.sqlState());
+                return said.group("state").equals(withoutMajority);
             }
         }
         return false;

@@ -21,6 +21,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.assertj.core.api.AbstractThrowableAssert;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.awaitility.Awaitility;
 import org.gorda.bench.ReplicaGroup;
 import org.gorda.bench.ReplicaProcess;
@@ -97,7 +99,7 @@ final class PostgresClusterTest {
         }
     }
 
-    private static void assertState(String state, org.assertj.core.api.ThrowableAssert.ThrowingCallable call) {
+    private static void assertState(String state, ThrowingCallable call) {
         assertThatThrownBy(call)
                 .isInstanceOfSatisfying(
                         SQLException.class,
@@ -337,6 +339,44 @@ final class PostgresClusterTest {
 
     @Test
     @Order(9)
+    void commitWithoutMajorityIsToldAtOnceNotToHaveHappened() throws Exception {
+        ReplicaProcess primary = group.primary().orElseThrow();
+        List<ReplicaProcess> backups =
+                group.replicas().stream().filter(one -> one != primary).toList();
+        try (Connection connection = DriverManager.getConnection(url);
+                Connection other = DriverManager.getConnection(url)) {
+            other.setAutoCommit(false);
+            execute(other, "INSERT INTO t (n) VALUES (1)");
+            backups.forEach(ReplicaProcess::kill);
+            Awaitility.await("it has no majority")
+                    .atMost(WAIT)
+                    .untilAsserted(() -> withoutMajority(() -> {
+                        connection.setAutoCommit(false);
+                        execute(connection, "INSERT INTO t (n) VALUES (2)");
+                        connection.rollback();
+                    }));
+            long begun = System.nanoTime();
+            withoutMajority(other::commit).hasMessageContaining("did not happen");
+            assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(15));
+        }
+        for (ReplicaProcess backup : backups) {
+            backup.start();
+        }
+        group.awaitOnline(WAIT, line -> {});
+        assertThat(oneAfresh("SELECT count(*) FROM t")).isEqualTo("0");
+    }
+
+    private static AbstractThrowableAssert<?, ? extends Throwable> withoutMajority(ThrowingCallable call) {
+        return assertThatThrownBy(call)
+                .isInstanceOfSatisfying(
+                        SQLException.class,
+                        e -> assertThat(e.getSQLState()).as(e.toString()).isEqualTo("08006"))
+                .hasMessageContaining("replica 127.0.0.1:")
+                .hasMessageContaining(" cannot reach a majority of its group: ");
+    }
+
+    @Test
+    @Order(10)
     void whereAllTakeWritesWhoLosesIsToldOrRunAgain() throws Exception {
         new NodeClient().changeProtocol(group.primary().orElseThrow().service(), "certification");
         Awaitility.await("all take writes")
