@@ -7,14 +7,11 @@ import java.sql.SQLException;
 import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
-import java.util.Set;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
 /** An open database, reflected. Thread-safe. */
 public interface ReflectedDatabase extends AutoCloseable {
-
-    Set<Capability> capabilities();
 
     /** Opens a connection as a client of the database, whose transactions are reflected. */
     Connection connect(Properties properties) throws SQLException;

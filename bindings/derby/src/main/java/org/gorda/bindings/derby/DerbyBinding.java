@@ -17,7 +17,7 @@ import org.gorda.gapi.TransactionListener;
 /** The binding for Apache Derby, configured by the name {@code derby}. Thread-safe. */
 public final class DerbyBinding implements DatabaseBinding {
 
-    static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.allOf(Capability.class));
+    private static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.allOf(Capability.class));
 
     /** For {@link java.util.ServiceLoader}. */
     public DerbyBinding() {}

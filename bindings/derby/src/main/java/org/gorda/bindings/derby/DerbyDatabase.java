@@ -42,7 +42,6 @@ import org.apache.derby.impl.jdbc.EmbedConnection;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.Property;
 import org.gorda.gapi.Applier;
-import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.Generator;
@@ -412,11 +411,6 @@ final class DerbyDatabase implements ReflectedDatabase {
     }
 
     // --------------------------------------------------------------------------------------------------- public side
-
-    @Override
-    public Set<Capability> capabilities() {
-        return DerbyBinding.CAPABILITIES;
-    }
 
     @Override
     public Connection connect(Properties given) throws SQLException {

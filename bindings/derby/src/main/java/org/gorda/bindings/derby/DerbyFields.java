@@ -15,6 +15,7 @@ import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
 import org.apache.derby.iapi.sql.execute.ExecRow;
 import org.apache.derby.iapi.sql.execute.NoPutResultSet;
+import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.store.raw.Transaction;
 import org.apache.derby.impl.sql.execute.MatchingClauseConstantAction;
 import org.apache.derby.impl.store.raw.data.CachedPage;
@@ -39,6 +40,10 @@ final class DerbyFields {
 
     private static final Accessor TRIGGERS = new Accessor("triggerInfo");
     private static final Accessor TEMPORARY_TABLES = new Accessor("allDeclaredGlobalTempTables");
+
+    private static final Accessor NESTED = new Accessor("readOnlyNestedTransaction");
+    private static final Accessor CONTEXT = new Accessor("context");
+    private static final Accessor NESTING = new Accessor("queryNestingDepth");
 
     private static final Accessor UNFORCED_COMMIT = new Accessor("needSync");
     private static final Accessor WRITING = new Accessor("syncFlag");
@@ -108,6 +113,16 @@ final class DerbyFields {
     /** Whether a session has temporary tables. */
     static boolean hasTemporaryTables(LanguageConnectionContext session) {
         return TEMPORARY_TABLES.of(session) instanceof List<?> tables && !tables.isEmpty();
+    }
+
+    /** Ends the transaction in which a session compiles, if it has one, of which the context is gone. */
+    static void destroyNested(LanguageConnectionContext session) {
+        if (NESTED.of(session) instanceof TransactionController nested) {
+            CONTEXT.set(nested, null);
+            nested.destroy();
+            NESTED.set(session, null);
+            NESTING.set(session, 0);
+        }
     }
 
     /** The store's transaction forgets that an earlier one has committed unforced, for which it would force the log when it ends otherwise than so. */

@@ -32,6 +32,7 @@ import org.apache.derby.iapi.sql.dictionary.DataDictionary;
 import org.apache.derby.iapi.sql.dictionary.SchemaDescriptor;
 import org.apache.derby.iapi.sql.dictionary.SequenceDescriptor;
 import org.apache.derby.iapi.sql.execute.ConstantAction;
+import org.apache.derby.iapi.store.access.AccessFactoryGlobals;
 import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.iapi.store.access.conglomerate.TransactionManager;
 import org.apache.derby.iapi.transaction.TransactionControl;
@@ -730,7 +731,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         if (open == null || !commitStore || isWithinAtomicStatement(byUser)) {
             checkNotRefused();
             commitThenTellDictionary(commitStore, sync, flag, byUser);
-            committed();
+            beginAnew();
             return;
         }
         if (sync && flag != NO_XA) {
@@ -761,7 +762,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             hasLostRows |= commit.isUndone() && hadTemporaryTables;
         }
         ended(open, true);
-        committed();
+        beginAnew();
         locks.ended(this);
     }
 
@@ -820,6 +821,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
      * of what changes nothing then. What is to survive is forced when it is committed, or by {@link DerbyDatabase} for all.
      */
     private void unforced(Rollback rollback) throws StandardException {
+        forgetLostNested();
         rollingBack = true;
         undoesUnforced = !dataDictionaryInWriteMode();
         try {
@@ -1005,6 +1007,19 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         rolledBack();
     }
 
+    @Override
+    public void beginNestedTransaction(boolean readOnly) throws StandardException {
+        forgetLostNested();
+        super.beginNestedTransaction(readOnly);
+    }
+
+    /** Derby leaves the transaction in which it looks up a statement of the catalogue if that fails. Of its context an error's clean-up has disposed already. */
+    private void forgetLostNested() {
+        if (getContextManager().getContext(AccessFactoryGlobals.RAMXACT_CHILD_CONTEXT_ID) == null) {
+            DerbyFields.destroyNested(this);
+        }
+    }
+
     /** Whether the calling thread is rolling back. */
     boolean isRollingBack() {
         return rollingBack;
@@ -1012,6 +1027,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
 
     @Override
     public void cleanupOnError(Throwable error) throws StandardException {
+        forgetLostNested();
         rollingBack = true;
         try {
             super.cleanupOnError(error);
@@ -1035,7 +1051,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     }
 
     /** The next statement is the first of another transaction, and cursors may go on. */
-    private void committed() {
+    private void beginAnew() {
         startSaved = false;
         begunAt = NOT_BEGUN;
         forgetClosedCursors();
@@ -1053,11 +1069,8 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     }
 
     private void rolledBack() {
-        startSaved = false;
-        begunAt = NOT_BEGUN;
         holders.clear();
-        reads.clear();
-        readsUntold = false;
+        beginAnew();
         LocalTransaction open = transaction;
         if (open != null) {
             ended(open, false);

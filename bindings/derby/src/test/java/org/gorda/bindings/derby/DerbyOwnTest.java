@@ -623,6 +623,25 @@ class DerbyOwnTest extends BindingTck {
         assertEqual();
     }
 
+    /** Derby looks for the statement of such a question in a transaction within the client's, and leaves that open if it finds it not. */
+    @Test
+    void aRefusalThatMeetsAQuestionForTheCatalogueLeavesTheSession() throws Exception {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)", "INSERT INTO T VALUES (1, 0)");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.executeUpdate("INSERT INTO T VALUES (2, 0)");
+            int before = meta.rolledBack();
+            meta.lastBegun().abort(conflict("idle"));
+            await("it is rolled back", () -> meta.rolledBack() > before);
+            assertRefused("40001", () -> connection.getMetaData().getVersionColumns(null, "APP", "T"));
+            statement.executeUpdate("INSERT INTO T VALUES (3, 0)");
+            connection.commit();
+        }
+        assertThat(query(origin, "SELECT ID FROM T ORDER BY ID")).containsExactly("1", "3");
+        assertEqual();
+    }
+
     /** Upon a schema change Derby writes back what a sequence has not given, and if two have its row locked, rolls back the commit. */
     @Test
     void readersOfTheSequencesDoNotUndoTheCommitOfASchemaChange() throws SQLException {

@@ -25,7 +25,7 @@ import org.gorda.gapi.TransactionListener;
  */
 public final class PostgresBinding implements InstalledBinding {
 
-    static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
+    private static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
             Capability.WRITE_SETS,
             Capability.SCHEMA_CHANGES,
             Capability.CERTIFICATION_KEYS,

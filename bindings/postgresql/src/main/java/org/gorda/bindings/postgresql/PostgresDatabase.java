@@ -25,7 +25,6 @@ import javax.net.ssl.SSLContext;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.gorda.gapi.Applier;
-import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.Generator;
@@ -519,11 +518,6 @@ final class PostgresDatabase implements ReflectedDatabase {
     }
 
     // --------------------------------------------------------------------------------------------------- public side
-
-    @Override
-    public Set<Capability> capabilities() {
-        return PostgresBinding.CAPABILITIES;
-    }
 
     @Override
     public Connection connect(Properties properties) throws SQLException {

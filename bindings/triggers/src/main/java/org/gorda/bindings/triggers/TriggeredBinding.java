@@ -3,6 +3,7 @@ package org.gorda.bindings.triggers;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -15,6 +16,14 @@ import org.gorda.gapi.TransactionListener;
 
 /** The binding of a kind of databases that are used in the replica's own process, each in a directory of its own. Thread-safe. */
 public abstract class TriggeredBinding implements DatabaseBinding {
+
+    private static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
+            Capability.WRITE_SETS,
+            Capability.SCHEMA_CHANGES,
+            Capability.APPLY,
+            Capability.ABORT,
+            Capability.SNAPSHOT,
+            Capability.DURABLE_POSITION));
 
     private final String name;
     private final String product;
@@ -44,7 +53,7 @@ public abstract class TriggeredBinding implements DatabaseBinding {
 
     @Override
     public final Set<Capability> capabilities() {
-        return TriggeredDatabase.CAPABILITIES;
+        return CAPABILITIES;
     }
 
     @Override

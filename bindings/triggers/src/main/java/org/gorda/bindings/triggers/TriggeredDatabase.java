@@ -9,7 +9,6 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -22,7 +21,6 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.stream.Collectors;
 import javax.net.ssl.SSLContext;
 import org.gorda.gapi.Applier;
-import org.gorda.gapi.Capability;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.Generator;
@@ -44,15 +42,6 @@ public final class TriggeredDatabase implements ReflectedDatabase {
 
     /** The schema of what is ours. */
     public static final String SCHEMA = "GORDA";
-
-    /** What databases can that are reflected so. */
-    static final Set<Capability> CAPABILITIES = Set.copyOf(EnumSet.of(
-            Capability.WRITE_SETS,
-            Capability.SCHEMA_CHANGES,
-            Capability.APPLY,
-            Capability.ABORT,
-            Capability.SNAPSHOT,
-            Capability.DURABLE_POSITION));
 
     private static final Logger LOG = LoggerFactory.getLogger(TriggeredDatabase.class);
 
@@ -373,11 +362,6 @@ public final class TriggeredDatabase implements ReflectedDatabase {
     }
 
     // --------------------------------------------------------------------------------------------------- public side
-
-    @Override
-    public Set<Capability> capabilities() {
-        return CAPABILITIES;
-    }
 
     @Override
     public Connection connect(Properties properties) throws SQLException {

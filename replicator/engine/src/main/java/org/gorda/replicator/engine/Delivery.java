@@ -424,7 +424,7 @@ final class Delivery implements Effects {
 
     /** All members must decide alike, so that each does as the group does, or nothing. */
     private void checkFollows(ReplicationProtocol groups) {
-        Set<Capability> missing = groups.missing(engine.database().capabilities());
+        Set<Capability> missing = groups.missing(engine.capabilities());
         if (!missing.isEmpty()) {
             throw new ReplicaException("the group runs protocol " + groups + ", which needs " + missing
                     + ", which this replica's database does not have");

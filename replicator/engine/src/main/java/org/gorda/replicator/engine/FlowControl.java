@@ -40,7 +40,7 @@ final class FlowControl implements AutoCloseable {
     private final Supplier<View> view;
     private final LongSupplier shown;
     private final BooleanSupplier isOnline;
-    private final Supplier<Set<Capability>> capabilities;
+    private final Set<Capability> capabilities;
     private final BiConsumer<MemberId, DirectMessage.Shown> sender;
     private final Runnable onRound;
     private final Runnable onOut;
@@ -76,7 +76,7 @@ final class FlowControl implements AutoCloseable {
             Supplier<View> view,
             LongSupplier shown,
             BooleanSupplier isOnline,
-            Supplier<Set<Capability>> capabilities,
+            Set<Capability> capabilities,
             BiConsumer<MemberId, DirectMessage.Shown> sender,
             Runnable onRound,
             Runnable onOut) {
@@ -152,7 +152,7 @@ final class FlowControl implements AutoCloseable {
             keptUp = lags.counts(self);
             isBehind = lags.lag(self) > 0;
         }
-        DirectMessage.Shown message = new DirectMessage.Shown(shown.getAsLong(), keptUp, capabilities.get());
+        DirectMessage.Shown message = new DirectMessage.Shown(shown.getAsLong(), keptUp, capabilities);
         long now = System.nanoTime();
         if (message.equals(told) && !isBehind && now - toldNanos < TELL_AGAIN.toNanos()) {
             return; // each message wakes a processor

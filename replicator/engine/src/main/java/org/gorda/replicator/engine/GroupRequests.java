@@ -193,7 +193,7 @@ final class GroupRequests {
      * @throws ReplicaException if it cannot, or another member could not follow, or if that is not ordered in time: then it may be yet
      */
     void changeProtocol(ReplicationProtocol wanted) {
-        checkFollows(wanted, configuration.self(), engine.database().capabilities());
+        checkFollows(wanted, configuration.self(), engine.capabilities());
         BooleanSupplier runs = () -> standing.followed() == wanted
                 && (wanted.isEverywhere() ? standing.executesHere() : standing.primary() != null);
         long deadline = System.nanoTime() + PROTOCOL_WAIT.toNanos();

@@ -170,7 +170,7 @@ final class LocalTransactions implements TransactionListener {
             checkWritable();
             if (standing.isEverywhere()
                     && transaction.connection().isSerializable()
-                    && !engine.database().capabilities().contains(Capability.READ_SETS)) {
+                    && !engine.capabilities().contains(Capability.READ_SETS)) {
                 throw refusals.refuse(
                         Refusal.Cause.UNSUPPORTED,
                         "SERIALIZABLE cannot be had where every replica takes writes, because this database does not tell"

@@ -114,7 +114,7 @@ public final class Replica implements AutoCloseable {
             ReplicaEngine before = engine;
             new ReceivedDatabase(configuration.directory())
                     .install(binding, described, progress -> receiving(before, progress));
-            ReplicaEngine started = new ReplicaEngine(configuration, this::reopen);
+            ReplicaEngine started = new ReplicaEngine(configuration, binding.capabilities(), this::reopen);
             starting.accept("opens its log");
             Group group = openGroup(started);
             try {

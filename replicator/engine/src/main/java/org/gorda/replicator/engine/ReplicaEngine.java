@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
@@ -19,6 +20,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import org.gorda.gapi.Capability;
 import org.gorda.gapi.DivergenceException;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
@@ -67,6 +69,7 @@ final class ReplicaEngine implements GroupListener {
     private static final long GATHER_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final ReplicaConfiguration configuration;
+    private final Set<Capability> capabilities;
     private final Runnable reopen;
 
     /** Guards the delivery, and the history. */
@@ -119,9 +122,15 @@ final class ReplicaEngine implements GroupListener {
     /** Null if they are off, so that nobody looks at the clock for them. */
     private volatile @Nullable Probes probes;
 
-    /** @param reopen called once the database was received anew: retires this engine and begins with another */
-    ReplicaEngine(ReplicaConfiguration configuration, Runnable reopen) {
+    /**
+     * An engine that has no database yet.
+     *
+     * @param capabilities of its databases
+     * @param reopen called once the database was received anew: retires this engine and begins with another
+     */
+    ReplicaEngine(ReplicaConfiguration configuration, Set<Capability> capabilities, Runnable reopen) {
         this.configuration = configuration;
+        this.capabilities = capabilities;
         this.reopen = reopen;
         this.standing = new Standing(configuration.self());
         this.history = new StoredHistory(configuration);
@@ -138,7 +147,7 @@ final class ReplicaEngine implements GroupListener {
                 standing::view,
                 standing::visible,
                 () -> standing.is(ReplicaState.ONLINE),
-                () -> database().capabilities(),
+                capabilities,
                 this::send,
                 this::round,
                 this::fallBehind);
@@ -198,6 +207,11 @@ final class ReplicaEngine implements GroupListener {
         watch.start();
         long period = MAINTENANCE.toMillis();
         maintained = maintenance.scheduleWithFixedDelay(this::maintain, period, period, TimeUnit.MILLISECONDS);
+    }
+
+    /** What this replica's database can do. */
+    Set<Capability> capabilities() {
+        return capabilities;
     }
 
     ReflectedDatabase database() {

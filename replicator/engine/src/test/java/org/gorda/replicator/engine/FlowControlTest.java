@@ -261,7 +261,7 @@ class FlowControlTest {
                 () -> view,
                 () -> 1,
                 () -> true,
-                Set::of,
+                Set.of(),
                 (to, message) -> told.add(to),
                 () -> {},
                 () -> {})) {
