@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Consumer;
 import java.util.function.ObjIntConsumer;
@@ -19,6 +20,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionFactory;
+import org.gorda.gapi.Refusal;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 import org.jspecify.annotations.Nullable;
@@ -183,14 +185,15 @@ public final class Cluster implements AutoCloseable {
         return replica(i).connect(new Properties());
     }
 
-    /** Executes in one transaction at the primary, again if another member became it meanwhile: then nothing happened. */
+    /** Executes in one transaction at the primary, again if that has no majority or another member became it meanwhile: then nothing happened. */
     public void execute(String... statements) throws SQLException {
         for (int tries = 1; ; tries++) {
             try {
                 executeOnce(statements);
                 return;
             } catch (SQLException e) {
-                boolean wasNothing = e instanceof SQLTransactionRollbackException || "25006".equals(e.getSQLState());
+                boolean wasNothing = e instanceof SQLTransactionRollbackException
+                        || Set.of("25006", Refusal.Cause.NO_MAJORITY.sqlState()).contains(e.getSQLState());
                 if (tries == TRIES || !wasNothing) {
                     throw e;
                 }
