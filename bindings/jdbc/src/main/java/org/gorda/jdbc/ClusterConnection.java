@@ -257,7 +257,8 @@ final class ClusterConnection implements InvocationHandler {
             case "abort" -> abort(arguments == null ? null : arguments[0]);
             case "rollback" -> rollback(method, arguments);
             case "setTransactionIsolation" -> setIsolation(method, arguments);
-            case "setSchema", "setHoldability", "setNetworkTimeout" -> setForBoth(method, arguments);
+            case "setSchema" -> setForActive(method, arguments);
+            case "setHoldability", "setNetworkTimeout" -> setForBoth(method, arguments);
             case "unwrap", "isWrapperFor" -> unwrap(method, arguments);
             default -> delegate(method, arguments);
         };
@@ -335,6 +336,23 @@ final class ClusterConnection implements InvocationHandler {
             return method.invoke(target, arguments);
         } catch (InvocationTargetException e) {
             throw e.getCause() == null ? e : e.getCause();
+        }
+    }
+
+    /** Calls as {@link #call} for what the last execution has left: where that is known to be committed, what is lost with the connection is not told as if it were not. */
+    @Nullable
+    Object callAboutLast(EngineConnection engine, Object target, Method method, Object @Nullable [] arguments)
+            throws Throwable {
+        try {
+            return call(engine, target, method, arguments);
+        } catch (SQLException e) {
+            throw settled && Translation.endsConnection(e)
+                    ? new SQLNonTransientConnectionException(
+                            "what was executed last is committed, and what is asked for about it was lost with the connection: "
+                                    + e.getMessage(),
+                            "08007",
+                            e)
+                    : e;
         }
     }
 
@@ -501,7 +519,7 @@ final class ClusterConnection implements InvocationHandler {
         return null;
     }
 
-    /** What holds for the session must hold wherever it reads. */
+    /** What drivers keep themselves. */
     private @Nullable Object setForBoth(Method method, Object @Nullable [] arguments) throws Throwable {
         checkOpen();
         EngineConnection reading = reader;
@@ -513,6 +531,14 @@ final class ClusterConnection implements InvocationHandler {
             }
         }
         return call(physical, physical.jdbc(), method, arguments);
+    }
+
+    /** Holds for the other connection, too, as soon as that is the active one. */
+    private @Nullable Object setForActive(Method method, Object @Nullable [] arguments) throws Throwable {
+        checkOpen();
+        EngineConnection active = active();
+        sets(active == physical);
+        return call(active, active.jdbc(), method, arguments);
     }
 
     /** Its loss does not matter to what is written if nobody reads there now: the next reader is set as this connection is. */
@@ -527,13 +553,15 @@ final class ClusterConnection implements InvocationHandler {
     private @Nullable Object setIsolation(Method method, Object @Nullable [] arguments) throws Throwable {
         checkOpen();
         finishRows();
+        commitBefore();
+        return settled ? null : setForActive(method, arguments);
+    }
+
+    /** What is open, if the engine would commit it, under no name, before the isolation is set. */
+    private void commitBefore() throws SQLException {
         if (!autoCommit && physical.commitsBySettingIsolation() && physical.inTransaction()) {
             commitOpen();
-            if (settled) {
-                return null;
-            }
         }
-        return setForBoth(method, arguments);
     }
 
     /** Commits under a name; an answer that is lost is asked for at the other replicas. */
@@ -648,7 +676,7 @@ final class ClusterConnection implements InvocationHandler {
             EngineConnection.Settings settings = settings(physical);
             if (reading != null) {
                 try {
-                    reading.readWith(settings);
+                    readWith(reading, settings);
                 } catch (SQLException e) {
                     failedAtReader(reading, e);
                 }
@@ -658,6 +686,23 @@ final class ClusterConnection implements InvocationHandler {
             }
         }
         hasSet = false;
+    }
+
+    /** Sets a reader as this connection is; what that names may have been made a moment ago, and not be shown there yet. */
+    private void readWith(EngineConnection reading, EngineConnection.Settings settings) throws SQLException {
+        try {
+            reading.readWith(settings);
+        } catch (SQLException e) {
+            if (Translation.endsConnection(e)) {
+                throw e;
+            }
+            LOG.debug(
+                    "replica {} cannot be read as the connection is set",
+                    reading.replica().node(),
+                    e);
+            reading.awaitPosition(wanted(reading));
+            reading.readWith(settings);
+        }
     }
 
     /**
@@ -771,7 +816,7 @@ final class ClusterConnection implements InvocationHandler {
                     throw changedHands(info);
                 }
                 checkOpen(); // who has ended the connection just before has not seen it
-                opened.readWith(settings);
+                readWith(opened, settings);
                 missed = 0;
                 return;
             } catch (SQLException e) {
@@ -911,6 +956,29 @@ final class ClusterConnection implements InvocationHandler {
         }
     }
 
+    /** A replica answers: ends what goes to an earlier run of it, of which a machine that lost its power has told nobody. For any thread. */
+    void abandonRunBefore(NodeInfo now) {
+        String reason = " was started again";
+        if (node.isEarlierRunOf(now)) {
+            breakDown(new SQLNonTransientConnectionException(
+                    "replica " + now.node() + ", to which this connection went," + reason, "08006"));
+        }
+        EngineConnection reading = reader;
+        if (reading != null && reading.replica().isEarlierRunOf(now)) {
+            abandonReader(reading, reason);
+        }
+    }
+
+    /** What is being read ends; where nobody reads now, the next reader is another connection. */
+    private void abandonReader(EngineConnection reading, String reason) {
+        if (readOnly) {
+            breakDown(new SQLNonTransientConnectionException(
+                    "replica " + reading.replica().node() + ", which this connection reads from," + reason, "08006"));
+        } else {
+            drop(reading);
+        }
+    }
+
     /**
      * A replica does not answer any more: ends the connection if it reads there, or if it executes there and others go on executing; and in any
      * case after as long as one would wait for a new one. For any thread.
@@ -928,12 +996,7 @@ final class ClusterConnection implements InvocationHandler {
         if (reading == null || !reading.replica().node().equals(silent) || !(longEnough || othersAnswer)) {
             return;
         }
-        if (readOnly) {
-            breakDown(new SQLNonTransientConnectionException(
-                    "replica " + silent + ", which this connection reads from, does not answer", "08006"));
-        } else {
-            drop(reading);
-        }
+        abandonReader(reading, " does not answer");
     }
 
     private static void closeSocket(EngineConnection connection) {
@@ -984,6 +1047,15 @@ final class ClusterConnection implements InvocationHandler {
             throw new SQLException("the connection is read-only, this statement was made before it was", "25006");
         }
         finishRows();
+        if (effect == Effect.OWN) {
+            commitBefore();
+            if (settled) {
+                throw new SQLNonTransientConnectionException(
+                        "what was executed before is committed, but the connection was lost with it, and this is not executed",
+                        "08007",
+                        broken);
+            }
+        }
         executed |= !autoCommit;
         changed |= !autoCommit && effect != Effect.READS;
         boolean isAlone = autoCommit && !physical.hasOwnTransaction();

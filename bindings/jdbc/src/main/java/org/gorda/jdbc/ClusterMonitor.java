@@ -188,6 +188,7 @@ final class ClusterMonitor {
                 infos.put(node, info);
                 faults.remove(node);
                 lastNanos = System.nanoTime();
+                registered().forEach(connection -> connection.abandonRunBefore(info));
                 if (info.executes() && history.admits(info)) {
                     abandon(info);
                 }

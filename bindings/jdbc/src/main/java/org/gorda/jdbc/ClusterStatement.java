@@ -5,6 +5,7 @@ import java.sql.CallableStatement;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.Statement;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.gorda.jdbc.EngineConnection.Effect;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +14,15 @@ import org.jspecify.annotations.Nullable;
 final class ClusterStatement extends Delegate {
 
     private static final Pattern CALL = Pattern.compile("call|\\{", Pattern.CASE_INSENSITIVE);
+
+    /** What is asked of a statement about its last execution. */
+    private static final Set<String> ABOUT_LAST = Set.of(
+            "getGeneratedKeys",
+            "getLargeUpdateCount",
+            "getMoreResults",
+            "getResultSet",
+            "getUpdateCount",
+            "getWarnings");
 
     private final Statement statement;
     private final String text;
@@ -71,7 +81,9 @@ final class ClusterStatement extends Delegate {
             endsInBatch = false;
             setsInBatch = false;
         }
-        Object result = connection.call(engine, statement, method, arguments);
+        Object result = ABOUT_LAST.contains(name)
+                ? connection.callAboutLast(engine, statement, method, arguments)
+                : connection.call(engine, statement, method, arguments);
         if (name.equals("getConnection")) {
             return connection.proxy();
         }

@@ -37,8 +37,8 @@ record ClusterUrl(
         String head = settings.head();
         int slash = head.indexOf('/');
         if (slash <= 0) {
-            throw UrlSettings.bad(
-                    "'" + url + "' names no database: write jdbc:gorda://host:port,host:port,host:port/DATABASE");
+            throw UrlSettings.bad("'" + UrlSettings.withoutSettings(url)
+                    + "' names no database: write jdbc:gorda://host:port,host:port,host:port/DATABASE");
         }
         List<String> nodes = Arrays.stream(head.substring(0, slash).split(",", -1))
                 .map(String::strip)

@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.gorda.gapi.TransactionId;
 import org.gorda.replicator.engine.Tls;
@@ -33,6 +34,9 @@ final class DerbyConnection extends EngineConnection {
 
     /** Of rows that were closed, by their reader or by a rollback. */
     static final String ROWS_CLOSED = "XCL16";
+
+    /** What commits what is open. */
+    private static final Pattern ISOLATION = Pattern.compile("\\bisolation\\b", Pattern.CASE_INSENSITIVE);
 
     /** Asks for a lock, upon which a transaction that is refused is told so. */
     static final String ASK_REFUSAL = "SELECT 1 FROM SYSIBM.SYSDUMMY1";
@@ -68,7 +72,7 @@ final class DerbyConnection extends EngineConnection {
     @Override
     Effect effect(String sql) {
         return switch (firstWord(fromFirstWord(sql))) {
-            case "set" -> Effect.ALONE; // of the schema, the role or the isolation
+            case "set" -> ISOLATION.matcher(sql).find() ? Effect.OWN : Effect.ALONE; // of the schema or the role
             case "select", "values" -> Effect.READS;
             default -> Effect.CHANGES;
         };

@@ -64,9 +64,9 @@ record EmbeddedUrl(
         String rest = url.substring(PREFIX.length());
         int colon = rest.indexOf(':');
         if (colon <= 0 || !rest.substring(0, colon).matches("[a-z][a-z0-9]*")) {
-            throw UrlSettings.bad(
-                    "'" + url + "' names no engine: write jdbc:gorda:derby:PATH;group=...;members=... for a"
-                            + " replica in this JVM, or jdbc:gorda://HOST:PORT,.../DATABASE for replica processes");
+            throw UrlSettings.bad("'" + UrlSettings.withoutSettings(url)
+                    + "' names no engine: write jdbc:gorda:derby:PATH;group=...;members=... for a"
+                    + " replica in this JVM, or jdbc:gorda://HOST:PORT,.../DATABASE for replica processes");
         }
         UrlSettings given = UrlSettings.parse(Setting.Use.EMBEDDED, rest.substring(colon + 1), info, DERBY_ATTRIBUTES);
         Map<Setting, String> settings = new LinkedHashMap<>();

@@ -91,7 +91,8 @@ public final class GordaDataSource implements DataSource {
         }
         Connection connection = DRIVER.connect(to, properties);
         if (connection == null) {
-            throw UrlSettings.bad("'" + to + "' is no URL of this data source: it has to begin with jdbc:gorda:");
+            throw UrlSettings.bad("'" + UrlSettings.withoutSettings(to)
+                    + "' is no URL of this data source: it has to begin with jdbc:gorda:");
         }
         return connection;
     }

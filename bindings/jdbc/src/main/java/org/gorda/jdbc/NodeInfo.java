@@ -11,6 +11,7 @@ import java.util.regex.Pattern;
  * @param database the name under which it knows its database
  * @param url by which the engine's own driver reaches the database
  * @param history which one of which group it is on, empty if it does not know; a text, as of {@link Clusters}
+ * @param run of its process, a text of its own for each; empty if it does not tell
  * @param continued the group whose rows this one has begun with, because a person wanted that; empty if it has not
  * @param primary whether it executes writes
  * @param everywhere whether all replicas do
@@ -26,6 +27,7 @@ record NodeInfo(
         String database,
         String url,
         String history,
+        String run,
         String continued,
         boolean primary,
         boolean everywhere,
@@ -41,13 +43,14 @@ record NodeInfo(
 
     static NodeInfo parse(String node, String text, long readNanos) throws IOException {
         Properties properties = new Properties();
-        properties.load(new StringReader(text));
         try {
+            properties.load(new StringReader(text));
             return new NodeInfo(
                     node,
                     properties.getProperty("database", ""),
                     properties.getProperty("url", ""),
                     history(properties.getProperty("history", "")),
+                    properties.getProperty("run", ""),
                     properties.getProperty("continues", ""),
                     Boolean.parseBoolean(properties.getProperty("primary")),
                     Boolean.parseBoolean(properties.getProperty("everywhere")),
@@ -87,6 +90,11 @@ record NodeInfo(
     private static int continuations(String history) {
         String[] parts = history.split("\\.", 3);
         return parts.length < 2 ? 0 : Integer.parseInt(parts[1]);
+    }
+
+    /** Whether that is the same replica, started again since this was told. */
+    boolean isEarlierRunOf(NodeInfo now) {
+        return node.equals(now.node) && !run.equals(now.run);
     }
 
     boolean executes() {

@@ -30,6 +30,11 @@ record UrlSettings(String head, Set<String> said, Map<String, String> values) {
     /** Before what is for the engine's own driver. */
     private static final String DRIVER = "driver.";
 
+    /** What of a URL may be shown: behind it there may be a password. */
+    static String withoutSettings(String url) {
+        return url.split(";", 2)[0];
+    }
+
     /** @param attributes the keys that the engine knows itself */
     static UrlSettings parse(Setting.Use use, String tail, Properties info, Collection<String> attributes)
             throws SQLException {

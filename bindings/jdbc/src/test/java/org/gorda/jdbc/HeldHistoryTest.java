@@ -16,7 +16,7 @@ class HeldHistoryTest {
 
     private void heard(String node, String history, String continued, boolean primary) {
         held.heard(new NodeInfo(
-                node, "d", "jdbc:x", history, continued, primary, false, true, true, 1, 1, 1, System.nanoTime()));
+                node, "d", "jdbc:x", history, "", continued, primary, false, true, true, 1, 1, 1, System.nanoTime()));
     }
 
     /** Of a group that began with the rows of another one, only its first member knows that: another one may lead before that is heard often enough. */

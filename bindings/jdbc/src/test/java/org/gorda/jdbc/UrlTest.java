@@ -25,6 +25,8 @@ class UrlTest {
             quoteCharacter = '`',
             value = {
                 "jdbc:gorda://a:1,b:2 -> names no database",
+                "jdbc:gorda://a:1;user=app;password=secret -> 'jdbc:gorda://a:1' names no database",
+                "jdbc:gorda:;user=app;password=secret -> 'jdbc:gorda:' names no engine",
                 "jdbc:gorda://a/db -> 'a' in the URL is not host:port",
                 "jdbc:gorda://a:1,/db -> '' in the URL is not host:port",
                 "jdbc:gorda://a:99999/db -> 'a:99999' in the URL",

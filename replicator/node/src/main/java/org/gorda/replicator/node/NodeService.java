@@ -21,6 +21,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -113,6 +114,10 @@ final class NodeService implements AutoCloseable {
     }
 
     private final NodeConfiguration configuration;
+
+    /** By it clients see that the process is another one. */
+    private final String run = UUID.randomUUID().toString();
+
     private final HttpServer server;
     private final ThreadPoolExecutor threads;
     private final ScheduledThreadPoolExecutor impatience = new ScheduledThreadPoolExecutor(1, NodeService::thread);
@@ -365,6 +370,7 @@ final class NodeService implements AutoCloseable {
         properties.setProperty("database", configuration.databaseName());
         properties.setProperty("url", clients);
         properties.setProperty("history", now.history().toString());
+        properties.setProperty("run", run);
         GroupId continued = now.continued();
         properties.setProperty("continues", continued == null ? "" : continued.toString());
         properties.setProperty("primary", Boolean.toString(now.executesHere()));

@@ -12,6 +12,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.gorda.replicator.node.behaviours.Routines;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -117,6 +118,54 @@ class LostAnswerTest {
         connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
         connection.close();
         assertThat(isThere(3)).isTrue();
+    }
+
+    /** It commits, and by no name. */
+    @Test
+    void changeOfIsolationBySqlDoesNotHaveWhatWasBeforeItRunAgain() throws SQLException {
+        Connection connection = connect();
+        connection.setAutoCommit(false);
+        update(connection, "INSERT INTO ITEM VALUES (31, 'three')");
+        thief.steal(AnswerThief.Steal.ANSWER);
+        assertThatThrownBy(() -> update(connection, "SET CURRENT ISOLATION SERIALIZABLE"))
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08007"))
+                .hasMessageContaining("is committed");
+        connection.close();
+        assertThat(isThere(31)).isTrue();
+        try (Connection next = connect()) {
+            next.setAutoCommit(false);
+            update(next, "INSERT INTO ITEM VALUES (32, 'three')");
+            update(next, "SET ISOLATION RS");
+            next.rollback();
+            assertThat(next.getTransactionIsolation()).isEqualTo(Connection.TRANSACTION_REPEATABLE_READ);
+        }
+        assertThat(isThere(32)).isTrue();
+    }
+
+    @Test
+    void whatIsAskedAboutWhatHappenedDoesNotSayThatItDidNot() throws SQLException {
+        Connection connection = connect();
+        CallableStatement call = connection.prepareCall("CALL ADD_AND_LIST(33)");
+        ResultSet rows = call.executeQuery();
+        thief.steal(AnswerThief.Steal.ANSWER);
+        while (rows.next()) {
+            assertThat(rows.getInt(1)).isPositive();
+        }
+        for (ThrowingCallable question : List.<ThrowingCallable>of(
+                call::getUpdateCount, call::getMoreResults, call::getGeneratedKeys, call::getWarnings)) {
+            assertThatThrownBy(question)
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08007"))
+                    .hasMessageContaining("is committed");
+        }
+        assertThatThrownBy(call::execute)
+                .as("the next one did not happen")
+                .isInstanceOfSatisfying(
+                        SQLException.class,
+                        e -> assertThat(e.getSQLState()).startsWith("08").isNotEqualTo("08007"));
+        connection.close();
+        assertThat(isThere(33)).isTrue();
     }
 
     @Test

@@ -49,6 +49,53 @@ class ReadingTest {
         }
     }
 
+    @Test
+    void aSchemaThatTheReaderDoesNotShowYetIsTheWritersAlready() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 2);
+                Connection connection = DriverManager.getConnection(group.url());
+                Statement writing = connection.createStatement()) {
+            connection.setReadOnly(true);
+            connection.setReadOnly(false);
+            connection.setAutoCommit(false);
+            writing.execute("CREATE SCHEMA S1");
+            connection.setSchema("S1");
+            writing.execute("CREATE TABLE ITEM (ID INTEGER NOT NULL PRIMARY KEY, NAME VARCHAR(20))");
+            connection.commit();
+            for (int i = 2; i <= 20; i++) {
+                writing.execute("CREATE SCHEMA S" + i);
+                connection.setSchema("S" + i);
+                connection.commit();
+                connection.setReadOnly(true);
+                assertThat(connection.getSchema()).isEqualTo("S" + i);
+                connection.setSchema("S1");
+                assertThat(count(connection, "1 = 1")).isZero();
+                connection.commit();
+                connection.setReadOnly(false);
+                assertThat(connection.getSchema()).isEqualTo("S1");
+            }
+        }
+    }
+
+    /** As behind a machine that lost its power, and has told nobody. */
+    @Test
+    void whatGoesToAnEarlierRunOfAReplicaEnds() throws Exception {
+        try (NodeGroup group = new NodeGroup(directory, 1);
+                AnswerThief thief = new AnswerThief(group.service(0), group.clients(0));
+                Connection connection = DriverManager.getConnection("jdbc:gorda://" + thief.address() + "/shop");
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE ITEM (ID INTEGER NOT NULL PRIMARY KEY)");
+            thief.tell(Map.of("run", "another"));
+            NodeGroup.patiently("it is ended").until(connection::isClosed);
+            assertThatThrownBy(() -> statement.execute("INSERT INTO ITEM VALUES (1)"))
+                    .isInstanceOfSatisfying(
+                            SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("08006"))
+                    .hasMessageContaining("was started again");
+            try (Connection next = DriverManager.getConnection("jdbc:gorda://" + thief.address() + "/shop")) {
+                assertThat(count(next, "1 = 1")).isZero();
+            }
+        }
+    }
+
     @ParameterizedTest
     @CsvSource({"certification, 2", "primary-backup, 1"})
     void changesAreRefusedByAReplicaThatTakesWritesToo(String protocol, int size) throws Exception {
