@@ -26,6 +26,11 @@ final class CheckpointFile {
 
     private static final int HEADER_BYTES = 4 + 8 * Long.BYTES;
 
+    /** What to do if it is damaged, where others have what the database holds. */
+    static final String BY_THE_GROUP =
+            "move the replica's database and directory away, and it will be brought up to date by the group; if no other"
+                    + " replica is left, leave the database where it is, move the directory away, and see 'gorda recover' with --new-group";
+
     private final Path path;
 
     CheckpointFile(Path directory) {
@@ -62,15 +67,23 @@ final class CheckpointFile {
     /** Null if there is none. */
     @Nullable
     Checkpoint load() {
+        return load(BY_THE_GROUP);
+    }
+
+    /**
+     * As {@link #load()}.
+     *
+     * @param remedy what to do if it is damaged, for people
+     */
+    @Nullable
+    Checkpoint load(String remedy) {
         if (!Files.exists(path)) {
             return null;
         }
         try {
             byte[] bytes = Files.readAllBytes(path);
             if (bytes.length < HEADER_BYTES || ByteBuffer.wrap(bytes).getInt() != checksum(bytes)) {
-                throw new ReplicaException(
-                        path + " is damaged: delete the replica's database and directory, and it will be "
-                                + "brought up to date by the group");
+                throw new ReplicaException(path + " is damaged: " + remedy);
             }
             ByteBuffer in = ByteBuffer.wrap(bytes);
             in.getInt();

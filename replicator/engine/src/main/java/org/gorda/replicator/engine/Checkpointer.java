@@ -89,7 +89,7 @@ final class Checkpointer {
 
     /** The last one, from which the core is restored and the replica goes on; null if there is none. */
     CheckpointFile.@Nullable Checkpoint restore() {
-        CheckpointFile.Checkpoint last = file.load();
+        CheckpointFile.Checkpoint last = StoredHistory.load(file, configuration);
         if (last != null) {
             history.restored(last);
             delivery.core().restore(last.state());

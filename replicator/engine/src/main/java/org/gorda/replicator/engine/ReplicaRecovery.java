@@ -50,6 +50,9 @@ public final class ReplicaRecovery implements AutoCloseable {
     /** From where the log is needed. */
     private final CheckpointFile.@Nullable Checkpoint checkpoint;
 
+    /** Why there is none though its file is there; null if that is whole. */
+    private final @Nullable String damage;
+
     private ReplicaRecovery(
             DatabaseBinding binding, DatabaseConfiguration database, Path directory, @Nullable Recovery log) {
         this.binding = binding;
@@ -62,7 +65,18 @@ public final class ReplicaRecovery implements AutoCloseable {
                             + "place: start it, stop it, and look again");
         }
         stored = isThere() ? with(opened -> opened.storedPosition().orElse(null)) : null;
-        checkpoint = new CheckpointFile(directory).load();
+        CheckpointFile.Checkpoint found = null;
+        String unreadable = null;
+        try {
+            found = new CheckpointFile(directory)
+                    .load(
+                            "go on with another replica; or, if no other one is left, leave its database where it is, move the"
+                                    + " directory away, and begin a new group with what it holds (--new-group)");
+        } catch (ReplicaException e) {
+            unreadable = e.getMessage();
+        }
+        checkpoint = found;
+        damage = unreadable;
     }
 
     /**
@@ -70,7 +84,7 @@ public final class ReplicaRecovery implements AutoCloseable {
      *
      * @param attributes what the database needs to be opened, for instance a user
      * @param directory null for the one that a replica of this database has if nothing else is configured; a server's has none
-     * @throws ReplicaException if there is no replica, if it runs, or if what it keeps is damaged
+     * @throws ReplicaException if there is no replica, if it runs, or if what it keeps is damaged, but for the checkpoint, which is an obstacle
      */
     public static ReplicaRecovery open(
             String bindingName, String location, Map<String, String> attributes, @Nullable Path directory) {
@@ -136,6 +150,9 @@ public final class ReplicaRecovery implements AutoCloseable {
         if (found == null) {
             return "there is nothing of its group's log in " + directory;
         }
+        if (damage != null) {
+            return damage;
+        }
         long holds = stored == null ? 0 : stored.index();
         long begins = checkpoint == null ? 0 : checkpoint.position().index();
         long lacks = checkpoint == null ? 0 : checkpoint.stored().index();
@@ -193,7 +210,7 @@ public final class ReplicaRecovery implements AutoCloseable {
      * @throws ReplicaException if there is a log, or nothing to be forgotten; nothing was changed then. Or if the database fails
      */
     public void beginNewGroup() {
-        if (log() != null || checkpoint != null) {
+        if (log() != null || checkpoint != null || damage != null) {
             throw new ReplicaException(
                     directory + " holds " + (log() == null ? "a checkpoint" : "the log")
                             + " of the group that " + database.location()

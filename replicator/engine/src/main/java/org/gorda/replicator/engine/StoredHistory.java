@@ -8,6 +8,7 @@ import org.gorda.jgcs.GroupId;
 import org.gorda.jgcs.LogSession;
 import org.gorda.jgcs.Position;
 import org.gorda.jgcs.Recovery;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Whether what this replica's database holds is part of the group's history. If it is not, only what the group itself has made may be replaced;
@@ -64,7 +65,7 @@ final class StoredHistory {
      * @throws ReplicaException if the replica's directory tells that it held something
      */
     static void requireNone(ReplicaConfiguration configuration) {
-        CheckpointFile.Checkpoint checkpoint = new CheckpointFile(configuration.directory()).load();
+        CheckpointFile.Checkpoint checkpoint = load(new CheckpointFile(configuration.directory()), configuration);
         if (checkpoint != null && checkpoint.stored().index() > 0) {
             throw new ReplicaException("the database " + configuration.location()
                     + " is not there, and the replica's checkpoint in " + configuration.directory()
@@ -75,6 +76,16 @@ final class StoredHistory {
                                     + " see 'gorda recover' with --new-group"
                             : "move that directory away, and the replica will be brought up to date by the group"));
         }
+    }
+
+    /** The replica's checkpoint; null if there is none. */
+    static CheckpointFile.@Nullable Checkpoint load(CheckpointFile file, ReplicaConfiguration configuration) {
+        return file.load(
+                isAlone(configuration)
+                        ? "no other replica has what the database at " + configuration.location()
+                                + " holds: to begin a new group with that, move the directory "
+                                + configuration.directory() + " away and see 'gorda recover' with --new-group"
+                        : CheckpointFile.BY_THE_GROUP);
     }
 
     private static boolean isAlone(ReplicaConfiguration configuration) {

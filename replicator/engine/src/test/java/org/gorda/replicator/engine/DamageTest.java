@@ -1,5 +1,6 @@
 package org.gorda.replicator.engine;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -17,6 +18,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
@@ -147,7 +149,7 @@ class DamageTest {
                         .isInstanceOf(ReplicaException.class)
                         .hasMessageContaining(Path.of(name).getFileName() + " ")
                         .hasMessageContaining("damaged")
-                        .hasMessageContaining("delete the");
+                        .hasMessageContaining(name.equals("checkpoint") ? "move the" : "delete the");
                 Files.write(own.resolve(name), whole);
             }
             flip(own.resolve("checkpoint"), 50);
@@ -157,6 +159,41 @@ class DamageTest {
             cluster.start(harmed);
             cluster.awaitOnline();
             assertThat(cluster.assertIdentical().get(0).rows()).isEqualTo(30);
+        }
+    }
+
+    @Test
+    void whoIsAloneAndHasADamagedCheckpointIsToldHowToKeepWhatItHolds() throws Exception {
+        Path own = directory.resolve("replica0.gorda");
+        String database = directory.resolve("replica0").toString();
+        try (Cluster cluster = new Cluster(directory, 1, builder -> {})) {
+            fill(cluster);
+            Awaitility.await("a checkpoint")
+                    .atMost(Duration.ofSeconds(30))
+                    .until(() -> Files.exists(own.resolve("checkpoint")));
+            cluster.replica(0).close();
+            flip(own.resolve("checkpoint"), 50);
+            assertThatThrownBy(() -> cluster.start(0))
+                    .isInstanceOf(ReplicaException.class)
+                    .hasMessageContaining(
+                            "checkpoint is damaged: no other replica has what the database at " + database)
+                    .hasMessageContaining("'gorda recover' with --new-group");
+            try (ReplicaRecovery recovery = ReplicaRecovery.open("derby", database, Map.of(), null)) {
+                ReplicaRecovery.Remains remains = recovery.remains();
+                assertThat(requireNonNull(remains.stored()).index()).isPositive();
+                assertThat(requireNonNull(remains.log()).lastIndex()).isPositive();
+                assertThat(remains.obstacle()).contains("checkpoint is damaged");
+                assertThatThrownBy(recovery::goOnAlone).hasMessageContaining("checkpoint is damaged");
+                assertThatThrownBy(recovery::beginNewGroup).hasMessageContaining("move the directory away");
+            }
+            // What it was told to do.
+            Files.move(own, directory.resolve("away"));
+            try (ReplicaRecovery recovery = ReplicaRecovery.open("derby", database, Map.of(), null)) {
+                recovery.beginNewGroup();
+            }
+            cluster.start(0);
+            cluster.awaitOnline();
+            assertThat(cluster.count(0, "T")).isEqualTo(30);
         }
     }
 
