@@ -165,7 +165,7 @@ final class TransferDonor implements AutoCloseable {
         executor.execute(() -> {
             try {
                 answer(from, message);
-            } catch (IOException | RuntimeException e) {
+            } catch (IOException | RuntimeException | Error e) {
                 LOG.warn("{}: could not give {} what it asked for", self, from, e);
                 discard();
             }
@@ -245,7 +245,15 @@ final class TransferDonor implements AutoCloseable {
         times = from.equals(copiedFor) ? times + 1 : 1;
         copiedFor = from;
         making = true;
-        daemon(() -> make(next), "copy").start();
+        try {
+            daemon(() -> make(next), "copy").start();
+        } catch (Error e) { // there is no thread for it
+            making = false;
+            next.failed = true;
+            Failure failed = failure(next, e);
+            failure = failed;
+            return new DirectMessage.Wait(false, failed.why);
+        }
         return new DirectMessage.Wait(true, copies() + told(before));
     }
 
@@ -278,10 +286,10 @@ final class TransferDonor implements AutoCloseable {
                     TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - next.began));
             failure = null;
             next.offer = made;
-        } catch (IOException | RuntimeException e) { // as the binding throws
+        } catch (IOException | RuntimeException | Error e) { // as the binding throws
             failure = failure(next, e);
-            next.failed = true;
         } finally {
+            next.failed = next.offer == null; // also where there was no memory to say why
             making = false;
             if (next.discarded) {
                 delete(next.directory);
@@ -290,8 +298,8 @@ final class TransferDonor implements AutoCloseable {
     }
 
     /** Is logged once, however often it is met again. */
-    private Failure failure(Given given, Exception e) {
-        String why = "its database could not be copied: " + e.getMessage();
+    private Failure failure(Given given, Throwable e) {
+        String why = "its database could not be copied: " + (e instanceof Error ? e : e.getMessage());
         why = why.replace(given.directory.toString(), directory.toString()); // which is another one each time
         Failure before = failure;
         if (before == null || !before.why.equals(why)) {

@@ -134,6 +134,29 @@ class TransferDonorTest {
         return answer;
     }
 
+    @Test
+    void aCopyThatEndsInAnErrorIsTriedAgainAndKeepsNobodyFromAnother() throws Exception {
+        Held source = new Held() {
+            @Override
+            public void write(Path target, DirectMessage.Want want) throws IOException {
+                if (copies.get() == 0) {
+                    copies.incrementAndGet();
+                    throw new OutOfMemoryError("planted");
+                }
+                super.write(target, want);
+            }
+        };
+        source.goesOn.countDown();
+        try (TransferDonor donor = donor(source)) {
+            ask(donor);
+            DirectMessage.Wait failed = (DirectMessage.Wait) awaitAnswer(
+                    donor, answer -> answer instanceof DirectMessage.Wait wait && !wait.begun());
+            assertThat(failed.why()).isEqualTo("its database could not be copied: java.lang.OutOfMemoryError: planted");
+            assertThat(awaitOffer(donor).files()).hasSize(1);
+            assertThat(source.copies).hasValue(2);
+        }
+    }
+
     /** Nor is it out of the joiner's explanation while the next copy is made. */
     @Test
     void aCopyThatFailsIsNotTriedAgainAtOnce() throws Exception {
@@ -160,6 +183,7 @@ class TransferDonorTest {
             assertThat(told).isEmpty();
             donor.received(JOINER, new DirectMessage.Want(1, "h2")); // of another kind, which may be given
             assertThat(told.take()).isEqualTo(new DirectMessage.Wait(true, "it copies its database (begun 4 times)"));
+            await().until(() -> tries.size() == 4); // it would write among what is deleted
         }
     }
 }
