@@ -128,7 +128,7 @@ public final class Replica implements AutoCloseable {
                 started.probe(before != null && before.probes().on());
                 engine = started;
                 started.join(group);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 engine = before;
                 started.stop();
                 group.close();
@@ -169,8 +169,11 @@ public final class Replica implements AutoCloseable {
             if (address != null) {
                 database().listen(address, tls());
             }
-        } catch (RuntimeException e) {
-            engine().fail("the database that was received cannot be opened: " + e.getMessage(), e);
+        } catch (RuntimeException | Error e) {
+            engine().fail(
+                            "the database that was received cannot be opened: "
+                                    + (e instanceof Error ? e : e.getMessage()),
+                            e);
         }
     }
 

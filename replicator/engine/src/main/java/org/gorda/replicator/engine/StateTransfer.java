@@ -84,7 +84,10 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
                 this::send,
                 engine::receiving,
                 whenComplete,
-                failure -> engine.fail("the database could not be received: " + failure.getMessage(), failure));
+                failure -> engine.fail(
+                        "the database could not be received: "
+                                + (failure instanceof Error ? failure : failure.getMessage()),
+                        failure));
         joiner = receiving;
         Thread thread = new Thread(receiving, "gorda-joiner-" + configuration.self());
         thread.setDaemon(true);

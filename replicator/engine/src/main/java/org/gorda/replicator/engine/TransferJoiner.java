@@ -59,7 +59,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
     private final BiConsumer<MemberId, DirectMessage> sender;
     private final Consumer<String> progress;
     private final Runnable whenComplete;
-    private final Consumer<Exception> whenFailed;
+    private final Consumer<Throwable> whenFailed;
     private final BlockingQueue<Arrived> inbox = new ArrayBlockingQueue<>(INBOX_MAX);
     private final ByteBuffer buffer = ReceivedFile.buffer();
     private volatile boolean closed;
@@ -93,7 +93,7 @@ final class TransferJoiner implements Runnable, AutoCloseable {
             BiConsumer<MemberId, DirectMessage> sender,
             Consumer<String> progress,
             Runnable whenComplete,
-            Consumer<Exception> whenFailed) {
+            Consumer<Throwable> whenFailed) {
         this.self = self;
         this.received = received;
         this.bytesPerSecond = bytesPerSecond;
@@ -127,15 +127,13 @@ final class TransferJoiner implements Runnable, AutoCloseable {
                 }
                 TimeUnit.MILLISECONDS.sleep(ASK_MILLIS);
             }
+            if (!closed) {
+                whenComplete.run();
+            }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            return;
-        } catch (IOException | RuntimeException e) { // of a disk, above all
+        } catch (IOException | RuntimeException | Error e) { // of a disk, above all
             whenFailed.accept(e);
-            return;
-        }
-        if (!closed) {
-            whenComplete.run();
         }
     }
 

@@ -22,6 +22,7 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.awaitility.Awaitility;
 import org.gorda.gapi.FileTree;
@@ -101,6 +102,38 @@ class StateTransferTest {
     private void deleteAllOf(int replica) throws IOException {
         FileTree.delete(directory.resolve("replica" + replica));
         FileTree.delete(directory.resolve("replica" + replica + ".gorda"));
+    }
+
+    @Test
+    void anErrorWhileWhatWasReceivedIsOpenedStopsTheReplica() throws Exception {
+        try (Cluster cluster =
+                new Cluster(directory, 3, FailingDerby.NAME, builder -> builder.logRetainBytes(1 << 20))) {
+            create(cluster);
+            int away = cluster.backup();
+            cluster.replica(away).close();
+            goOnWithout(cluster, away);
+            AtomicInteger opened = new AtomicInteger();
+            FailingDerby.ON_CALL.set((location, call) -> {
+                if (call.equals("applier")
+                        && location.endsWith("replica" + away)
+                        && opened.incrementAndGet() == 2) { // the first is the one that it had
+                    throw new NoClassDefFoundError("planted");
+                }
+            });
+            cluster.start(away);
+            Awaitility.await("it stops")
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> cluster.replica(away).status().state() == ReplicaState.STOPPED);
+            assertThat(cluster.replica(away).status().explanation())
+                    .contains(
+                            "the database that was received cannot be opened: java.lang.NoClassDefFoundError: planted");
+            cluster.replica(away).close();
+            cluster.start(away);
+            cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            cluster.assertIdentical();
+        } finally {
+            FailingDerby.ON_CALL.set(FailingDerby.NOTHING);
+        }
     }
 
     /** It would write among the files of what was received. */

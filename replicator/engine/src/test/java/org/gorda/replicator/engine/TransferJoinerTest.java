@@ -150,6 +150,26 @@ class TransferJoinerTest {
         assertThat(told).first().asString().contains("that disk has room for").contains("MB only");
     }
 
+    @Test
+    void anErrorIsToldWhoeverMeetsIt() {
+        List<Throwable> told = new ArrayList<>();
+        new TransferJoiner(
+                        SELF,
+                        new ReceivedDatabase(directory),
+                        1L << 20,
+                        "derby",
+                        () -> {
+                            throw new NoClassDefFoundError("planted");
+                        },
+                        () -> 0,
+                        (to, message) -> {},
+                        progress -> {},
+                        () -> {},
+                        told::add)
+                .run();
+        assertThat(told).singleElement().isInstanceOf(NoClassDefFoundError.class);
+    }
+
     /** Asks two others, of which one has the same kind of database or none has; returns whose it receives. */
     private List<MemberId> receiveFrom(List<MemberId> sameKind) {
         MemberId another = new MemberId("db3:7800");
