@@ -925,6 +925,10 @@ final class ReplicaEngine implements GroupListener {
         return local.hotRows();
     }
 
+    long epoch() {
+        return standing.epoch();
+    }
+
     ReplicaState state() {
         return standing.state();
     }

@@ -115,6 +115,7 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
     @Override
     public void write(Path directory, DirectMessage.Want want) throws IOException {
         long firstHeld = want.firstHeld();
+        long epoch = engine.epoch();
         CheckpointFile.Checkpoint checkpoint = checkpointer.checkpointBehind(firstHeld);
         for (int tries = 0; checkpoint == null && tries < CHECKPOINT_TRIES; tries++) {
             LockSupport.parkNanos(CHECKPOINT_PAUSE_NANOS);
@@ -131,17 +132,24 @@ final class StateTransfer implements TransferDonor.Source, AutoCloseable {
         if (want.loads().equals(configuration.binding())) {
             engine.database().snapshot(directory.resolve(ReceivedDatabase.SNAPSHOT));
         } else {
-            writeRows(directory);
+            writeRows(directory, epoch);
         }
     }
 
-    /** The rows, as any database can take them, at one place p as a snapshot is. */
-    private void writeRows(Path directory) throws IOException {
+    /**
+     * The rows, as any database can take them, at one place p as a snapshot is.
+     *
+     * @param epoch at q: who gets them leases values as then, and passes over what was ordered up to p
+     */
+    private void writeRows(Path directory, long epoch) throws IOException {
         Path rows = Files.createDirectories(directory.resolve(ReceivedDatabase.ROWS));
         Path frozen = directory.resolve("frozen");
         Path spool = directory.resolve("spool");
         try (FrozenRows all = engine.database().freeze(frozen);
                 RowsFile.Writer changes = new RowsFile.Writer(rows.resolve(ReceivedRows.CHANGES))) {
+            if (engine.epoch() != epoch) {
+                throw new IOException("a new epoch has begun meanwhile");
+            }
             RowsReader reader = new RowsReader(changes, spool);
             all.generated()
                     .forEach((generator, last) ->

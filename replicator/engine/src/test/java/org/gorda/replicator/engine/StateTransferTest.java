@@ -402,6 +402,42 @@ class StateTransferTest {
         }
     }
 
+    /** Who gets them would lease values of generators as before. */
+    @Test
+    void rowsAreReadAgainIfTheProtocolChangesBeforeThem() throws Exception {
+        try (Cluster cluster = new Cluster(
+                directory,
+                3,
+                FailingDerby.NAME,
+                builder -> builder.protocol(ReplicationProtocol.CERTIFICATION).logRetainBytes(1 << 20))) {
+            create(cluster);
+            for (String table : MORE_TABLES) {
+                cluster.execute(table);
+            }
+            fillMore(cluster);
+            int away = cluster.backup();
+            cluster.replica(away).close();
+            goOnWithout(cluster, away);
+            deleteAllOf(away);
+            makeTables(away, tables());
+            AtomicInteger copies = new AtomicInteger();
+            FailingDerby.ON_CALL.set((location, call) -> {
+                if (call.equals("freeze") && copies.incrementAndGet() == 1) {
+                    int donor = location.charAt(location.length() - 1) - '0';
+                    cluster.replica(donor).changeProtocol(ReplicationProtocol.PRIMARY_BACKUP);
+                }
+            });
+            cluster.start(away);
+            cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            assertThat(copies).hasValueGreaterThan(1);
+            cluster.lead(away);
+            cluster.execute("INSERT INTO MADE (FROM_S) VALUES (NEXT VALUE FOR S)");
+            cluster.assertIdentical();
+        } finally {
+            FailingDerby.ON_CALL.set(FailingDerby.NOTHING);
+        }
+    }
+
     private void goOnWithoutMore(Cluster cluster, int away) throws SQLException {
         cluster.execute("DELETE FROM T WHERE ID >= " + ROWS);
         goOnWithout(cluster, away);
