@@ -224,11 +224,30 @@ final class Delivery implements Effects {
         }
         applied.increment();
         Conflict.Winner winner = new Conflict.Winner(id, delivered().member());
-        segment().apply(new Segment.Change(decoded, position, winner, settled));
+        long firstChunk = chunks.length == 0 ? Segment.NO_CHUNK : chunks[0];
+        Segment.Change change = new Segment.Change(decoded, position, winner, settled, firstChunk);
+        fromLog(() -> segment().apply(change));
         Probes.end(probe, Stage.APPLY);
         Probes.count(probe, Stage.APPLY);
         if (segment().isFull() || decoded.changesSchema()) {
             commitSegment();
+        }
+    }
+
+    /** Applies what may be read from the log, which can have been replaced meanwhile by one that begins later. */
+    private void fromLog(Runnable work) {
+        try {
+            work.run();
+        } catch (DivergenceException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            long firstChunk = segment().firstChunk();
+            if (firstChunk > engine.log().firstHeld().index()) {
+                throw e;
+            }
+            LOG.debug("{}: the log begins later by now", configuration.self(), e);
+            applier().rollback();
+            throw new MustReceiveException("a part of a transaction lies at " + firstChunk);
         }
     }
 
@@ -283,7 +302,7 @@ final class Delivery implements Effects {
         }
         Position end = segment().end();
         Probes.Probe probe = Probes.begin(engine.running());
-        segment().execute();
+        fromLog(segment()::execute);
         standing.executed(end.index()); // not before: who changes the same is compared only with what comes later
         commits.run(() -> segment().commit(storedAt(end)));
         Probes.end(probe, Stage.INSTALL);

@@ -506,9 +506,9 @@ final class ReplicaEngine implements GroupListener {
                 return false;
             }
             boolean isGathered = delivery.isGathered();
-            delivery.commitSegment();
-            delivery.releaseDurably();
             try {
+                delivery.commitSegment();
+                delivery.releaseDurably();
                 history.caughtUp(upTo);
             } catch (MustReceiveException e) {
                 beginReceiving(String.valueOf(e.getMessage()));

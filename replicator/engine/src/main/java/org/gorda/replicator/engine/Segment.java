@@ -34,8 +34,16 @@ final class Segment {
      * One transaction's.
      *
      * @param settled where generators go on before it, if it changes the schema
+     * @param firstChunk where the first of its chunks lies in the log, {@link #NO_CHUNK} if it has none
      */
-    record Change(WriteSet writeSet, Position position, Conflict.Winner winner, Map<Generator, OptionalLong> settled) {}
+    record Change(
+            WriteSet writeSet,
+            Position position,
+            Conflict.Winner winner,
+            Map<Generator, OptionalLong> settled,
+            long firstChunk) {}
+
+    static final long NO_CHUNK = Long.MAX_VALUE;
 
     private final MemberId self;
     private final Applier applier;
@@ -68,6 +76,11 @@ final class Segment {
             return changes.get(changes.size() - 1);
         }
         return applying;
+    }
+
+    /** Where the first chunk lies that it needs from the log, {@link #NO_CHUNK} if it needs none. */
+    long firstChunk() {
+        return changes.stream().mapToLong(Change::firstChunk).min().orElse(NO_CHUNK);
     }
 
     /** The place of the last change. */

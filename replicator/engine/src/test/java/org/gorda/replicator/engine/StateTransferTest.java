@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -20,10 +21,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import org.awaitility.Awaitility;
 import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectionException;
@@ -434,6 +437,79 @@ class StateTransferTest {
             cluster.execute("INSERT INTO MADE (FROM_S) VALUES (NEXT VALUE FOR S)");
             cluster.assertIdentical();
         } finally {
+            FailingDerby.ON_CALL.set(FailingDerby.NOTHING);
+        }
+    }
+
+    private static long firstHeld(Cluster cluster, int replica) {
+        return cluster.replica(replica).engine().log().firstHeld().index();
+    }
+
+    /** While a test holds it the member does nothing. */
+    private static ReentrantLock reactor(Cluster cluster, int replica) throws ReflectiveOperationException {
+        Object at = cluster.replica(replica).engine().group();
+        for (String name : List.of("reactor", "working")) {
+            Field field = at.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            at = field.get(at);
+        }
+        return (ReentrantLock) at;
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Test
+    void whoseLogIsReplacedWhileItAppliesALargeTransactionReceivesTheDatabase() throws Exception {
+        CountDownLatch applies = new CountDownLatch(1);
+        CountDownLatch goesOn = new CountDownLatch(1);
+        try (Cluster cluster =
+                new Cluster(directory, 3, FailingDerby.NAME, builder -> builder.logRetainBytes(1 << 20))) {
+            cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, B BLOB(64M))");
+            cluster.awaitEverywhere();
+            int primary = cluster.primary();
+            int away = cluster.backup();
+            FailingDerby.ON_CALL.set((location, call) -> {
+                if (call.equals("apply") && location.endsWith("replica" + away) && applies.getCount() > 0) {
+                    applies.countDown();
+                    await(goesOn);
+                }
+            });
+            byte[] large = new byte[8 << 20];
+            new Random(1).nextBytes(large);
+            try (Connection connection = cluster.connect(primary);
+                    PreparedStatement insert = connection.prepareStatement("INSERT INTO T VALUES (-1, ?)")) {
+                insert.setBytes(1, large);
+                insert.executeUpdate();
+            }
+            applies.await();
+            ReplicaEngine before = cluster.replica(away).engine();
+            long index = cluster.replica(primary).status().orderedIndex();
+            ReentrantLock reactor = reactor(cluster, away);
+            reactor.lock();
+            try {
+                for (int i = 0; i < 2000 && firstHeld(cluster, primary) <= index; i++) {
+                    fill(cluster, i, i + 1);
+                }
+            } finally {
+                reactor.unlock();
+            }
+            Awaitility.await("its log is replaced")
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> firstHeld(cluster, away) > index);
+            goesOn.countDown();
+            Awaitility.await("it has received the database")
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> cluster.replica(away).engine() != before);
+            cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            cluster.assertIdentical();
+        } finally {
+            goesOn.countDown();
             FailingDerby.ON_CALL.set(FailingDerby.NOTHING);
         }
     }
