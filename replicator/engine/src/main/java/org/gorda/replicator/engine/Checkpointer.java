@@ -114,6 +114,9 @@ final class Checkpointer {
         // After the checkpoint was taken: what the database then holds on disk is at least as new.
         flush();
         log().force(); // behind what was committed meanwhile
+        if (standing.is(ReplicaState.RECEIVING) || standing.is(ReplicaState.STARTING)) {
+            return; // the database is being replaced, and this with it
+        }
         file.save(taken.checkpoint());
         saved = taken.checkpoint().position().index();
         long needless = Math.min(saved, taken.needed() - 1);

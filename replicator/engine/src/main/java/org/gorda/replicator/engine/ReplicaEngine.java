@@ -242,6 +242,8 @@ final class ReplicaEngine implements GroupListener {
      * @throws ReflectionException if the database does not close: nothing may be put in its place then
      */
     void retire(String why) {
+        endMaintenance();
+        awaitMaintenance(); // while what is ordered is passed over still
         end(ReplicaState.STARTING, why);
     }
 
@@ -415,6 +417,17 @@ final class ReplicaEngine implements GroupListener {
         }
         maintenance.shutdown();
         sender.shutdown();
+    }
+
+    /** It may be writing down what is about to be replaced. */
+    private void awaitMaintenance() {
+        try {
+            if (!maintenance.awaitTermination(STOP_WAIT.toSeconds(), TimeUnit.SECONDS)) {
+                LOG.warn("{}: its upkeep has not ended after {} s", configuration.self(), STOP_WAIT.toSeconds());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private void closeDatabase() {

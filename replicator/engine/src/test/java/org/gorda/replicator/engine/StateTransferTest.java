@@ -456,6 +456,23 @@ class StateTransferTest {
         return (ReentrantLock) at;
     }
 
+    /** Holds one up until the others have forgotten what it lacks, and its log is replaced by theirs. */
+    private static void forgetWithout(Cluster cluster, int primary, int away) throws Exception {
+        long index = cluster.replica(primary).status().orderedIndex();
+        ReentrantLock reactor = reactor(cluster, away);
+        reactor.lock();
+        try {
+            for (int i = 0; i < 2000 && firstHeld(cluster, primary) <= index; i++) {
+                fill(cluster, 1000 + i, 1001 + i);
+            }
+        } finally {
+            reactor.unlock();
+        }
+        Awaitility.await("its log is replaced")
+                .atMost(Duration.ofSeconds(60))
+                .until(() -> firstHeld(cluster, away) > index);
+    }
+
     private static void await(CountDownLatch latch) {
         try {
             latch.await();
@@ -489,24 +506,48 @@ class StateTransferTest {
             }
             applies.await();
             ReplicaEngine before = cluster.replica(away).engine();
-            long index = cluster.replica(primary).status().orderedIndex();
-            ReentrantLock reactor = reactor(cluster, away);
-            reactor.lock();
-            try {
-                for (int i = 0; i < 2000 && firstHeld(cluster, primary) <= index; i++) {
-                    fill(cluster, i, i + 1);
-                }
-            } finally {
-                reactor.unlock();
-            }
-            Awaitility.await("its log is replaced")
-                    .atMost(Duration.ofSeconds(60))
-                    .until(() -> firstHeld(cluster, away) > index);
+            forgetWithout(cluster, primary, away);
             goesOn.countDown();
             Awaitility.await("it has received the database")
                     .atMost(Duration.ofSeconds(60))
                     .until(() -> cluster.replica(away).engine() != before);
             cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            cluster.assertIdentical();
+        } finally {
+            goesOn.countDown();
+            FailingDerby.ON_CALL.set(FailingDerby.NOTHING);
+        }
+    }
+
+    @Test
+    void whatIsReceivedIsPutInPlaceOnceTheUpkeepOfWhatItReplacesHasEnded() throws Exception {
+        CountDownLatch flushes = new CountDownLatch(1);
+        CountDownLatch goesOn = new CountDownLatch(1);
+        AtomicBoolean closedBefore = new AtomicBoolean();
+        try (Cluster cluster =
+                new Cluster(directory, 3, FailingDerby.NAME, builder -> builder.logRetainBytes(1 << 20))) {
+            create(cluster);
+            cluster.awaitEverywhere();
+            int primary = cluster.primary();
+            int away = cluster.backup();
+            FailingDerby.ON_CALL.set((location, call) -> {
+                if (call.equals("flush") && location.endsWith("replica" + away) && flushes.getCount() > 0) {
+                    flushes.countDown();
+                    await(goesOn);
+                } else if (call.equals("close") && location.endsWith("replica" + away) && goesOn.getCount() > 0) {
+                    closedBefore.set(true);
+                }
+            });
+            cluster.execute("UPDATE COUNTER SET N = N + 1");
+            flushes.await();
+            ReplicaEngine before = cluster.replica(away).engine();
+            forgetWithout(cluster, primary, away);
+            Awaitility.await("it retires")
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> before.status().explanation().equals("loads the database that it received"));
+            goesOn.countDown();
+            cluster.replica(away).awaitPrimary(Duration.ofSeconds(60));
+            assertThat(closedBefore).isFalse();
             cluster.assertIdentical();
         } finally {
             goesOn.countDown();
