@@ -363,6 +363,9 @@ final class PostgresApplier implements Applier {
     public void leaseGenerators(boolean begins) {
         try {
             first(null, () -> {
+                if (begins && !generated.isEmpty()) { // as where rows are received
+                    goOnBehindOthers();
+                }
                 executeNow("SELECT gorda.lease_generators(" + begins + ")");
                 return true;
             });
@@ -370,6 +373,24 @@ final class PostgresApplier implements Applier {
         } catch (SQLException e) {
             throw failed("values of generators cannot be leased, or not any more,", e);
         }
+    }
+
+    /** Within their own bounds, which leases narrow. */
+    private void goOnBehindOthers() throws SQLException {
+        if (database.leases().haveBegun()) {
+            executeNow("SELECT gorda.lease_generators(false)");
+            for (Generator generator : generated.keySet()) {
+                // Where it goes on is its last value then, which it is not set back behind.
+                session.add(
+                        "SELECT gorda.take(gorda.generator_if_any($1::boolean, $2, $3))",
+                        String.valueOf(generator.identity()),
+                        generator.schema(),
+                        generator.name());
+            }
+        }
+        addGenerated();
+        session.execute();
+        generated.clear();
     }
 
     private static String named(Generator generator) {
@@ -392,15 +413,7 @@ final class PostgresApplier implements Applier {
         database.checkNew(position);
         try {
             first(null, () -> {
-                for (Map.Entry<Generator, Long> one : generated.entrySet()) {
-                    Generator generator = one.getKey();
-                    session.add(
-                            GO_ON_BEHIND,
-                            one.getValue().toString(),
-                            String.valueOf(generator.identity()),
-                            generator.schema(),
-                            generator.name());
-                }
+                addGenerated();
                 if (changesSchema && database.leases().haveBegun()) {
                     session.begin();
                     execute(SqlSession.of(session.connection()), database.settling());
@@ -419,6 +432,18 @@ final class PostgresApplier implements Applier {
             leasesHaveChanged();
         } catch (SQLException e) {
             throw failed("what was ordered up to " + position + " cannot be committed", e);
+        }
+    }
+
+    private void addGenerated() {
+        for (Map.Entry<Generator, Long> one : generated.entrySet()) {
+            Generator generator = one.getKey();
+            session.add(
+                    GO_ON_BEHIND,
+                    one.getValue().toString(),
+                    String.valueOf(generator.identity()),
+                    generator.schema(),
+                    generator.name());
         }
     }
 

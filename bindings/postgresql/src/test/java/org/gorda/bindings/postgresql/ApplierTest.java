@@ -135,6 +135,31 @@ class ApplierTest {
         applier.commit(new StoredPosition(1, 2, 3, ++index), false);
     }
 
+    private void receive(long last) {
+        applier.apply(writeSet(writer -> writer.generated(false, "public", "numbers", last)));
+        applier.leaseGenerators(true);
+        commit();
+    }
+
+    private @Nullable String next() throws SQLException {
+        return row("SELECT next FROM gorda.generator WHERE relid = 'public.numbers'::regclass")
+                .get(0);
+    }
+
+    /** Who receives rows is told, in the transaction that begins leases, where the others' generators are; and once more if it lacks too much later. */
+    @Test
+    void generatorsAreLeasedBehindWhatOthersHaveTakenBefore() throws Exception {
+        receive(100);
+        assertThat(next()).isEqualTo("101");
+        receive(200);
+        assertThat(next()).isEqualTo("201");
+        receive(50);
+        assertThat(next()).as("one is left out").isEqualTo("202");
+        applier.leaseGenerators(false);
+        commit();
+        assertThat(row("SELECT nextval('public.numbers')")).containsExactly("202");
+    }
+
     @Test
     void segmentsOfAnySizeLeaveTheSame() throws Exception {
         TableShape account = table("account");
