@@ -24,7 +24,7 @@ final class Installation {
             + " SET LOCAL client_min_messages TO warning; SET LOCAL deadlock_timeout TO '1h'; ";
 
     /** What scripts have of each other, by its name in them. */
-    private static final List<String> QUERIES = List.of("hashed", "hiding", "uncopied", "unseen");
+    private static final List<String> QUERIES = List.of("ambiguous", "hashed", "hiding", "uncopied", "unseen");
 
     private Installation() {}
 

@@ -284,7 +284,7 @@ final class PostgresApplier implements Applier {
         String ours = SessionSettings.of(driver);
         statement.execute("SET LOCAL SESSION AUTHORIZATION " + TableShape.quoted(change.user()));
         if (!change.role().isEmpty()) {
-            statement.execute("SET LOCAL ROLE " + TableShape.quoted(change.role()));
+            become(statement, TableShape.quoted(change.role()));
         }
         SessionSettings.set(driver, change.currentSchema());
         boolean leased = database.leases().haveBegun();
@@ -300,6 +300,21 @@ final class PostgresApplier implements Applier {
             execute(driver, database.hiding(known));
         }
         statement.execute("SET LOCAL SESSION AUTHORIZATION DEFAULT");
+    }
+
+    /** By the superuser's right where the user may not take the role any more, of which other replicas may have heard earlier. */
+    private static void become(Statement statement, String role) throws SQLException {
+        statement.execute("SAVEPOINT gorda_role");
+        try {
+            statement.execute("SET LOCAL ROLE " + role);
+        } catch (SQLException e) {
+            if (!"42501".equals(e.getSQLState())) {
+                throw e;
+            }
+            statement.execute("ROLLBACK TO SAVEPOINT gorda_role");
+            statement.execute("SET LOCAL SESSION AUTHORIZATION DEFAULT");
+            statement.execute("SET LOCAL ROLE " + role);
+        }
     }
 
     private static void execute(SqlSession session, @Nullable OwnStatement statement) throws SQLException {

@@ -7,6 +7,7 @@ import java.util.Locale;
 import java.util.Objects;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.gorda.bindings.postgresql.wire.NamedDatabase;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
 import org.gorda.bindings.postgresql.wire.SqlStatement;
@@ -195,6 +196,7 @@ final class SchemaChange {
             }
             if (isSent) {
                 requireNoPlace(statement);
+                requireServersOwn(statement.callsToRetype());
             }
             boolean isReadOnly = "on".equals(context.get(4));
             OwnStatement showing = isSent && !isReadOnly && showsGenerators() ? database.showing(statement) : null;
@@ -216,6 +218,24 @@ final class SchemaChange {
                             "a change of the schema by names and signs that depend on lc_monetary, lc_numeric and lc_time, here '"
                                     + place
                                     + "', cannot be replicated, because other servers may not have them: SET those three TO 'C' before it"));
+        }
+    }
+
+    /** What has such a name may be called in their place, and is other than that of an extension not known to return the same everywhere. */
+    private void requireServersOwn(List<String> functions) throws SQLException {
+        if (functions.isEmpty()) {
+            return;
+        }
+        List<List<@Nullable String>> own = session.query(
+                "SELECT p.oid::pg_catalog.regprocedure FROM pg_catalog.pg_proc p WHERE p.oid >= 16384 AND p.proname IN ("
+                        + functions.stream().map(PostgresDatabase::literal).collect(Collectors.joining(", "))
+                        + ") AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass"
+                        + " AND d.objid = p.oid AND d.deptype = 'e') LIMIT 1");
+        if (!own.isEmpty()) {
+            throw new RefusedException(
+                    Refusal.unsupported("values that each replica would compute for itself, perhaps by "
+                            + own.get(0).get(0) + ", which is called as one of the server's functions,"
+                            + " cannot be replicated: update the rows instead"));
         }
     }
 

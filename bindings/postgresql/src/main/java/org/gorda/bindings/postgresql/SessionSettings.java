@@ -5,25 +5,13 @@ import java.util.List;
 import java.util.Objects;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.gorda.bindings.postgresql.wire.SqlStatement;
 import org.jspecify.annotations.Nullable;
 
 /** What a statement that changes the schema means besides its words, which is the same on all replicas: settings of its session. Stateless. */
 final class SessionSettings {
 
-    private static final List<String> NAMES = List.of(
-            "search_path",
-            "TimeZone",
-            "DateStyle",
-            "IntervalStyle",
-            "standard_conforming_strings",
-            "check_function_bodies",
-            "bytea_output",
-            "extra_float_digits",
-            "default_text_search_config",
-            "array_nulls",
-            "transform_null_equals",
-            "xmlbinary",
-            "xmloption");
+    private static final List<String> NAMES = SqlStatement.SETTINGS;
 
     private static final String PLACES =
             "SELECT pg_catalog.current_setting('lc_monetary'), pg_catalog.current_setting('lc_numeric'),"

@@ -35,6 +35,12 @@ select true, 'table ' || relid::regclass, format('PARTITION BY HASH of %s puts i
     'make it anew, partitioned BY LIST or RANGE, or by another column'
 from (${hashed}) h group by relid
 union all
+select true, case relkind when 'c' then 'type ' else 'table ' end || relid::regclass,
+    format('a server cannot read the name in its column %I if several are called so: its rows cannot be changed', attname),
+    format(case relkind when 'c' then 'ALTER TYPE %s ALTER ATTRIBUTE %I TYPE %s' else 'ALTER TABLE %s ALTER COLUMN %I TYPE %s' end, relid::regclass, attname,
+        replace(replace(type::text, 'regproc', 'regprocedure'), 'regoper', 'regoperator'))
+from (${ambiguous}) a
+union all
 select true, object, case kind when 'event trigger' then 'what it changes of the schema is refused, and ' else '' end || 'no other replica can be given a copy of the database',
     'drop it, or copy the database to the others by PostgreSQL''s own means'
 from (${uncopied}) u
@@ -48,7 +54,7 @@ union all
 select true, 'large objects', 'there are ' || count(*) || ' of them, which are not replicated', 'store them as bytea'
 from pg_catalog.pg_largeobject_metadata having count(*) > 0
 union all
-select true, 'subscription ' || subname, 'what it brings is not captured', 'drop it'
+select true, 'subscription ' || subname, 'what it brings is not captured', format('DROP SUBSCRIPTION %I on the server itself', subname)
 from pg_catalog.pg_subscription where subdbid = (select oid from pg_catalog.pg_database where datname = current_database())
 union all
 select false, 'extension amcheck', 'the server does not have it: replicas do not compare indexes with their tables', 'install the packages of contrib'

@@ -534,6 +534,9 @@ select from pg_catalog.pg_type d where d.typtype = 'd' and d.oid >= 16384 and d.
 create or replace view gorda.hashed_by_number as
 ${hashed};
 
+create or replace view gorda.ambiguous as
+${ambiguous};
+
 create or replace view gorda.hiding as
 ${hiding};
 grant select on gorda.hiding to public;
@@ -548,7 +551,7 @@ select coalesce(k.conrelid, i.indrelid, a.adrelid, d.objid) as relid from pg_cat
 where d.refclassid in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass) and d.refobjid >= 16384
     and d.classid in ('pg_catalog.pg_constraint'::regclass, 'pg_catalog.pg_class'::regclass, 'pg_catalog.pg_attrdef'::regclass)
     and c.attgenerated is distinct from '';
-grant select on gorda.by_names, gorda.by_routines, gorda.hashed_by_number to public;
+grant select on gorda.by_names, gorda.by_routines, gorda.hashed_by_number, gorda.ambiguous to public;
 
 -- Before a change of the schema for which the server locks no tables: waits for who has changed their rows, because those are written down as they were before. All tables, or those with
 -- types of the database's own, or of which functions have a say; if a materialized view is filled, those that it reads, or all if functions read for it, or it is not there yet.
@@ -646,11 +649,19 @@ begin
             execute format('drop trigger gorda_keyless on %s', t.relid::regclass);
         end if;
     end loop;
-    for t in select c.oid as relid, case when c.relkind = 'f' or c.relpersistence = 'u' then 'its rows are not kept by this database for good' else
+    for t in select g.tgrelid as relid from pg_trigger g where g.tgrelid = any (changed) and g.tgname = 'gorda_refuse' and encode(g.tgargs, 'escape') like 'a server cannot read%'
+        and not exists (select from gorda.ambiguous a where a.relid = g.tgrelid)
+    loop
+        execute format('drop trigger gorda_refuse on %s', t.relid::regclass);
+    end loop;
+    for t in select c.oid as relid, case when c.relkind = 'f' or c.relpersistence = 'u' then 'its rows are not kept by this database for good'
+            when h.relid is null then format('a server cannot read the name in column %I if several are called so; make it a %s', a.attname,
+                replace(replace(a.type, 'regproc', 'regprocedure'), 'regoper', 'regoperator')) else
                 format('PARTITION BY HASH of %s puts rows into other partitions on each server; make it anew, partitioned BY LIST or RANGE, or by another column', h.type) end as reason
         from pg_class c left join (
             select p.relid, min(h.type::text) as type from gorda.hashed_by_number h cross join lateral pg_partition_tree(h.relid) p group by p.relid) h on h.relid = c.oid
-        where (c.relkind = 'f' or c.relkind = 'r' and (c.relpersistence = 'u' or c.relpersistence = 'p' and h.relid is not null)) and c.relnamespace <> 'gorda'::regnamespace
+            left join (select relid, min(attname::text) as attname, min(type::text) as type from gorda.ambiguous where noted = '*' group by relid) a on a.relid = c.oid -- none is made later
+        where (c.relkind = 'f' or c.relkind = 'r' and (c.relpersistence = 'u' or c.relpersistence = 'p' and coalesce(h.relid, a.relid) is not null)) and c.relnamespace <> 'gorda'::regnamespace
             and not exists (select from pg_trigger g where g.tgrelid = c.oid and g.tgname = 'gorda_refuse' and g.tgtype & 1 = 1)
     loop -- each row, which may come by way of a partitioned table or a parent
         execute format('create or replace trigger gorda_refuse before insert or update or delete on %s for each row execute function gorda.refuse(%L)', t.relid::regclass, t.reason);
@@ -726,9 +737,10 @@ create or replace function gorda.computes_column() returns text language sql set
     from changed join pg_attribute a on a.attrelid = changed.relid and a.atthasmissing and age(a.xmin) <= 0 join pg_type t on t.oid = a.atttypid
     where a.atthasdef and exists (select from pg_attrdef e join pg_depend u on u.classid = 'pg_attrdef'::regclass and u.objid = e.oid and u.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass)
             where e.adrelid = a.attrelid and e.adnum = a.attnum)
-        or not a.atthasdef and (t.typdefaultbin::text ~ 'SQLVALUEFUNCTION|COERCEVIAIO' or exists (select from regexp_matches(t.typdefaultbin::text, E':(?:func|opfunc)id (\\d+)', 'g') f (ids)
+        or not a.atthasdef and (t.typdefaultbin::text ~ 'SQLVALUEFUNCTION|COERCEVIAIO|consttype (1082|1083|1114|1184|1266) ' or exists (select from regexp_matches(t.typdefaultbin::text, E':(?:func|opfunc)id (\\d+)', 'g') f (ids)
                 join pg_proc p on p.oid = f.ids[1]::oid where p.provolatile <> 'i'))
-        or gorda.base_of(t.oid) in ('date', 'time', 'timetz', 'timestamp', 'timestamptz') and current_query() ~* E'''\\s*(now|today|tomorrow|yesterday)\\M'
+        or (gorda.base_of(t.oid) ~ '^_?(date|time|timetz|timestamp|timestamptz)$' or t.typtype in ('r', 'm'))
+            and current_query() ~* E'''\\s*([{[(]([^'']*[{[(,"])?\\s*)?([\\d:.]+\\s+)?(now|today|tomorrow|yesterday)\\M'
     limit 1
 $$;
 
@@ -743,7 +755,7 @@ begin
     if tg_tag <> 'REINDEX' and current_setting('session_replication_role') <> 'replica' then
         if not gorda.is_known() or gorda.is_of_event_trigger(context) then
             select tg_tag || ' within another statement cannot be replicated: execute it by itself' into reason
-            from pg_event_trigger_ddl_commands() c where schema_name is distinct from 'pg_temp'
+            from pg_event_trigger_ddl_commands() c where schema_name is distinct from 'pg_temp' and (c.object_type <> 'subscription' or tg_tag = 'CREATE SUBSCRIPTION')
                 and not exists (select from pg_depend d join pg_class r on d.refclassid = 'pg_class'::regclass and r.oid = d.refobjid
                     where d.classid = c.classid and d.objid = c.objid and d.deptype in ('a', 'i') and r.relpersistence = 't') limit 1; -- triggers, rules and policies have no schema
         elsif context ~ E'\nPL/pgSQL function gorda\\.adopt\\(\\)' then
@@ -769,6 +781,11 @@ begin
                     ' partition BY LIST or RANGE, or by another column', h.type, c.objid::regclass)
                 from pg_event_trigger_ddl_commands() c join gorda.hashed_by_number h on c.classid = 'pg_class'::regclass and h.relid = c.objid
                 where c.schema_name is distinct from 'pg_temp' limit 1));
+            reason := coalesce(reason, (select format('column %I of %s cannot be replicated: a server cannot read the name in a %s if several are called so; make it a %s',
+                    a.attname, a.relid::regclass, a.type, replace(replace(a.type::text, 'regproc', 'regprocedure'), 'regoper', 'regoperator'))
+                from pg_event_trigger_ddl_commands() c join gorda.ambiguous a on a.relid = case when c.classid = 'pg_class'::regclass then c.objid
+                    when c.classid = 'pg_type'::regclass then (select typrelid from pg_type where oid = c.objid) end
+                where c.schema_name is distinct from 'pg_temp' limit 1));
             reason := coalesce(reason, (select format('function %s cannot be replicated, because no trigger sees what it changes: have it leave session_replication_role and event_triggers',
                     h.oid::regprocedure)
                 from pg_event_trigger_ddl_commands() c join gorda.hiding h on c.classid = 'pg_proc'::regclass and h.oid = c.objid limit 1));
@@ -787,7 +804,7 @@ declare
 begin
     get diagnostics context = pg_context;
     if current_setting('session_replication_role') <> 'replica' and (not gorda.is_known() or gorda.is_of_event_trigger(context))
-            and exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
+            and exists (select from pg_event_trigger_dropped_objects() where not is_temporary and object_type <> 'subscription') then
         raise exception using errcode = '0A000', message = tg_tag
             || ' within another statement cannot be replicated: execute it by itself';
     end if;

@@ -312,6 +312,29 @@ class ApplierTest {
         assertThat(row("SELECT nextval('public.numbers')")).containsExactly("50");
     }
 
+    /** Its membership was revoked when this replica had not come so far. */
+    @Test
+    void aSchemaChangeByARoleThatItsUserMayNotTakeAnyMoreIsMade() throws SQLException {
+        execute(
+                "DROP ROLE IF EXISTS applier_member, applier_owner",
+                "CREATE ROLE applier_member",
+                "CREATE ROLE applier_owner",
+                "GRANT CREATE ON SCHEMA public TO applier_owner");
+        String settings = settings();
+        applier.apply(writeSet(writer -> {
+            writer.statement(
+                    "applier_member", "applier_owner", settings, "CREATE TABLE public.owned (id integer)", List.of());
+            writer.statement("postgres", "", settings, "CREATE ROLE applier_other; DROP ROLE applier_other", List.of());
+        }));
+        commit();
+        assertThat(row("SELECT tableowner FROM pg_tables WHERE tablename = 'owned'"))
+                .containsExactly("applier_owner");
+        execute(
+                "DROP TABLE public.owned",
+                "REVOKE CREATE ON SCHEMA public FROM applier_owner",
+                "DROP ROLE applier_member, applier_owner");
+    }
+
     @Test
     void notAllKindsOfUpdatesStayPrepared() throws SQLException {
         int columns = 11;

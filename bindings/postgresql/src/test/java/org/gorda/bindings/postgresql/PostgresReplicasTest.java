@@ -403,6 +403,8 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "CREATE DOMAIN who AS TEXT DEFAULT current_user",
                 "CREATE DOMAIN written AS TEXT DEFAULT day()",
                 "CREATE DOMAIN later AS INTERVAL DEFAULT '2100-01-01'::timestamptz - now()",
+                "CREATE FUNCTION left(INTEGER) RETURNS TEXT LANGUAGE sql AS 'SELECT random()::text'",
+                "CREATE DOMAIN moved AS TIMESTAMPTZ DEFAULT 'now'",
                 "CREATE DOMAIN seven AS TEXT DEFAULT repeat('7', 7)",
                 "CREATE TABLE heir () INHERITS (t)",
                 "CREATE TABLE p (at TIMESTAMPTZ PRIMARY KEY) PARTITION BY RANGE (at)");
@@ -428,6 +430,23 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "CREATE TABLE u (id INTEGER PRIMARY KEY, until TIMESTAMPTZ CHECK (until > now() OR until IS NULL))",
                 "ALTER TABLE t ADD CONSTRAINT own CHECK (v <> length(current_user))",
                 "CREATE DOMAIN past AS DATE CHECK (VALUE < CURRENT_DATE)",
+                "CREATE TABLE p1 PARTITION OF p (at DEFAULT now()) FOR VALUES FROM ('now') TO ('2100-01-01')",
+                "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM ('today 10:00') TO ('2100-01-01')",
+                "CREATE TABLE u (id INTEGER PRIMARY KEY, at TIMESTAMPTZ DEFAULT 'now' CHECK (at >= $$ Now $$))",
+                "CREATE TABLE u (id INTEGER PRIMARY KEY, at DATE CHECK (at = ANY ('{2020-01-01,today}')))",
+                "CREATE TABLE u (id INTEGER PRIMARY KEY, d DATE GENERATED ALWAYS AS ('today'::date + id) STORED)",
+                "CREATE TABLE u (id INTEGER PRIMARY KEY, word TEXT CHECK (word IN ('now', 'later')))",
+                "CREATE INDEX i ON t (v) WHERE v > extract(epoch FROM 'today'::timestamptz)",
+                "CREATE MATERIALIZED VIEW m AS SELECT 'now'::timestamptz AS at FROM t",
+                "ALTER TABLE t ADD COLUMN e NUMERIC DEFAULT extract(epoch FROM 'now'::timestamptz)",
+                "ALTER TABLE t ADD COLUMN at TIMESTAMPTZ[] DEFAULT '{2020-01-01,now}'",
+                "ALTER TABLE t ADD COLUMN at TSTZRANGE DEFAULT '[now,)'",
+                "ALTER TABLE t ADD COLUMN at moved",
+                "ALTER TABLE t ALTER COLUMN v TYPE NUMERIC USING extract(epoch FROM 'now'::timestamptz)",
+                "ALTER TABLE t ALTER COLUMN v TYPE TEXT USING left(v)",
+                "ALTER TABLE t ALTER COLUMN v TYPE TEXT USING public.left /* ours */ (v)",
+                "ALTER TABLE t ADD CONSTRAINT late CHECK (v < extract(epoch FROM 'tomorrow'::timestamptz))",
+                "CREATE ROLE guest VALID UNTIL 'tomorrow'",
                 "EXPLAIN ANALYZE CREATE TABLE made AS SELECT 1 AS a")) {
             assertThatThrownBy(() -> execute(primary, sql))
                     .as(sql)
@@ -452,7 +471,13 @@ class PostgresReplicasTest extends ThreeReplicas {
                 "CREATE TABLE p2 PARTITION OF p (at DEFAULT now()) FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')",
                 "EXPLAIN ANALYZE CREATE TEMP TABLE own AS SELECT 1 AS a",
                 "CREATE TABLE u (id INTEGER PRIMARY KEY CHECK (id > 0), at TIMESTAMPTZ DEFAULT now() CHECK (at > '2020-01-01'))",
-                "CREATE POLICY mine ON u WITH CHECK (id = length(current_user))");
+                "CREATE POLICY mine ON u WITH CHECK (id = length(current_user))",
+                "CREATE TABLE w (id INTEGER PRIMARY KEY, at TIMESTAMPTZ DEFAULT 'now', word TEXT DEFAULT 'now'::text, said TEXT CHECK (said <> 'now, later'))",
+                "CREATE FUNCTION today() RETURNS DATE LANGUAGE sql AS $$ SELECT 'today'::date $$",
+                "CREATE VIEW late AS SELECT id FROM w WHERE at < 'today'",
+                "COMMENT ON TABLE w IS 'now'",
+                "CREATE TYPE urgency AS ENUM ('now', 'later')",
+                "INSERT INTO w (id, at, said) VALUES (1, '2026-01-01', 'now')");
         cluster.assertIdentical();
     }
 

@@ -51,6 +51,26 @@ final class RefusedBehaviours {
                         "an UPDATE of pg_settings cannot be replicated: use SET",
                         "UPDATE pg_settings SET setting = 'replica' WHERE name LIKE 'session_repl%'"),
                 refused(
+                        "rows of the catalogue",
+                        "a change of rows of the server's catalogue cannot be replicated: use the statements for that; write the schema before a table of your own that is called pg_...",
+                        "UPDATE pg_class SET reltuples = 0 WHERE false"),
+                refused(
+                        "rows that are copied to the catalogue",
+                        "a change of rows of the server's catalogue cannot be replicated: use the statements for that; write the schema before a table of your own that is called pg_...",
+                        "COPY pg_catalog.pg_description FROM STDIN"),
+                refused(
+                        "settings of functions taken from the session",
+                        "SET work_mem FROM CURRENT, which is another value in each replica's session, cannot be replicated: write the value",
+                        "CREATE FUNCTION f() RETURNS int LANGUAGE sql SET work_mem FROM CURRENT AS 'SELECT 1'"),
+                refused(
+                        "subscriptions",
+                        "a subscription, which is this server's own, cannot be replicated: do it on the server itself",
+                        "ALTER SUBSCRIPTION s DISABLE"),
+                refused(
+                        "times that are read where a table is made",
+                        "'now', 'today', 'tomorrow' or 'yesterday', which each replica may read at another time, cannot be replicated: write the time that is meant; where it is no time, but such a text, put it together: 'no' || 'w'",
+                        "CREATE TABLE made (at date CHECK (at > 'today'))"),
+                refused(
                         "savepoints whose names are escaped",
                         "a savepoint whose name is escaped (U&) cannot be replicated: write its letters",
                         "SAVEPOINT U&\"d\\0061t\""),

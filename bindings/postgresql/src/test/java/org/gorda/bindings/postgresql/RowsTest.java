@@ -1004,6 +1004,35 @@ class RowsTest {
         }
     }
 
+    /** They were there before anybody asked. */
+    @Test
+    void rowsWithNamesThatSeveralMayHaveAreRefusedUntilTheirTypeIsAnother() throws SQLException {
+        for (PostgresDatabase database : List.of(origin, replica)) {
+            database.close();
+            try (Connection stranger = database.server().connect("")) {
+                SqlSession session = SqlSession.of(stranger);
+                session.query("SET session_replication_role TO replica");
+                session.query("CREATE TABLE public.t (id integer PRIMARY KEY, f regproc)");
+            }
+        }
+        origin = open("origin");
+        replica = open("replica");
+        applier = (PostgresApplier) replica.applier();
+        assertThatThrownBy(() -> execute("INSERT INTO t VALUES (1, 'pg_sleep')"))
+                .isInstanceOfSatisfying(
+                        SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
+                .hasMessageContaining("make it a regprocedure");
+        try (Connection connection = origin.server().connect("")) {
+            assertThat(Installation.findings(connection)).singleElement().satisfies(finding -> {
+                assertThat(finding.object()).isEqualTo("table public.t");
+                assertThat(finding.problem()).contains("in its column f");
+                define(finding.fix());
+            });
+            assertThat(Installation.findings(connection)).isEmpty();
+        }
+        replicate("INSERT INTO t VALUES (1, 'pg_sleep(float8)')");
+    }
+
     @Test
     void tablesWhoseRowsEachReplicaWouldPutElsewhereAreFound() throws SQLException {
         define("CREATE TYPE mood AS ENUM ('sad', 'glad')");

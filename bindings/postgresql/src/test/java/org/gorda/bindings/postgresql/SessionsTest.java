@@ -671,6 +671,56 @@ class SessionsTest {
         }
     }
 
+    /** The server writes the name of a function alone, which it does not read where several are called so. */
+    @Test
+    void columnsOfNamesThatSeveralMayHaveAreRefused() throws SQLException {
+        try (Connection connection = connect()) {
+            execute(connection, "CREATE DOMAIN called AS regproc");
+            for (String sql : List.of(
+                    "CREATE TABLE n (id int PRIMARY KEY, f regproc)",
+                    "CREATE TABLE n (id int PRIMARY KEY, f regoper[])",
+                    "CREATE TABLE n (id int PRIMARY KEY, f called)",
+                    "CREATE TABLE n AS SELECT 'now'::regproc AS f",
+                    "CREATE TYPE n AS (f regproc)",
+                    "ALTER TABLE t ADD COLUMN f regoper")) {
+                assertThatThrownBy(() -> execute(connection, sql))
+                        .as(sql)
+                        .isInstanceOfSatisfying(
+                                SQLException.class,
+                                e -> assertThat(e.getSQLState()).isEqualTo("0A000"))
+                        .hasMessageContaining("make it a reg");
+            }
+            execute(
+                    connection,
+                    "CREATE TEMP TABLE own (f regproc)",
+                    "CREATE TABLE n (id int PRIMARY KEY, f regprocedure, o regoperator[])");
+        }
+    }
+
+    @Test
+    void subscriptionsAreChangedOnTheServerItself() throws SQLException {
+        direct(
+                "SET session_replication_role TO replica",
+                "CREATE SUBSCRIPTION fed CONNECTION 'dbname=none' PUBLICATION p WITH (connect = false, slot_name = NONE)");
+        try (Connection connection = connect()) {
+            for (String sql : List.of(
+                    "ALTER SUBSCRIPTION fed SET (binary = true)",
+                    "COMMENT ON SUBSCRIPTION fed IS 'x'",
+                    "DROP SUBSCRIPTION fed")) {
+                assertState("0A000", () -> execute(connection, sql));
+            }
+        }
+        try (Connection stranger = TestServer.connect(name)) {
+            assertThat(Installation.findings(stranger))
+                    .extracting(Finding::fix)
+                    .contains("DROP SUBSCRIPTION fed on the server itself");
+        }
+        direct(
+                "ALTER SUBSCRIPTION fed SET (binary = true)",
+                "COMMENT ON SUBSCRIPTION fed IS 'x'",
+                "DROP SUBSCRIPTION fed");
+    }
+
     /** By a function that says that it changes nothing. */
     @Test
     void commitThatNobodySawCommitsNothing() throws SQLException {

@@ -114,7 +114,7 @@ final class PlainGrammar {
     }
 
     private static boolean isLiteral(Token token) {
-        return token.text().isEmpty() && !token.isQuoted();
+        return (token.text().isEmpty() || token.text().equals(SqlLexer.MOMENT)) && !token.isQuoted();
     }
 
     private boolean targets() {

@@ -100,6 +100,12 @@ final class SqlGrammar {
     private static final String CHECK_INSTEAD =
             "compare with a column that has it by DEFAULT, or have a trigger check it, which only the origin calls";
 
+    private static final String MOMENT =
+            "'now', 'today', 'tomorrow' or 'yesterday', which each replica may read at another time,";
+
+    private static final String MOMENT_INSTEAD =
+            "write the time that is meant; where it is no time, but such a text, put it together: 'no' || 'w'";
+
     private final String text;
     private final List<Token> tokens;
 
@@ -110,6 +116,11 @@ final class SqlGrammar {
 
     private static Set<String> words(String text) {
         return Set.of(text.split("\\s+"));
+    }
+
+    /** Whether a function is called by that name without a look at the catalogue. */
+    static boolean isEveryday(String function) {
+        return HARMLESS.contains(function) || CONVERTING.contains(function);
     }
 
     static SqlStatement statement(String text, List<Token> tokens) {
@@ -166,18 +177,37 @@ final class SqlGrammar {
         return false;
     }
 
-    private boolean updatesSettings() {
+    /** Where the relation is named that a clause changes which begins there; the end if none does. */
+    private int target(int clause) {
+        Token first = tokens.get(clause);
+        boolean copies = clause == 0 && first.is("COPY") && has("FROM") && !has("TO");
+        if (!copies && (first.isQuoted() || !CHANGES.contains(first.text()))) {
+            return tokens.size();
+        }
+        int at = clause + 1;
+        if (!copies && !first.is("UPDATE")) {
+            if (!is(at, first.is("DELETE") ? "FROM" : "INTO")) {
+                return tokens.size();
+            }
+            at++;
+        }
+        at += is(at, "ONLY") || (copies && is(at, "BINARY")) ? 1 : 0;
+        return at + (is(at, "(") ? 1 : 0);
+    }
+
+    /** A relation of the server's catalogue of which rows are changed, which are this server's own; empty if there is none. */
+    private String changedCatalogue() {
         for (int i = 0; i < tokens.size(); i++) {
-            if (tokens.get(i).is("UPDATE")) {
-                int at = i + (is(i + 1, "ONLY") ? 2 : 1);
-                at += is(at, "(") ? 1 : 0;
-                at += is(at + 1, ".") ? 2 : 0;
-                if (at < tokens.size() && tokens.get(at).name().equals("pg_settings")) {
-                    return true;
+            int at = target(i);
+            if (at < tokens.size()) {
+                boolean isQualified = is(at + 1, ".") && at + 2 < tokens.size();
+                String name = tokens.get(at).name();
+                if (isQualified ? name.equals("pg_catalog") : name.startsWith("pg_")) {
+                    return isQualified ? tokens.get(at + 2).name() : name;
                 }
             }
         }
-        return false;
+        return "";
     }
 
     private SqlStatement of(Kind kind) {
@@ -195,8 +225,14 @@ final class SqlGrammar {
         if (tokens.stream().anyMatch(token -> token.is("SET_CONFIG")) && namesSetting()) {
             return settingRefused();
         }
-        if (updatesSettings()) {
+        String catalogue = changedCatalogue();
+        if (catalogue.equals("pg_settings")) {
             return refused("an UPDATE of pg_settings", "use SET");
+        }
+        if (!catalogue.isEmpty()) {
+            return refused(
+                    "a change of rows of the server's catalogue",
+                    "use the statements for that; write the schema before a table of your own that is called pg_...");
         }
         Token first = tokens.get(0);
         if (first.isQuoted()) {
@@ -240,6 +276,20 @@ final class SqlGrammar {
 
     private boolean hides() {
         return HIDES.matcher(text).find();
+    }
+
+    /** The first setting of an object that is taken from the session, if others do not have it from there; empty if there is none. */
+    private String setFromCurrent() {
+        for (int i = 3; i + 1 < tokens.size(); i++) {
+            if (is(i, "FROM", "CURRENT") && (is(i - 2, "SET") || (i > 3 && is(i - 2, ".") && is(i - 4, "SET")))) {
+                String name = tokens.get(i - 1).name();
+                String setting = is(i - 2, ".") ? tokens.get(i - 3).name() + "." + name : name;
+                if (SqlStatement.SETTINGS.stream().noneMatch(setting::equalsIgnoreCase)) {
+                    return setting;
+                }
+            }
+        }
+        return "";
     }
 
     private SqlStatement settingRefused() {
@@ -294,6 +344,36 @@ final class SqlGrammar {
                         !token.isQuoted() && (MOMENTS.contains(token.text()) || VOLATILE.contains(token.text())));
     }
 
+    /**
+     * Whether a string is read where each replica keeps what it makes of it: not by DEFAULT, which only the origin of a row computes, but for a column that is
+     * added, where it is more than that string.
+     */
+    private boolean readsMoment(int what) {
+        boolean isKept = is(what, "TABLE")
+                || is(what, "DOMAIN")
+                || is(what, "SCHEMA")
+                || is(what, "INDEX")
+                || is(what, "UNIQUE")
+                || is(what, "MATERIALIZED");
+        boolean adds = is(0, "ALTER") && has("ADD");
+        for (int i = what; i < tokens.size(); i++) {
+            if (is(i, "DEFAULT") && !is(i - 1, "BY")) {
+                int end = expressionEnd(i);
+                if (adds && !is(i - 1, "SET") && end > i + 2 && hasMoment(i, end)) {
+                    return true;
+                }
+                i = Math.max(i, end - 1);
+            } else if (is(i, SqlLexer.MOMENT) && (isKept || is(i - 1, "UNTIL"))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean hasMoment(int from, int to) {
+        return tokens.subList(from, to).stream().anyMatch(token -> token.is(SqlLexer.MOMENT));
+    }
+
     /** Of a partition. */
     private boolean hasComputedBounds() {
         for (int i = 0; i < tokens.size(); i++) {
@@ -327,7 +407,7 @@ final class SqlGrammar {
         return end;
     }
 
-    /** Where what DEFAULT says ends: at the next action, or at the next constraint of the column. */
+    /** Where what DEFAULT says ends: at the next action or constraint of the column, or where its parentheses are closed. */
     private int expressionEnd(int at) {
         int end = actionEnd(at);
         for (int i = at + 1; i < end; i++) {
@@ -337,7 +417,9 @@ final class SqlGrammar {
                     || is(i, "REFERENCES")
                     || is(i, "CONSTRAINT")
                     || is(i, "NOT", "NULL");
-            if (isConstraint && tokens.get(i).depth() <= tokens.get(at).depth()) {
+            int depth = tokens.get(i).depth();
+            if (depth < tokens.get(at).depth()
+                    || (isConstraint && depth == tokens.get(at).depth())) {
                 return i;
             }
         }
@@ -403,6 +485,7 @@ final class SqlGrammar {
                 && !changes
                 && !callsUnknown(0)
                 && !computesForItself(0, tokens.size())
+                && !hasMoment(0, tokens.size())
                 && tokens.stream().noneMatch(token -> token.is("$"));
         Matcher ofOne = SETVAL.matcher(text);
         return isAlone
@@ -516,6 +599,9 @@ final class SqlGrammar {
         if ((is(what, "MATERIALIZED") && computesForItself(what, tokens.size())) || hasComputedBounds()) {
             return refused("what each replica would compute for itself", "use constants");
         }
+        if (readsMoment(what)) {
+            return refused(MOMENT, MOMENT_INSTEAD);
+        }
         if (checksForItself(what)) {
             return refused(CHECKS, CHECK_INSTEAD);
         }
@@ -559,6 +645,9 @@ final class SqlGrammar {
         if (hasComputedBounds()) {
             return refused("what each replica would compute for itself", "use constants");
         }
+        if (readsMoment(1)) {
+            return refused(MOMENT, MOMENT_INSTEAD);
+        }
         if (checksForItself(1)) {
             return refused(CHECKS, CHECK_INSTEAD);
         }
@@ -585,6 +674,15 @@ final class SqlGrammar {
     }
 
     private SqlStatement schema() {
+        if (is(1, "SUBSCRIPTION") || isOn("SUBSCRIPTION")) {
+            return refused("a subscription, which is this server's own,", "do it on the server itself");
+        }
+        String setting = setFromCurrent();
+        if (!setting.isEmpty()) {
+            return refused(
+                    "SET " + setting + " FROM CURRENT, which is another value in each replica's session,",
+                    "write the value");
+        }
         if (is(0, "DROP") && has("PG_TEMP", ".")) { // elsewhere it may be only a part of what is changed
             return tokens.stream().anyMatch(token -> token.is(",") && token.depth() == 0)
                     ? refused("a statement on what is temporary and others", "have one for each")

@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * Splits SQL texts into statements where the server does: outside of strings, quoted names, comments, parentheses and the bodies of functions. Follows
@@ -22,6 +24,21 @@ final class SqlLexer {
 
     /** In place of a sign. */
     private static final char LITERAL = 0;
+
+    /** In place of a string that the server may read as the time at which it does. */
+    static final String MOMENT = "'";
+
+    /** What matters to statements that begin with these. */
+    private static final Set<String> READ_ONCE = Set.of("CREATE", "ALTER", "SELECT");
+
+    private static final String MOMENTS = "\\s*([\\d:.]+\\s+)?(now|today|tomorrow|yesterday)(\\s+[\\d:.+-]+)?\\s*";
+
+    /** The whole string, or something in an array or a range. */
+    private static final Pattern READS_MOMENT =
+            Pattern.compile("(?is)" + MOMENTS + "|\\s*[{(\\[](.*[{(\\[,\"])?" + MOMENTS + "[\"}\\]),].*");
+
+    /** A longer string is no time, nor a few of them. */
+    private static final int MOMENT_MAX = 200;
 
     private static final int SHARED_SIGNS = 128;
 
@@ -53,7 +70,7 @@ final class SqlLexer {
     /**
      * A token that matters: a name, a sign, or the place of a string.
      *
-     * @param text of a name in upper case, if it was not quoted; a sign; empty for a string or a number
+     * @param text of a name in upper case, if it was not quoted; a sign; empty for a string or a number, but for a {@linkplain #MOMENT moment}
      * @param isQuoted whether it is a quoted name, so that it is no key word
      * @param depth how many parentheses are open
      */
@@ -295,7 +312,7 @@ final class SqlLexer {
     }
 
     private void string(boolean escapes) {
-        at++;
+        int from = ++at;
         while (at < sql.length()) {
             char c = sql.charAt(at++);
             if (c == '\\' && escapes) {
@@ -308,7 +325,17 @@ final class SqlLexer {
                 }
             }
         }
-        add(LITERAL);
+        literal(from, at - 1);
+    }
+
+    private void literal(int from, int to) {
+        boolean mayMatter = to > from
+                && to - from <= MOMENT_MAX
+                && !tokens.isEmpty()
+                && READ_ONCE.contains(tokens.get(0).text());
+        boolean isMoment =
+                mayMatter && READS_MOMENT.matcher(sql.substring(from, to)).matches();
+        add(isMoment ? MOMENT.charAt(0) : LITERAL);
     }
 
     /** Strings with nothing but blanks, a line's end among them, between them are one; at their next quote then. */
@@ -349,7 +376,7 @@ final class SqlLexer {
         String quote = sql.substring(at, tagEnd + 1);
         int end = sql.indexOf(quote, tagEnd + 1);
         at = end < 0 ? sql.length() : end + quote.length();
-        add(LITERAL);
+        literal(tagEnd + 1, end);
     }
 
     private void number() {

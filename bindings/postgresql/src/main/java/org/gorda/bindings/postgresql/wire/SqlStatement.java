@@ -30,6 +30,22 @@ public record SqlStatement(
 
     private static final int LONG_TEXT = 8192;
 
+    /** With what it is set to in the client's session a {@link Kind#SCHEMA} statement is executed everywhere. */
+    public static final List<String> SETTINGS = List.of(
+            "search_path",
+            "TimeZone",
+            "DateStyle",
+            "IntervalStyle",
+            "standard_conforming_strings",
+            "check_function_bodies",
+            "bytea_output",
+            "extra_float_digits",
+            "default_text_search_config",
+            "array_nulls",
+            "transform_null_equals",
+            "xmlbinary",
+            "xmloption");
+
     /** As no relation is called that is written out. */
     static final String QUERY = "(QUERY)";
 
@@ -44,6 +60,10 @@ public record SqlStatement(
     private static final Pattern SIGN = Pattern.compile("(?i)\\bto_(char|number)\\b.*'[^']*L[^']*'");
 
     private static final Pattern RETYPES = Pattern.compile("(?i)\\bTYPE\\b");
+
+    private static final Pattern USING = Pattern.compile("(?is)ALTER\\b.*?\\bTYPE\\b.*?\\bUSING\\b(.*)");
+
+    private static final Pattern CALL = Pattern.compile("(?s)\\b(\\w+)(?:\\s|/\\*.*?\\*/|--[^\n]*)*\\(");
 
     /** What the server does with locks on all tables whose rows it may concern, in a mode that does not go with writers of them. */
     private static final Pattern OF_TABLES = Pattern.compile(
@@ -164,6 +184,20 @@ public record SqlStatement(
     /** Whether values that are there may get another type. */
     public boolean retypes() {
         return begins("ALTER") && RETYPES.matcher(text).find();
+    }
+
+    /** The everyday functions of the server's, in lower case, of which it makes values of other types; others may have their names, too. */
+    public List<String> callsToRetype() {
+        Matcher using = USING.matcher(text);
+        return using.matches()
+                ? CALL.matcher(using.group(1))
+                        .results()
+                        .map(call -> call.group(1).toUpperCase(Locale.ROOT))
+                        .filter(SqlGrammar::isEveryday)
+                        .map(name -> name.toLowerCase(Locale.ROOT))
+                        .distinct()
+                        .toList()
+                : List.of();
     }
 
     /** Whether it calls triggers, before and after it, as no other change of the schema does. */
