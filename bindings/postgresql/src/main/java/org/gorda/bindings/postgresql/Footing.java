@@ -14,12 +14,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What is known of a session in which nothing but plain statements was executed since it was asked, by {@code gorda.footing}: none of its settings is in the way,
- * and it has no relations of its own. Holds until the schema changes. Confined to who sends the client's messages, but for {@link #holds}.
+ * and it has no relations of its own. Holds until the schema changes, or a reload of the server's configuration changes what it was asked for. Confined to who sends the client's messages, but for {@link #holds}.
  */
 final class Footing {
 
     /** How the session's texts are. */
     private static final char AS_OURS = 'o';
+
+    private static final String TRUE = "t";
 
     /** Substitutes that are remembered. */
     private static final int REMEMBERED_MAX = 250;
@@ -30,6 +32,7 @@ final class Footing {
     private final Set<String> unreadable;
     private final String session;
     private final Map<String, Substitute> remembered = new HashMap<>();
+    private volatile boolean isSetOtherwise;
 
     /** Takes the changes of rows that statements return. */
     interface Changes {
@@ -49,14 +52,24 @@ final class Footing {
         this.session = session;
     }
 
-    /** Whether the schema has not changed. */
+    /** Whether neither the schema nor its settings have changed, as far as is known. */
     boolean holds() {
-        return tables.schemaChanges() == database.schemaChanges();
+        return !isSetOtherwise && tables.schemaChanges() == database.schemaChanges();
     }
 
     private static void require(boolean isUnchanged) {
         if (!isUnchanged) {
             throw new RefusedException(changedMeanwhile());
+        }
+    }
+
+    private void requireSettings(@Nullable String areAsAsked) {
+        if (!TRUE.equals(areAsAsked)) {
+            isSetOtherwise = true;
+            throw new RefusedException(
+                    new Refusal(
+                            Refusal.Cause.CONFLICT,
+                            "the server's configuration was reloaded, and a setting of this session is another one now: run the transaction again"));
         }
     }
 
@@ -94,7 +107,8 @@ final class Footing {
             @Override
             public void row(List<@Nullable String> values) {
                 require(holds() && table.identity().equals(values.get(0)));
-                changes.returned(table, plain, values.subList(1, values.size()));
+                requireSettings(values.get(1));
+                changes.returned(table, plain, values.subList(2, values.size()));
             }
 
             /** A trigger that is new on the table may have changed others, which was marked as told, and nothing that is returned. */

@@ -14,6 +14,16 @@ import org.gorda.gapi.TableShape;
 /** A table of which plain statements change what they return, and nothing else; by view {@code gorda.provable}. Immutable. */
 final class ProvableTable {
 
+    /** True while a session's settings, which a reload of the server's configuration may change at any time, are those of its {@link Footing}. */
+    private static final String IS_SET_AS_ASKED =
+            "pg_catalog.current_setting('transaction_isolation') operator(pg_catalog.=) 'read committed'";
+
+    /** As {@code gorda.footing} asks. */
+    private static final String ARE_TEXTS_AS_OURS = """
+             and pg_catalog.left(pg_catalog.current_setting('datestyle'), 3) operator(pg_catalog.=) 'ISO'
+             and pg_catalog.current_setting('bytea_output') operator(pg_catalog.=) 'hex'
+             and pg_catalog.current_setting('extra_float_digits')::pg_catalog.int4 operator(pg_catalog.>) 0""";
+
     private final String identity;
     private final boolean isBySettings;
     private final Set<String> asked;
@@ -96,12 +106,13 @@ final class ProvableTable {
         return returned;
     }
 
-    /** The statement with its rows returned, behind the number of their table. */
+    /** The statement with its rows returned, behind the number of their table and whether the session is still as it was. */
     String returning(String sql, PlainStatement statement) {
         String values = returned(statement).stream()
                 .map(position -> TableShape.quoted(
                         captured.shape().columns().get(position - 1).name()))
                 .collect(Collectors.joining(", "));
-        return sql + "\nRETURNING tableoid, " + values;
+        String isAsAsked = isBySettings ? IS_SET_AS_ASKED + ARE_TEXTS_AS_OURS : IS_SET_AS_ASKED;
+        return sql + "\nRETURNING tableoid, " + isAsAsked + ", " + values;
     }
 }

@@ -155,6 +155,9 @@ final class Values {
     }
 
     private static byte[] bytes(String text) {
+        if (!text.startsWith("\\x")) {
+            throw new IllegalArgumentException("bytes that are not written as hexadecimal digits");
+        }
         return HexFormat.of().parseHex(text, 2, text.length());
     }
 

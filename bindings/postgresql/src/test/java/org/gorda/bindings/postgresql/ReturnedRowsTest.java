@@ -441,6 +441,48 @@ class ReturnedRowsTest {
         }
     }
 
+    /** Of a session that is running: its transactions are refused at first, and what its values are, or what it has read, is told by triggers from then on. */
+    @ParameterizedTest
+    @CsvSource({"bytea_output,escape", "default_transaction_isolation,serializable"})
+    void aReloadOfTheConfigurationIsNoticed(String setting, String value) throws SQLException {
+        String before = "UPDATE moments SET raw = 'before'";
+        String behind = "UPDATE moments SET raw = 'behind'";
+        try (Connection connection = plainSession()) {
+            execute(connection, "INSERT INTO moments (id) VALUES (1)");
+            connection.commit();
+            assertThat(refusal(connection, before)).isEmpty();
+            reload("ALTER SYSTEM SET " + setting + " = " + value);
+            await().until(() -> refusal(connection, before), told -> told.contains("configuration was reloaded"));
+            await().until(() -> refusal(connection, behind), String::isEmpty);
+            assertThat(refusal(connection, behind)).isEmpty();
+            assertThat(returning(connection)).contains(before).doesNotContain(behind);
+        } finally {
+            reload("ALTER SYSTEM RESET " + setting);
+            apply();
+            try (Connection connection = connect()) {
+                execute(connection, "DELETE FROM moments");
+            }
+        }
+    }
+
+    /** Why a transaction of one statement has to be run again; empty if it was committed. */
+    private static String refusal(Connection connection, String sql) throws SQLException {
+        try {
+            execute(connection, sql);
+            connection.commit();
+            return "";
+        } catch (SQLException e) {
+            assertThat(e.getSQLState()).as(e.toString()).isEqualTo("40001");
+            connection.rollback();
+            return e.toString();
+        }
+    }
+
+    private static void reload(String change) throws SQLException {
+        TestServer.execute(change);
+        TestServer.execute("SELECT pg_reload_conf()");
+    }
+
     /** What it tells at its end, if it is SERIALIZABLE, is also what it has read. */
     @Test
     void whatIsChainedToASerializableTransactionIsOneAndLeavesAllToTriggers() throws SQLException {
