@@ -27,6 +27,8 @@ final class ClientTransactions implements Transactions {
     /** Ends what {@link PostgresDatabase#listen} has begun. */
     private static final OwnStatement TOLD = OwnStatement.kept("SELECT gorda.told()");
 
+    private static final OwnStatement LOOK = OwnStatement.kept("SELECT gorda.look()");
+
     private static final OwnStatement KEPT_CURSORS = OwnStatement.kept("SELECT gorda.held()");
 
     /** Before what is told of a transaction that is, and what it has read. */
@@ -304,9 +306,11 @@ final class ClientTransactions implements Transactions {
     @Override
     public void changed(SqlStatement statement) throws SQLException {
         schema.after(statement);
-        ask(TOLD);
         if (statement.kind() == Kind.CONSTRAINTS) {
+            session.query(LOOK); // or our triggers would go on as the client has set all
             ask(sessions.database().tellSoFar());
+        } else {
+            ask(TOLD);
         }
     }
 

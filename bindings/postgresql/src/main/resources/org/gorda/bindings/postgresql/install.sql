@@ -154,15 +154,16 @@ begin
     end if;
 end $$;
 
--- Within a transaction: tells of what has changed so far. The server changes no schema of a table of which a trigger waits.
+-- Within a transaction: tells of what has changed so far. The server changes no schema of a table of which a trigger waits. To look takes the triggers of all tables: none waits
+-- while there is nothing to tell since the last time, unless that it was done is forgotten by a RESET, too.
 create or replace function gorda.tell_so_far(token text) returns text language plpgsql as $$
 declare
     gathered text;
 begin
     perform gorda.know(token);
-    perform gorda.look();
+    perform gorda.look() where pg_catalog.concat(pg_catalog.current_setting('gorda.looked', true), pg_catalog.current_setting('gorda.told', true)) operator(pg_catalog.<>) 'n';
     gathered := gorda.told();
-    perform pg_catalog.set_config('gorda.told', '', true), pg_catalog.set_config('gorda.looked', '', true); -- the next row is another first one
+    perform pg_catalog.set_config('gorda.told', '', true), pg_catalog.set_config('gorda.looked', 'n', true); -- the next row is another first one
     return gathered;
 end $$;
 
@@ -468,7 +469,7 @@ where not (c.relhasrules or c.relrowsecurity or c.relhassubclass or c.relisparti
         where g.tgrelid = c.oid and not g.tgisinternal and g.tgname not like E'gorda\\_%')
     and not exists (select from pg_catalog.pg_constraint k where k.conrelid = c.oid
         and (k.condeferrable and k.contype <> 't' or k.contype = 'x' or k.contype = 'c' and k.conbin::text ~ 'FUNCEXPR|DOMAIN'))
-    and c.oid not in (select k.confrelid from pg_catalog.pg_constraint k where k.contype = 'f'
+    and not exists (select from pg_catalog.pg_trigger g join pg_catalog.pg_constraint k on k.oid = g.tgconstraint where g.tgrelid = c.oid and k.confrelid = c.oid and k.contype = 'f'
         and (k.condeferrable or k.confupdtype not in ('a', 'r') or k.confdeltype not in ('a', 'r')))
     and not exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and (i.indexprs is not null or i.indpred is not null
         or i.indisexclusion or exists (select from unnest(i.indclass::oid[]) o (oid) where o.oid >= 16384)))
@@ -487,7 +488,7 @@ $$;
 -- Whether what only reads may call functions, by views, policies, operators and casts, that change something: others than VOLATILE ones cannot, by themselves.
 create or replace function gorda.reads_may_change() returns boolean language sql set search_path = pg_catalog, pg_temp as $$
     with changing as (select p.oid from pg_proc p join pg_language l on l.oid = p.prolang
-        where p.provolatile = 'v' and l.lanname not in ('internal', 'c') and p.pronamespace <> 'gorda'::regnamespace)
+        where p.oid >= 16384 and p.provolatile = 'v' and l.lanname not in ('internal', 'c') and p.pronamespace <> 'gorda'::regnamespace)
     select exists (select from pg_depend d left join pg_rewrite w on d.classid = 'pg_rewrite'::regclass and w.oid = d.objid and w.ev_type = '1'
                 left join pg_class c on c.oid = w.ev_class and c.relkind = 'v'
             where d.refclassid = 'pg_proc'::regclass and d.refobjid in (select oid from changing) and (c.oid is not null or d.classid = 'pg_policy'::regclass))
@@ -595,6 +596,8 @@ declare
     role text := current_setting('session_replication_role');
     has_others boolean := role <> 'replica' and exists (select from pg_event_trigger where evtname not like E'gorda\\_%');
     noted text := current_setting('gorda.changed', true);
+    size bigint := pg_relation_size('pg_class');
+    planned bigint := nullif(current_setting('gorda.planned', true), '');
     changed oid[];
     t record;
     op text;
@@ -604,17 +607,20 @@ begin
         return;
     end if;
     perform set_config('gorda.changed', '*', true);
-    perform set_config('session_replication_role', 'replica', true) where has_others; -- which has all plans made anew
+    perform set_config('session_replication_role', 'replica', true) where has_others; -- which has all plans made anew, as is done once the catalogue has doubled: those that were made for less go through all of it
+    perform set_config('session_replication_role', 'local', true), set_config('session_replication_role', role, true) where size > 2 * planned and not has_others;
+    perform set_config('gorda.planned', size::text, false) where planned is null or size > 2 * planned;
     if noted like '|%' then
         changed := (select coalesce(array_agg(coalesce(i.indrelid, n.relid)), '{}')
             from unnest(string_to_array(trim(noted, '|'), '|')::oid[]) n (relid) left join pg_index i on i.indexrelid = n.relid);
         changed := array(with recursive family (relid) as (select unnest(changed) union
             select r.relid from family f cross join lateral (select inhrelid from pg_inherits where inhparent = f.relid
                 union all select inhparent from pg_inherits where inhrelid = f.relid) r (relid)) select relid from family);
-        changed := changed || array(select unnest(array[k.conrelid, k.confrelid]) from pg_constraint k -- descriptions name what foreign keys refer to
-            where k.contype = 'f' and (k.conrelid = any (changed) or k.confrelid = any (changed)));
+        changed := changed || array(select unnest(array[k.conrelid, k.confrelid]) from unnest(changed) n (relid) -- descriptions name what foreign keys refer to
+            cross join lateral (select d.classid, d.objid from pg_depend d where d.refclassid = 'pg_class'::regclass and d.refobjid = n.relid offset 0) d
+            cross join lateral (select k.* from pg_constraint k where k.oid = d.objid offset 0) k where d.classid = 'pg_constraint'::regclass and k.contype = 'f');
     end if;
-    changed := coalesce(changed, array(select relid from gorda.described));
+    changed := coalesce(changed, array(select oid from pg_class where relkind in ('r', 'f')));
     for t in select d.relid, d.description, md5(d.description) as digest, not exists (select from pg_index i where i.indrelid = d.relid and i.indisprimary and i.indimmediate) as keyless,
             (select x.relname from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = d.relid and i.indisprimary) as key,
             case when ${returning} and exists (select from gorda.provable p where p.relid = d.relid offset 0) then 'gorda.is_not_returned() and ' else '' end
@@ -661,7 +667,7 @@ begin
         from pg_class c left join (
             select p.relid, min(h.type::text) as type from gorda.hashed_by_number h cross join lateral pg_partition_tree(h.relid) p group by p.relid) h on h.relid = c.oid
             left join (select relid, min(attname::text) as attname, min(type::text) as type from gorda.ambiguous where noted = '*' group by relid) a on a.relid = c.oid -- none is made later
-        where (c.relkind = 'f' or c.relkind = 'r' and (c.relpersistence = 'u' or c.relpersistence = 'p' and coalesce(h.relid, a.relid) is not null)) and c.relnamespace <> 'gorda'::regnamespace
+        where c.oid = any (changed) and (c.relkind = 'f' or c.relkind = 'r' and (c.relpersistence = 'u' or c.relpersistence = 'p' and coalesce(h.relid, a.relid) is not null)) and c.relnamespace <> 'gorda'::regnamespace
             and not exists (select from pg_trigger g where g.tgrelid = c.oid and g.tgname = 'gorda_refuse' and g.tgtype & 1 = 1)
     loop -- each row, which may come by way of a partitioned table or a parent
         execute format('create or replace trigger gorda_refuse before insert or update or delete on %s for each row execute function gorda.refuse(%L)', t.relid::regclass, t.reason);
@@ -730,7 +736,7 @@ end $$;
 -- A new column whose values, in rows that are there, come from functions of the database's own, from what its domain has by DEFAULT, or are said to be of this moment: each replica would compute them for itself.
 create or replace function gorda.computes_column() returns text language sql set search_path = pg_catalog, pg_temp as $$
     with recursive changed (relid) as (select c.objid from pg_event_trigger_ddl_commands() c
-            where c.command_tag = 'ALTER TABLE' and c.schema_name is distinct from 'pg_temp' and current_query() ~* E'\\madd\\M'
+            where c.command_tag = 'ALTER TABLE' and c.schema_name is distinct from 'pg_temp'
         union select i.inhrelid from changed join pg_inherits i on i.inhparent = changed.relid)
     select format('column %I of %s, whose first values each replica would compute for itself, cannot be replicated: add it without a default, then set that, and update the rows',
         a.attname, a.attrelid::regclass)
@@ -783,13 +789,13 @@ begin
                 where c.schema_name is distinct from 'pg_temp' limit 1));
             reason := coalesce(reason, (select format('column %I of %s cannot be replicated: a server cannot read the name in a %s if several are called so; make it a %s',
                     a.attname, a.relid::regclass, a.type, replace(replace(a.type::text, 'regproc', 'regprocedure'), 'regoper', 'regoperator'))
-                from pg_event_trigger_ddl_commands() c join gorda.ambiguous a on a.relid = case when c.classid = 'pg_class'::regclass then c.objid
-                    when c.classid = 'pg_type'::regclass then (select typrelid from pg_type where oid = c.objid) end
+                from pg_event_trigger_ddl_commands() c cross join lateral (select * from gorda.ambiguous where relid = case when c.classid = 'pg_class'::regclass then c.objid
+                    when c.classid = 'pg_type'::regclass then (select typrelid from pg_type where oid = c.objid) end offset 0) a
                 where c.schema_name is distinct from 'pg_temp' limit 1));
             reason := coalesce(reason, (select format('function %s cannot be replicated, because no trigger sees what it changes: have it leave session_replication_role and event_triggers',
                     h.oid::regprocedure)
                 from pg_event_trigger_ddl_commands() c join gorda.hiding h on c.classid = 'pg_proc'::regclass and h.oid = c.objid limit 1));
-            reason := coalesce(reason, gorda.computes_column());
+            reason := coalesce(reason, case when current_query() ~* E'\\madd\\M' then gorda.computes_column() end);
         end if;
         if reason is not null then
             raise exception using errcode = '0A000', message = reason;

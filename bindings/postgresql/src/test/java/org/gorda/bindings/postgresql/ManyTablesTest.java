@@ -11,6 +11,8 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import org.gorda.gapi.DatabaseConfiguration;
@@ -31,6 +33,8 @@ class ManyTablesTest {
     private static final int SEQUENCES = 4_000;
 
     private static final int TABLES = 200;
+
+    private static final int CHANGES = 300;
 
     @TempDir
     Path directory;
@@ -99,6 +103,40 @@ class ManyTablesTest {
             try (ReflectedDatabase copy = binding.open(configuration(location + "copy"), new MetaLevel())) {
                 assertThat(copy.tables()).hasSize(TABLES);
             }
+        }
+    }
+
+    /** By the rows of the catalogue that the server has read for a hundred of them, which do not depend on what else the machine does. */
+    @Test
+    void aChangeOfTheSchemaCostsAsMuchHoweverManyPrecedeItInItsTransaction() throws SQLException {
+        DatabaseConfiguration own = TestServer.configuration(directory, "db");
+        TestServer.execute(
+                "CREATE DATABASE " + own.location().substring(own.location().lastIndexOf('/') + 1));
+        List<Long> read = new ArrayList<>();
+        try (ReflectedDatabase database = new PostgresBinding().open(own, new MetaLevel());
+                Connection client = database.connect(new Properties());
+                Statement statement = client.createStatement()) {
+            client.setAutoCommit(false);
+            for (int i = 0; i < CHANGES; i++) {
+                if (i % 100 == 0) {
+                    read.add(catalogueRead(statement));
+                }
+                statement.execute("CREATE TABLE t" + i + " (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text"
+                        + (i == 0 ? ")" : ", before int REFERENCES t" + (i - 1) + ")"));
+            }
+            long end = catalogueRead(statement);
+            client.rollback();
+            assertThat(end - read.get(read.size() - 1))
+                    .as("rows of the catalogue for the last hundred, of %s", read)
+                    .isLessThan(2 * (read.get(1) - read.get(0)));
+        }
+    }
+
+    private static long catalogueRead(Statement statement) throws SQLException {
+        try (ResultSet row =
+                statement.executeQuery("SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_xact_sys_tables")) {
+            row.next();
+            return row.getLong(1);
         }
     }
 
