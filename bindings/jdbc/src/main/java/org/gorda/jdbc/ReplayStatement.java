@@ -189,7 +189,15 @@ final class ReplayStatement extends ReplayProxy {
     private long given(@Nullable Object result) throws SQLException {
         ReplayChecksum sum = new ReplayChecksum().add(result);
         if (Boolean.FALSE.equals(result)) {
-            sum.add(statement.getUpdateCount());
+            try {
+                sum.add(statement.getUpdateCount());
+            } catch (SQLException e) {
+                if (!"08007".equals(e.getSQLState())) {
+                    throw e;
+                }
+                // it is committed, and the connection is lost: there is nothing to run again, and the application has
+                // not asked
+            }
         }
         return sum.value();
     }

@@ -20,6 +20,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Stands between clients and a node: passes all on, until it is told to lose the node's answers or the clients' requests. Thread-safe.
@@ -46,6 +47,7 @@ final class AnswerThief implements AutoCloseable {
     });
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     private volatile Steal next = Steal.NOTHING;
+    private final AtomicInteger passing = new AtomicInteger();
     private volatile boolean frozen;
     private volatile boolean isSilent;
     private volatile Map<String, String> told = Map.of();
@@ -69,6 +71,12 @@ final class AnswerThief implements AutoCloseable {
     }
 
     void steal(Steal what) {
+        steal(what, 0);
+    }
+
+    /** Not the next one, but one behind it: what is executed at once in autocommit mode has its commit as the second request. */
+    void steal(Steal what, int passed) {
+        passing.set(passed);
         next = what;
     }
 
@@ -151,7 +159,7 @@ final class AnswerThief implements AutoCloseable {
             byte[] buffer = new byte[65536];
             int read = in.read(buffer);
             while (read >= 0) {
-                if (next == loses) {
+                if (next == loses && passing.getAndDecrement() <= 0) {
                     next = Steal.NOTHING;
                     return;
                 }

@@ -229,6 +229,19 @@ class LostAnswerTest {
         assertThat(isThere(8)).isTrue();
     }
 
+    /** What the driver compares with, to run a transaction again, is its own matter: this one never is. */
+    @Test
+    void whatIsExecutedInAutocommitModeIsKnownToHaveHappenedWithRetry() throws SQLException {
+        Connection connection = DriverManager.getConnection(url + ";retry=3");
+        update(connection, "DELETE FROM ITEM WHERE ID < 0");
+        Statement statement = connection.createStatement();
+        thief.steal(AnswerThief.Steal.ANSWER, 1);
+        assertThat(statement.execute("INSERT INTO ITEM VALUES (9, 'nine')")).isFalse();
+        assertThat(connection.isValid(5)).isFalse();
+        connection.close();
+        assertThat(isThere(9)).isTrue();
+    }
+
     private static int one(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement();
                 ResultSet rows = statement.executeQuery(" Values 1")) {
