@@ -22,6 +22,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.gorda.gapi.FileTree;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.StoredPosition;
@@ -41,6 +42,19 @@ final class PostgresSnapshot {
     private static final Logger LOG = LoggerFactory.getLogger(PostgresSnapshot.class);
 
     private static final int COPY_BUFFER = 1 << 18;
+
+    /**
+     * The server tells of names, indexes, defaults and views as they are now, or of a number where they were dropped, whatever the snapshot of the transaction is that asks.
+     * So the schema is read until nothing of it was dropped meanwhile.
+     */
+    private static final int SCHEMA_READINGS_MAX = 10;
+
+    /** A table or a column that the snapshot of the transaction has. */
+    private static final Set<String> GONE = Set.of("42P01", "42703");
+
+    /** Schemas, types, functions and sequences, which have no rows whose copying would meet another name. */
+    private static final Set<List<String>> NAMED =
+            Set.of(List.of("1", "1"), List.of("1", "3"), List.of("1", "4"), List.of("1", "5"));
 
     /** Of a table whose loading is told in the log. */
     private static final long LOGGED_BYTES = 64L << 20;
@@ -115,7 +129,7 @@ final class PostgresSnapshot {
                 connection.setAutoCommit(false);
                 connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
                 connection.setReadOnly(true);
-                copy(connection, unfinished);
+                copy(connection, server, unfinished);
                 Files.move(unfinished, target, StandardCopyOption.ATOMIC_MOVE);
             } finally {
                 FileTree.delete(unfinished);
@@ -125,11 +139,48 @@ final class PostgresSnapshot {
         }
     }
 
-    private static void copy(Connection connection, Path directory) throws SQLException, IOException {
+    /** The rows of {@code schema.sql}, in the snapshot that the session's transaction begins here. */
+    private static List<List<@Nullable String>> schema(Connection connection, Server server) throws SQLException {
         SqlSession session = SqlSession.of(connection);
+        for (int left = SCHEMA_READINGS_MAX; left > 0; left--) {
+            try {
+                List<List<@Nullable String>> read = session.query(Installation.script("schema.sql"));
+                try (Connection other = server.connect("")) {
+                    boolean isWhole = read.stream().allMatch(row -> row.get(3) != null);
+                    if (isWhole
+                            && kept(SqlSession.of(other).query(Installation.script("schema.sql")))
+                                    .containsAll(kept(read))) {
+                        return read;
+                    }
+                }
+            } catch (SQLException e) {
+                String state = String.valueOf(e.getSQLState());
+                if (left == 1 || !(state.startsWith("42") || state.equals("XX000"))) {
+                    throw e;
+                }
+                LOG.debug("{}: something was dropped while the schema was read", server, e);
+            }
+            connection.rollback();
+        }
+        throw new ReflectionException(
+                "its schema was changed each time that it was read, " + SCHEMA_READINGS_MAX + " times");
+    }
+
+    /** What the rows of a schema are of, and the rows themselves of what others name. */
+    private static Set<String> kept(List<List<@Nullable String>> schema) {
+        return schema.stream()
+                .map(row -> NAMED.contains(row.subList(0, 2))
+                        ? row.toString()
+                        : row.subList(0, 3).toString())
+                .collect(Collectors.toSet());
+    }
+
+    private static void copy(Connection connection, Server server, Path directory) throws SQLException, IOException {
+        SqlSession session = SqlSession.of(connection);
+        List<List<@Nullable String>> schema = schema(connection, server);
         StoredPosition position = position(session);
         List<List<String>> phases = List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
-        for (List<@Nullable String> row : session.query(Installation.script("schema.sql"))) {
+        for (List<@Nullable String> row : schema) {
             phases.get(Integer.parseInt(Objects.requireNonNull(row.get(0)))).add(Objects.requireNonNull(row.get(3)));
         }
         if (!phases.get(0).isEmpty()) {
@@ -143,6 +194,11 @@ final class PostgresSnapshot {
             try (OutputStream out = new BufferedOutputStream(
                     new FrugalOutput(directory.resolve(String.valueOf(tables.size()))), COPY_BUFFER)) {
                 copy.copyOut("COPY " + named + " TO STDOUT", out);
+            } catch (SQLException e) {
+                if (GONE.contains(String.valueOf(e.getSQLState()))) {
+                    throw new ReflectionException(table + " was changed before it was copied", e);
+                }
+                throw e;
             }
             requireNotMadeAnew(session, table);
             tables.add(named);

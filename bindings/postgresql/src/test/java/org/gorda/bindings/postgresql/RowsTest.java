@@ -801,6 +801,57 @@ class RowsTest {
         origin.snapshot(snapshot);
     }
 
+    /** The server tells of what was dropped or renamed since as it is now, whatever a transaction sees: a schema of two moments could not be made anywhere. */
+    @ParameterizedTest
+    @ValueSource(strings = {"DROP VIEW seen", "DROP INDEX below", "DROP SEQUENCE z", "DROP TABLE t CASCADE"})
+    void aSchemaThatIsChangedWhileItIsReadForACopyIsReadAgain(String change) throws Exception {
+        Path snapshot = directory.resolve("snapshot");
+        CompletableFuture<Void> copy = copyWhile(change, snapshot);
+        copy.get();
+        new PostgresBinding().load(snapshot, TestServer.configuration(directory, "copy"));
+        PostgresDatabase loaded = open("copy");
+        try {
+            assertThat(schema(loaded)).isEqualTo(schema(origin));
+            assertThat(rows(loaded)).isEqualTo(rows(origin));
+        } finally {
+            loaded.close();
+        }
+    }
+
+    @Test
+    void whatACopyDoesNotFindAnyMoreIsTold() throws Exception {
+        CompletableFuture<Void> copy = copyWhile("ALTER TABLE t RENAME COLUMN x TO y", directory.resolve("snapshot"));
+        assertThatThrownBy(copy::get).hasMessageContaining("\"t\" was changed before it was copied");
+    }
+
+    /** Makes a change when the schema is being read. */
+    private CompletableFuture<Void> copyWhile(String change, Path snapshot) throws SQLException {
+        define(
+                "CREATE TABLE first (id serial PRIMARY KEY)",
+                "CREATE SEQUENCE z",
+                "CREATE TABLE t (id integer PRIMARY KEY, x integer CHECK (x > 0))",
+                "CREATE INDEX below ON t (x)",
+                "CREATE VIEW seen AS SELECT x FROM t");
+        replicate("INSERT INTO first VALUES (1)");
+        CompletableFuture<Void> copy;
+        try (Connection stranger = session(origin);
+                Connection changes = session(origin);
+                Statement statement = changes.createStatement()) {
+            SqlSession.of(stranger).query("DROP TABLE first");
+            copy = CompletableFuture.runAsync(() -> origin.snapshot(snapshot));
+            Awaitility.await("the copy comes to what is being dropped")
+                    .atMost(Duration.ofMinutes(1))
+                    .until(() -> !SqlSession.of(changes)
+                            .query("SELECT 1 FROM pg_locks JOIN pg_database d ON d.oid = database"
+                                    + " WHERE datname = current_database() AND NOT granted")
+                            .isEmpty());
+            statement.execute(change);
+            changes.commit();
+            stranger.rollback();
+        }
+        return copy;
+    }
+
     /** Who has told how far a generator is keeps nobody from giving it another name before that is ordered. */
     @Test
     void aGeneratorMayHaveAnotherNameSinceItWasTold() throws SQLException {
