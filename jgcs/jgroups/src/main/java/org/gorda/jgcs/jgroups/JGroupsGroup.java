@@ -298,7 +298,7 @@ final class JGroupsGroup implements Group, DataSession, ControlSession, Receiver
                     queued.decrementAndGet();
                 }
             }
-        } catch (Exception e) { // as JGroups declares
+        } catch (Exception | Error e) { // the first as JGroups declares
             if (stopped == null) {
                 fail("the channel failed: " + e, e);
             }

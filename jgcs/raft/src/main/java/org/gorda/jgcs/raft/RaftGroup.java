@@ -14,6 +14,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
@@ -97,6 +98,8 @@ final class RaftGroup
 
     /** Written by the ticker and within the reactor: should one overwrite the other's, a tick comes late, by a heartbeat at most. */
     private volatile long tickDueNanos;
+
+    private final AtomicBoolean tickWaits = new AtomicBoolean();
 
     /** Begins anywhere: what an earlier run of this member asked may be answered in this one, and with an index of then. */
     private final AtomicLong lastAsked =
@@ -452,9 +455,13 @@ final class RaftGroup
         try {
             while (stopped == null) {
                 LockSupport.parkNanos(tickDueNanos - now());
-                if (now() >= tickDueNanos) {
+                boolean isDue = now() >= tickDueNanos;
+                if (isDue) {
                     tickDueNanos = now() + tickNanos;
+                }
+                if (isDue && !tickWaits.getAndSet(true)) { // one is enough while a disk stands still
                     reactor.execute(() -> {
+                        tickWaits.set(false);
                         member.tick(now());
                         viewChanged();
                         if (view.working()) {

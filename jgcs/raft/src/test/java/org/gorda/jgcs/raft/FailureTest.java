@@ -14,8 +14,12 @@ import java.security.KeyStore;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
@@ -36,6 +40,7 @@ import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.Position;
+import org.gorda.jgcs.Service;
 import org.gorda.jgcs.raft.member.Storage;
 import org.gorda.jgcs.raft.transport.TcpTransport;
 import org.gorda.jgcs.tck.Recorder;
@@ -48,6 +53,7 @@ import org.junit.jupiter.api.io.TempDir;
 class FailureTest {
 
     private static final Duration WAIT = Duration.ofSeconds(30);
+    private static final int MESSAGES = 5;
 
     @TempDir
     Path directory;
@@ -226,6 +232,69 @@ class FailureTest {
             assertThat(other.isBound()).isTrue();
             group.control().join(Position.START);
             stops(recorder);
+        }
+    }
+
+    /** It answers, and takes what it is to store: the others would wait for what it tells them of. */
+    @Test
+    void whoseDiskStandsStillDoesNotLead() throws Exception {
+        List<MemberId> all = members(3);
+        AtomicReference<MemberId> stands = new AtomicReference<>();
+        Map<MemberId, Recorder> recorders = new HashMap<>();
+        Map<MemberId, Group> groups = new HashMap<>();
+        try {
+            for (MemberId self : all) {
+                GroupConfiguration configuration = configuration(self, all)
+                        .durability(Service.Durability.SYNCED)
+                        .build();
+                RaftProtocol protocol = new RaftProtocol(
+                        opened -> {
+                            Storage storage = RaftProtocol.openStorage(opened);
+                            return (Storage) Proxy.newProxyInstance(
+                                    Storage.class.getClassLoader(),
+                                    new Class<?>[] {Storage.class},
+                                    (proxy, method, arguments) -> {
+                                        while (method.getName().equals("force") && self.equals(stands.get())) {
+                                            LockSupport.parkNanos(1_000_000);
+                                        }
+                                        return method.invoke(storage, arguments);
+                                    });
+                        },
+                        TcpTransport::new);
+                Recorder recorder = new Recorder();
+                recorders.put(self, recorder);
+                groups.put(self, protocol.open(configuration, protocol.offers(configuration), recorder));
+            }
+            groups.values().forEach(group -> group.control().join(Position.START));
+            Recorder first = recorders.get(all.get(0));
+            Awaitility.await("they work")
+                    .atMost(WAIT)
+                    .until(() -> recorders.values().stream()
+                            .allMatch(recorder ->
+                                    recorder.view() != null && recorder.view().working()));
+            MemberId leader = first.view().leader().orElseThrow();
+            List<MemberId> others =
+                    all.stream().filter(one -> !one.equals(leader)).toList();
+            stands.set(leader);
+            for (int i = 0; i < MESSAGES; i++) {
+                groups.get(others.get(0)).data().multicast(ByteBuffer.wrap(new byte[10]), WAIT);
+            }
+            for (MemberId other : others) {
+                Awaitility.await("the others go on")
+                        .atMost(WAIT)
+                        .until(() -> recorders.get(other).count() == MESSAGES);
+                assertThat(recorders.get(other).view().leader())
+                        .isPresent()
+                        .get()
+                        .isNotEqualTo(leader);
+            }
+            stands.set(null);
+            Awaitility.await("it follows")
+                    .atMost(WAIT)
+                    .until(() -> recorders.get(leader).count() == MESSAGES);
+        } finally {
+            stands.set(null);
+            groups.values().forEach(Group::close);
         }
     }
 }

@@ -136,7 +136,10 @@ final class OrderedLog extends BaseStateMachine {
             return;
         }
         Path file = snapshot.getFile().getPath();
-        MD5FileUtil.verifySavedMD5(file.toFile(), snapshot.getFile().getFileDigest());
+        if (!MD5FileUtil.computeMd5ForFile(file.toFile())
+                .equals(snapshot.getFile().getFileDigest())) {
+            throw new IOException(file + " is damaged: it is not as it was written");
+        }
         ledger.reset(ByteBuffer.wrap(Files.readAllBytes(file)));
         begin = snapshot.getTermIndex(); // first, because who reads may lag behind it
         notDelivered.clear();
@@ -230,8 +233,9 @@ final class OrderedLog extends BaseStateMachine {
             mark.ledger().writeTo(out);
             out.getFD().sync();
         }
+        MD5Hash digest = MD5FileUtil.computeMd5ForFile(temporary.toFile());
+        MD5FileUtil.saveMD5File(file.toFile(), digest); // first: without it, it could not be read
         Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-        MD5Hash digest = MD5FileUtil.computeAndSaveMd5ForFile(file.toFile());
         storage.updateLatestSnapshot(new SingleFileSnapshotInfo(new FileInfo(file, digest), mark.place()));
         next = null;
         begin = mark.place();

@@ -392,7 +392,7 @@ final class RatisGroup
                     look();
                 }
             }
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             if (stopped == null) {
                 fail("an invariant is broken: " + e, e);
             }

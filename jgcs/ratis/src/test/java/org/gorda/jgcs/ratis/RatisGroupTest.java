@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -12,6 +13,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.ServiceLoader;
 import java.util.concurrent.CompletionException;
+import java.util.stream.Stream;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
@@ -127,6 +129,43 @@ final class RatisGroupTest {
                 "all have the same again",
                 () -> List.of(0, 1, 2).stream()
                         .noneMatch(member -> cluster.ratis(member).isUneven()));
+    }
+
+    private List<Path> snapshots(int member) throws IOException {
+        try (Stream<Path> files = Files.walk(cluster.configuration(member).directory())) {
+            return files.filter(file -> file.getFileName().toString().matches("snapshot\\.\\d+_\\d+"))
+                    .toList();
+        }
+    }
+
+    /** By what it says of others' messages they would be delivered again, or not at all. */
+    @Test
+    void whoseSnapshotIsDamagedDoesNotStart() throws IOException {
+        List.of(0, 1, 2).forEach(cluster::start);
+        awaitWorking(0, 1, 2);
+        for (int i = 0; i < 10; i++) { // more than lies between two places where one can be taken
+            cluster.group(0).data().multicast(ByteBuffer.allocate(200_000), Duration.ofSeconds(5));
+        }
+        sendAndAwaitEverywhere(0, "before");
+        cluster.group(2).log().orElseThrow().release(cluster.recorder(2).last());
+        cluster.await("it has taken one", () -> {
+            try {
+                return !snapshots(2).isEmpty();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        cluster.kill(2);
+        Path snapshot = snapshots(2).get(0);
+        byte[] bytes = Files.readAllBytes(snapshot);
+        bytes[bytes.length - 1] ^= 1;
+        Files.write(snapshot, bytes);
+        assertThatThrownBy(() -> cluster.start(2)).hasStackTraceContaining(snapshot + " is damaged");
+        bytes[bytes.length - 1] ^= 1;
+        Files.write(snapshot, bytes);
+        cluster.start(2);
+        awaitWorking(0, 1, 2);
+        sendAndAwaitEverywhere(2, "behind it");
     }
 
     private void readStrongly(int member) {

@@ -103,6 +103,11 @@ public final class RaftCore {
     private long decidedAtCatchUp;
     private long decidedBefore;
     private long quorumDueNanos;
+
+    /** What this leader has to have stored by then. */
+    private long awaitedIndex;
+
+    private long storeDueNanos;
     private @Nullable MemberId transferTo;
     private long transferDeadlineNanos;
 
@@ -784,6 +789,7 @@ public final class RaftCore {
         decidedBefore = Long.MAX_VALUE;
         termStartIndex = terms.lastIndex() + 1;
         quorumDueNanos = nowNanos + electionNanos;
+        awaitedIndex = 0;
         syncPeers(nowNanos);
         Entry first = termStartIndex == 1
                 ? Entry.of(term, 1, Entry.Kind.CONFIGURATION, withIdentity().encode())
@@ -1209,6 +1215,11 @@ public final class RaftCore {
                 return;
             }
         }
+        if (isStoringForLong(nowNanos)) {
+            succeed(configuration());
+            follow(nowNanos, term, null);
+            return;
+        }
         if (nowNanos >= heartbeatDueNanos) {
             for (Peer peer : peers.values()) {
                 if (peer.probing && nowNanos - peer.probeSentNanos > heartbeatNanos) {
@@ -1224,6 +1235,15 @@ public final class RaftCore {
             }
         }
         repairMembership(nowNanos);
+    }
+
+    /** A leader tells nobody of what is committed before it has stored that itself: one whose disk stands still would hold all up whose disks do not. */
+    private boolean isStoringForLong(long nowNanos) {
+        if (storedIndex >= awaitedIndex) {
+            awaitedIndex = commitIndex;
+            storeDueNanos = nowNanos + electionNanos;
+        }
+        return storedIndex < awaitedIndex && nowNanos >= storeDueNanos;
     }
 
     /** @param asNamed whether only those count that speak for the directories that the configuration names */

@@ -407,7 +407,12 @@ public final class FileStorage implements Storage {
             long known = configurations.isEmpty() ? 0 : configurations.lastKey();
             entries.forEach(this::note);
             if (!configurations.isEmpty() && configurations.lastKey() > known) {
-                last.force(); // a minority that loses power must not take itself for all
+                // A minority that loses power must not take itself for all. With all that lies before: nobody elects
+                // who lacks
+                // it.
+                for (Segment segment : segments.values()) {
+                    segment.force();
+                }
                 remember(configurations.lastEntry().getValue());
             }
         });

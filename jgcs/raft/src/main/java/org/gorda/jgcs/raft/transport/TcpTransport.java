@@ -4,6 +4,9 @@ import java.io.DataInput;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.net.UnknownHostException;
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.LinkedHashSet;
@@ -88,7 +91,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
     /**
      * Binds the member's address.
      *
-     * @throws GroupException if the port is taken or the host's address is not one of this machine
+     * @throws GroupException if the port is taken or the host's address is not one of this machine, or not one where members on other machines reach it
      */
     public TcpTransport(GroupConfiguration configuration) {
         this(configuration, sockets -> sockets);
@@ -100,6 +103,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         frameBytesMax = configuration.messageBytesMax() + (1 << 20);
         silenceNanosMax = 3 * configuration.electionTimeout().toNanos();
         blockedNanosMax = configuration.electionTimeout().toNanos() / 2;
+        requireReachable(configuration.members());
         try {
             InetAddress host = InetAddress.getByName(self.host());
             server = new TcpServer(
@@ -129,6 +133,41 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
                 .addConnectionListener(this);
         server.peerAddressReadTimeout(CONNECT_TIMEOUT_MILLIS);
         server.setLogAcceptError(false);
+    }
+
+    /** Lists of hosts often have a machine's own name lead to 127.0.1.1. */
+    private void requireReachable(Collection<MemberId> members) {
+        InetAddress own = address(self);
+        if (own == null || !own.isLoopbackAddress()) {
+            return;
+        }
+        for (MemberId member : members) {
+            if (isElsewhere(member)) {
+                throw new GroupException(
+                        GroupException.Disposition.CORRECT,
+                        self.host() + " is " + own.getHostAddress() + " on this machine, where " + member
+                                + " cannot reach it: have the name lead to an address of the network (see /etc/hosts), or give that instead");
+            }
+        }
+    }
+
+    private static boolean isElsewhere(MemberId member) {
+        InetAddress address = address(member);
+        try {
+            return address != null
+                    && !address.isLoopbackAddress()
+                    && NetworkInterface.getByInetAddress(address) == null;
+        } catch (SocketException e) {
+            return false; // it is not known
+        }
+    }
+
+    private static @Nullable InetAddress address(MemberId member) {
+        try {
+            return InetAddress.getByName(member.host());
+        } catch (UnknownHostException e) {
+            return null;
+        }
     }
 
     private SocketFactory sockets(@Nullable Encryption tls) {

@@ -9,6 +9,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
@@ -18,11 +19,13 @@ import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.History;
@@ -199,6 +202,35 @@ class FileStorageTest {
             storage.close(true);
         }
         assertRecovers(clean.afterReboot(), written, Standing.CERTAIN, "closed, stopped");
+    }
+
+    /** Who has lost what lies before it has lost it, too, and nobody elects who lacks a configuration that he knows of. */
+    @Test
+    void aConfigurationIsForcedWithAllThatLiesBeforeIt() {
+        try (FileStorage storage = directory.storage()) {
+            storage.open(entry -> {});
+            storage.append(large());
+            assertThat(unforced(storage)).isNotEmpty();
+            storage.append(List.of(Entry.of(3, 10, Entry.Kind.CONFIGURATION, Directory.FORMED.encode())));
+            assertThat(unforced(storage)).isEmpty();
+        }
+    }
+
+    private static List<Object> unforced(FileStorage storage) {
+        return ((Map<?, ?>) field(storage, "segments"))
+                .values().stream()
+                        .filter(segment -> Boolean.TRUE.equals(field(segment, "unforced")))
+                        .collect(Collectors.toList());
+    }
+
+    private static Object field(Object of, String name) {
+        try {
+            Field field = of.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            return field.get(of);
+        } catch (ReflectiveOperationException e) {
+            throw new LinkageError(e.toString(), e);
+        }
     }
 
     @Test

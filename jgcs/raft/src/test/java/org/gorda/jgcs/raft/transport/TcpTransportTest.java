@@ -1,9 +1,12 @@
 package org.gorda.jgcs.raft.transport;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.net.Inet4Address;
 import java.net.InetAddress;
+import java.net.NetworkInterface;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
@@ -14,6 +17,7 @@ import java.nio.file.StandardCopyOption;
 import java.security.Security;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -21,6 +25,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.awaitility.Awaitility;
 import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 import org.jgroups.util.DefaultSocketFactory;
@@ -191,6 +196,27 @@ class TcpTransportTest {
         for (Side side : open) {
             assertThat(side.lost).isEmpty();
             assertThat(side.has("news")).isTrue();
+        }
+    }
+
+    /** As with a list of hosts in which the machine's own name is 127.0.1.1: it would hear the others, who could never answer. */
+    @Test
+    void whoListensWhereOthersCannotReachItIsToldSo() throws Exception {
+        MemberId self = new MemberId("127.0.0.1:" + LoopbackPorts.free(1).get(0));
+        MemberId here = new MemberId(InetAddress.getLoopbackAddress().getHostAddress() + ":7801");
+        MemberId elsewhere = new MemberId("192.0.2.1:7800");
+        assertThatThrownBy(() -> new Side(self, List.of(self, here, elsewhere), WAIT, sockets -> sockets))
+                .isInstanceOfSatisfying(
+                        GroupException.class,
+                        e -> assertThat(e.disposition()).isEqualTo(GroupException.Disposition.CORRECT))
+                .hasMessageContaining("127.0.0.1 is 127.0.0.1 on this machine, where 192.0.2.1:7800 cannot reach it");
+        for (NetworkInterface network : Collections.list(NetworkInterface.getNetworkInterfaces())) {
+            for (InetAddress address : Collections.list(network.getInetAddresses())) {
+                if (address instanceof Inet4Address) { // another name of this machine
+                    MemberId other = new MemberId(address.getHostAddress() + ":7800");
+                    new Side(self, List.of(self, other), WAIT, sockets -> sockets).close();
+                }
+            }
         }
     }
 
