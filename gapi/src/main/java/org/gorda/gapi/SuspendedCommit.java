@@ -21,6 +21,9 @@ public interface SuspendedCommit {
      */
     boolean handOver();
 
+    /** Whether it has given up its locks for an applied change since it was handed over. */
+    boolean hasGivenWay();
+
     /** Whether it was answered, so that nobody waits for it any more. */
     boolean isAnswered();
 

@@ -201,6 +201,11 @@ public abstract class WaitingCommit<T extends TransactionContext, E extends Exce
     }
 
     @Override
+    public final boolean hasGivenWay() {
+        return state() == State.LOST;
+    }
+
+    @Override
     public final boolean handOver() {
         return move(UNSENT, State.SENT, null);
     }

@@ -16,6 +16,7 @@ import org.gorda.gapi.RefusedException;
 import org.gorda.gapi.TransactionId;
 import org.gorda.gapi.WriteSet;
 import org.gorda.jgcs.DataSession;
+import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.MessageId;
 import org.gorda.replicator.core.ReplicaMessage;
 
@@ -28,6 +29,7 @@ final class ChunkSender {
     static final int CHUNK_BYTES = 256 << 10;
     private static final int ON_THEIR_WAY_MAX = 8;
     private static final long LOOK_MILLIS = 100;
+    private static final Duration ROOM_LOOK = Duration.ofMillis(20);
 
     private final Duration patience;
     private final Semaphore room = new Semaphore(ON_THEIR_WAY_MAX, true);
@@ -48,7 +50,7 @@ final class ChunkSender {
      * @param onSent told of each that is sent
      * @return how many there were
      * @throws RefusedException if there is no room in time, or if the transaction cannot be committed any more
-     * @throws org.gorda.jgcs.GroupException as {@link DataSession#multicast} does
+     * @throws GroupException as {@link DataSession#multicast} does
      */
     int send(
             DataSession data,
@@ -78,7 +80,10 @@ final class ChunkSender {
                 undelivered.merge(id, 1, Integer::sum);
                 boolean sent = false;
                 try {
-                    onSent.accept(data.multicast(message.rewind(), patience));
+                    onSent.accept(multicast(data, message, patience, () -> {
+                        check(id, goesOn);
+                        return true;
+                    }));
                     sent = true;
                 } finally {
                     if (!sent) {
@@ -91,6 +96,27 @@ final class ChunkSender {
             return number;
         } finally {
             sending.remove(id);
+        }
+    }
+
+    /**
+     * Sends for a client, whose transaction may hold locks that the delivery waits for, which makes the room: so it does not wait for that without a look.
+     *
+     * @param goesOn asked now and then; may throw
+     * @throws GroupException as {@link DataSession#multicast} does
+     */
+    static MessageId multicast(DataSession data, ByteBuffer message, Duration patience, BooleanSupplier goesOn) {
+        long end = System.nanoTime() + patience.toNanos();
+        while (true) {
+            try {
+                return data.multicast(message.rewind(), ROOM_LOOK);
+            } catch (GroupException e) {
+                if (e.disposition() != GroupException.Disposition.RETRY
+                        || !goesOn.getAsBoolean()
+                        || System.nanoTime() - end > 0) {
+                    throw e;
+                }
+            }
         }
     }
 

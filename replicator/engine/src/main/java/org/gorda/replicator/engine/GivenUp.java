@@ -5,7 +5,6 @@ import java.util.Deque;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.gorda.gapi.TransactionId;
-import org.gorda.replicator.core.ReplicaCore;
 
 /**
  * Transactions that were found not to have happened because somebody asked. The group remembers that for so many places in the order only, and who runs here
@@ -35,12 +34,11 @@ final class GivenUp {
     }
 
     /**
-     * Whether a transaction may have been given up, and the group not know it any more.
+     * Whether a transaction may have been given up: the group may not know it any more where this one is ordered.
      *
      * @param begunAt the place that was shown when it began
-     * @param executed up to where all is executed, when it asks to be committed
      */
-    boolean mayHold(TransactionId id, long begunAt, long executed) {
-        return places.containsKey(id) || (begunAt < forgotten && begunAt < executed - ReplicaCore.OUTCOMES_KEPT);
+    boolean mayHold(TransactionId id, long begunAt) {
+        return places.containsKey(id) || begunAt < forgotten;
     }
 }

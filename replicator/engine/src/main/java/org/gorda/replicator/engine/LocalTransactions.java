@@ -284,7 +284,7 @@ final class LocalTransactions implements TransactionListener {
             ByteBuffer message = writeSet.precededBy(ReplicaMessage.WRITE_SET_HEADER_BYTES);
             long executed = awaitRoom(commit, begun);
             // Behind that: what was given up before it is known here.
-            if (givenUp.mayHold(id, transaction.begunAt(), executed)) {
+            if (givenUp.mayHold(id, transaction.begunAt())) {
                 throw new RefusedException(
                         new Refusal(
                                 Refusal.Cause.OVERDUE,
@@ -301,7 +301,14 @@ final class LocalTransactions implements TransactionListener {
             }
             requireNoneLost(id, begunIn);
             Probes.end(begun.probe, Stage.ENCODE);
-            engine.group().data().multicast(message.rewind(), configuration.commitTimeout());
+            ChunkSender.multicast(engine.group().data(), message, configuration.commitTimeout(), () -> {
+                if (commit.hasGivenWay()) {
+                    throw new RefusedException(new Refusal(
+                            Refusal.Cause.PRIORITY,
+                            "transaction " + id + " gave way before it was sent: run it again"));
+                }
+                return !commit.isAnswered();
+            });
             asked = true;
         } catch (RefusedException e) {
             if (!commit.isAnswered()) {
@@ -522,6 +529,10 @@ final class LocalTransactions implements TransactionListener {
                     otherwise,
                     "replica " + configuration.self() + " is behind: it shows everything up to " + standing.visible()
                             + ", wanted is " + index);
+        }
+        if (standing.is(ReplicaState.RECEIVING)) { // it may show as much of what the group has not kept
+            throw refusals.refuse(
+                    otherwise, "replica " + configuration.self() + " is not up to date: " + standing.explanation());
         }
     }
 

@@ -119,6 +119,9 @@ final class ReplicaEngine implements GroupListener {
     private @Nullable Future<?> maintained;
     private boolean announced;
 
+    /** What is delivered is of what will be replaced, by what holds it, too. */
+    private volatile boolean passesOver;
+
     /** Null if they are off, so that nobody looks at the clock for them. */
     private volatile @Nullable Probes probes;
 
@@ -466,7 +469,7 @@ final class ReplicaEngine implements GroupListener {
     public void onMessage(Message message) {
         order.lock();
         try {
-            if (standing.is(ReplicaState.RECEIVING)) {
+            if (passesOver) {
                 return; // what is received will hold it
             }
             history.delivered(message.position());
@@ -515,7 +518,7 @@ final class ReplicaEngine implements GroupListener {
     private boolean caughtUp(Position upTo) {
         order.lock();
         try {
-            if (standing.is(ReplicaState.RECEIVING)) {
+            if (passesOver) {
                 return false;
             }
             boolean isGathered = delivery.isGathered();
@@ -569,7 +572,7 @@ final class ReplicaEngine implements GroupListener {
         try {
             boolean began = next.working() && !standing.view().working();
             standing.view(next);
-            if (standing.is(ReplicaState.RECEIVING)) {
+            if (passesOver) {
                 yieldLater();
                 return;
             }
@@ -595,7 +598,7 @@ final class ReplicaEngine implements GroupListener {
     public void onGap(Position firstHeld, String reason) {
         order.lock();
         try {
-            if (standing.is(ReplicaState.RECEIVING)) {
+            if (passesOver) {
                 return; // what is received will hold it
             }
             receiveDatabase(firstHeld, reason);
@@ -624,6 +627,7 @@ final class ReplicaEngine implements GroupListener {
     }
 
     private void beginReceiving(String reason) {
+        passesOver = true;
         log().deliverAhead(false);
         receiving("needs the database from another replica, because " + reason);
         refuseAll(new Refusal(
@@ -903,6 +907,8 @@ final class ReplicaEngine implements GroupListener {
                             && !standing.is(ReplicaState.RECEIVING)) {
                         standing.executesHere(true); // every replica takes writes since it was found overdue
                     }
+                } catch (RuntimeException | Error e) { // or it would take no writes any more, without a word
+                    fail("a new epoch could not be asked for: " + e, e);
                 } finally {
                     order.unlock();
                 }

@@ -331,15 +331,17 @@ final class TransferJoiner implements Runnable, AutoCloseable {
         }
         toldNanos = now;
         double seconds = Math.max(1e-3, (now - startedNanos) / 1e9);
-        double rate = Math.max(1, (bytesDone - startedBytes) / seconds);
+        double rate = (bytesDone - startedBytes) / seconds;
         String text = String.format(
                 Locale.ROOT,
-                "receives the database from %s: %,d of %,d MB, %,.1f MB/s, about %,d s left%s",
+                "receives the database from %s: %,d of %,d MB, %,.1f MB/s%s%s",
                 donor,
                 bytesDone >> 20,
                 bytesAll >> 20,
                 rate / (1 << 20),
-                Math.round((bytesAll - bytesDone) / rate),
+                rate > 0
+                        ? String.format(Locale.ROOT, ", about %,d s left", Math.round((bytesAll - bytesDone) / rate))
+                        : "",
                 lacks);
         progress.accept(text);
         if (now - loggedNanos > LOG_NANOS) {

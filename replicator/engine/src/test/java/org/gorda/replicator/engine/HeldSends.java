@@ -8,9 +8,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.gorda.jgcs.DataSession;
 import org.gorda.jgcs.Group;
 import org.gorda.jgcs.GroupConfiguration;
+import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupListener;
 import org.gorda.jgcs.MemberId;
 import org.gorda.jgcs.MessageId;
@@ -19,7 +22,7 @@ import org.gorda.jgcs.Service;
 import org.gorda.jgcs.raft.RaftProtocol;
 import org.gorda.replicator.core.ReplicaMessage;
 
-/** A toolkit for tests: {@code raft}, on whose way to the order a member's transactions can be held up. Thread-safe. */
+/** A toolkit for tests: {@code raft}, on whose way to the order a member's transactions can be held up, or for which there is no room. Thread-safe. */
 public final class HeldSends implements Protocol {
 
     static final String NAME = "raft with held sends";
@@ -66,18 +69,40 @@ public final class HeldSends implements Protocol {
         private final Group group;
         private final List<ByteBuffer> held = new ArrayList<>();
         private boolean holds;
+        private volatile boolean isFull;
+        private final AtomicInteger turnedAway = new AtomicInteger();
 
         Sender(Group group) {
             this.group = group;
         }
 
         @Override
-        public synchronized MessageId multicast(ByteBuffer payload, Duration wait) {
-            if (!holds || !(ReplicaMessage.decode(payload) instanceof ReplicaMessage.Commit)) {
+        public MessageId multicast(ByteBuffer payload, Duration wait) {
+            boolean isCommit = ReplicaMessage.decode(payload) instanceof ReplicaMessage.Commit;
+            if (isCommit && isFull) {
+                turnedAway.incrementAndGet();
+                LockSupport.parkNanos(wait.toNanos());
+                throw new GroupException(GroupException.Disposition.RETRY, "no room");
+            }
+            return isCommit ? holdOrSend(payload, wait) : group.data().multicast(payload, wait);
+        }
+
+        private synchronized MessageId holdOrSend(ByteBuffer payload, Duration wait) {
+            if (!holds) {
                 return group.data().multicast(payload, wait);
             }
             held.add(payload);
             return new MessageId(group.self(), 0, held.size());
+        }
+
+        /** As if nothing of what was sent before were ordered. */
+        void full(boolean value) {
+            isFull = value;
+        }
+
+        /** So often there was no room. */
+        int turnedAway() {
+            return turnedAway.get();
         }
 
         synchronized void hold() {
