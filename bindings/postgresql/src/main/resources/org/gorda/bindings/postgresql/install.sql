@@ -715,10 +715,11 @@ begin
     if noted = '*' then
         return;
     elsif tag = any ('{ALTER INDEX,ALTER SEQUENCE,ALTER TABLE,COMMENT,CREATE DOMAIN,CREATE FUNCTION,CREATE INDEX,CREATE MATERIALIZED VIEW,CREATE PROCEDURE,CREATE SCHEMA,'
-                'CREATE SEQUENCE,CREATE TABLE,CREATE TABLE AS,CREATE TYPE,CREATE VIEW,GRANT,REFRESH MATERIALIZED VIEW,REVOKE,SELECT INTO}')
+                'CREATE SEQUENCE,CREATE TABLE,CREATE TABLE AS,CREATE TRIGGER,CREATE TYPE,CREATE VIEW,GRANT,REFRESH MATERIALIZED VIEW,REVOKE,SELECT INTO}')
             and not (tag = 'ALTER TABLE' and current_query() ~* E'\\m(detach|inherit)\\M') then
-        noted := coalesce(nullif(noted, ''), '|') || coalesce((select string_agg(distinct objid || '|', '') from pg_event_trigger_ddl_commands()
-            where classid = 'pg_class'::regclass), '');
+        noted := coalesce(nullif(noted, ''), '|') || coalesce((select string_agg(distinct coalesce(g.tgrelid, c.objid) || '|', '')
+            from pg_event_trigger_ddl_commands() c left join pg_trigger g on c.classid = 'pg_trigger'::regclass and g.oid = c.objid
+            where c.classid = 'pg_class'::regclass or g.oid is not null), '');
     else
         noted := '*';
     end if;

@@ -654,11 +654,11 @@ class RowsTest {
     private long blocksOfPositions(long atLeast) throws SQLException {
         try (Connection outside = TestServer.connect(origin.server().database())) {
             SqlSession looks = SqlSession.of(outside);
-            Awaitility.await("our sessions have ended")
+            Awaitility.await("all sessions have ended but this one and the reader's")
                     .atMost(Duration.ofMinutes(1))
                     .until(() -> looks.number("SELECT count(*) FROM pg_stat_activity"
-                                    + " WHERE datname = current_database() AND application_name LIKE 'gorda%'")
-                            == 0);
+                                    + " WHERE datname = current_database() AND backend_type = 'client backend'")
+                            == 2);
             return Awaitility.await("they have told")
                     .atMost(Duration.ofMinutes(1))
                     .until(
