@@ -111,10 +111,14 @@ final class ChunkSender {
             try {
                 return data.multicast(message.rewind(), ROOM_LOOK);
             } catch (GroupException e) {
-                if (e.disposition() != GroupException.Disposition.RETRY
-                        || !goesOn.getAsBoolean()
-                        || System.nanoTime() - end > 0) {
+                if (e.disposition() != GroupException.Disposition.RETRY || !goesOn.getAsBoolean()) {
                     throw e;
+                }
+                if (System.nanoTime() - end > 0) {
+                    throw new GroupException(
+                            e.disposition(),
+                            "tried for " + patience.toMillis() + " ms, the last time: " + e.getMessage(),
+                            e);
                 }
             }
         }

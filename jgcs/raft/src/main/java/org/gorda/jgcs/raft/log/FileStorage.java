@@ -407,9 +407,7 @@ public final class FileStorage implements Storage {
             long known = configurations.isEmpty() ? 0 : configurations.lastKey();
             entries.forEach(this::note);
             if (!configurations.isEmpty() && configurations.lastKey() > known) {
-                // A minority that loses power must not take itself for all. With all that lies before: nobody elects
-                // who lacks
-                // it.
+                // A minority that loses power must not take itself for all; and nobody elects who lacks this one.
                 for (Segment segment : segments.values()) {
                     segment.force();
                 }
