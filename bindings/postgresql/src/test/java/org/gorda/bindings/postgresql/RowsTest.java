@@ -24,6 +24,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import org.awaitility.Awaitility;
 import org.gorda.bindings.postgresql.wire.OwnStatement;
@@ -650,7 +651,7 @@ class RowsTest {
         }
     }
 
-    /** Sessions tell of what they have read when they end, or a moment later; each change is a block at least. */
+    /** Sessions tell of what they have read when they end, or a moment later, not all at once; each change is a block at least. */
     private long blocksOfPositions(long atLeast) throws SQLException {
         try (Connection outside = TestServer.connect(origin.server().database())) {
             SqlSession looks = SqlSession.of(outside);
@@ -659,12 +660,16 @@ class RowsTest {
                     .until(() -> looks.number("SELECT count(*) FROM pg_stat_activity"
                                     + " WHERE datname = current_database() AND backend_type = 'client backend'")
                             == 2);
-            return Awaitility.await("they have told")
+            AtomicLong blocks = new AtomicLong();
+            Awaitility.await("they have told")
+                    .pollInterval(Duration.ofSeconds(2))
                     .atMost(Duration.ofMinutes(1))
-                    .until(
-                            () -> looks.number("SELECT heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit"
-                                    + " FROM pg_statio_user_tables WHERE relid = 'gorda.position'::regclass"),
-                            blocks -> blocks >= atLeast);
+                    .until(() -> {
+                        long now = looks.number("SELECT heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit"
+                                + " FROM pg_statio_user_tables WHERE relid = 'gorda.position'::regclass");
+                        return blocks.getAndSet(now) == now && now >= atLeast;
+                    });
+            return blocks.get();
         }
     }
 
