@@ -30,9 +30,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ReplicaCore {
 
-    /** For so many places in the order the group knows that a transaction was given up, counted from what its origin had executed. */
-    public static final long OUTCOMES_KEPT = Outcomes.KEPT;
-
     /** Of what {@link #checkpoint} gives, which other replicas receive, too. */
     public static final byte STATE_VERSION = 9;
 
