@@ -32,7 +32,11 @@ class NoRoomTest {
     @Test
     void whoWaitsForRoomGivesWayToWhatIsOrdered() throws Exception {
         try (Cluster cluster = new Cluster(
-                directory, 3, builder -> builder.toolkit(HeldSends.NAME).protocol(ReplicationProtocol.CERTIFICATION))) {
+                directory,
+                3,
+                builder -> builder.toolkit(HeldSends.NAME)
+                        .protocol(ReplicationProtocol.CERTIFICATION)
+                        .commitTimeout(Duration.ofMinutes(1)))) {
             cluster.execute(
                     "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)", "INSERT INTO T VALUES (1, 0)");
             cluster.awaitEverywhere();
@@ -74,9 +78,12 @@ class NoRoomTest {
     /** What follows the answer is not done by who delivers. */
     @Test
     void whoAskedForAnOutcomeMayCommitUponIt() throws Exception {
-        try (Cluster cluster = new Cluster(directory, 1, builder -> {})) {
+        try (Cluster cluster =
+                new Cluster(directory, 2, builder -> builder.protocol(ReplicationProtocol.CERTIFICATION))) {
             cluster.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
-            cluster.replica(0)
+            cluster.awaitEverywhere();
+            cluster.stop(1);
+            CompletableFuture<Void> committed = cluster.replica(0)
                     .outcome(new TransactionId(new SessionId(1, 2), 3), 0)
                     .thenAccept(outcome -> {
                         try {
@@ -84,8 +91,9 @@ class NoRoomTest {
                         } catch (SQLException e) {
                             throw new IllegalStateException(e);
                         }
-                    })
-                    .get(SOON.toSeconds(), TimeUnit.SECONDS);
+                    });
+            cluster.start(1);
+            committed.get(SOON.toSeconds(), TimeUnit.SECONDS);
             assertThat(cluster.count(0, "T")).isEqualTo(1);
         }
     }
