@@ -3,10 +3,11 @@ package org.gorda.jgcs.raft;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
@@ -110,6 +111,7 @@ final class RaftGroup
 
     private volatile View view = View.NOTHING;
     private volatile boolean viewTold = true;
+    private Set<MemberId> connected = Set.of();
     private volatile long releasedIndex;
     private volatile boolean delivererWaits;
     private volatile String explanation = "starting";
@@ -282,7 +284,7 @@ final class RaftGroup
             member.start(now(), System.currentTimeMillis(), listener.mayForm());
             started = true;
             transport.start(this);
-            connect();
+            reactor.execute(this::connect);
         } catch (RuntimeException e) {
             close();
             throw e;
@@ -652,16 +654,25 @@ final class RaftGroup
         if (!next.equals(view)) {
             view = next;
             viewTold = false;
-            connect();
             wakeDeliverer();
         }
+        connect();
     }
 
+    /** While there is no leader, also to whoever else may know of one. */
     private void connect() {
-        List<MemberId> all = new ArrayList<>(configuration.members());
-        all.addAll(view.members());
-        all.addAll(view.learners());
-        transport.connectTo(all);
+        View known = view;
+        Set<MemberId> wanted = new HashSet<>(known.members());
+        wanted.addAll(known.learners());
+        known.leader().ifPresent(wanted::add);
+        if (!known.working()) {
+            wanted.addAll(configuration.members());
+            wanted.addAll(member.core().hearsay());
+        }
+        if (!wanted.equals(connected)) {
+            connected = Set.copyOf(wanted);
+            transport.connectTo(connected);
+        }
     }
 
     @Override

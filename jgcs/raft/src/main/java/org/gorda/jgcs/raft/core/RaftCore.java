@@ -40,6 +40,9 @@ public final class RaftCore {
 
     private record Read(long request, long round, long index) {}
 
+    private static final String REMOVED =
+            "this member was removed from the group, or will be: stop it if the others have a leader, or add it again";
+
     private record Greeting(long admission, long nanos) {}
 
     private final MemberId self;
@@ -85,6 +88,9 @@ public final class RaftCore {
     private long decidedAtContact;
     private long electionDeadlineNanos;
     private boolean leaderSuspected;
+
+    /** The members, as one of them has told a member that did not know of their leader; empty once there is one. */
+    private Configuration hearsay = Configuration.EMPTY;
 
     // Candidate
     private final Map<MemberId, Boolean> votes = new LinkedHashMap<>();
@@ -268,6 +274,11 @@ public final class RaftCore {
         return found.getValue();
     }
 
+    /** Whom the group has as members, as others say of it; empty while there is a leader. They may know who it is. */
+    public List<MemberId> hearsay() {
+        return hearsay.members().stream().map(Configuration.Member::id).toList();
+    }
+
     /** Whether a proposal made now would be ordered. */
     public boolean acceptsProposals() {
         return role == Role.LEADER && transferTo == null;
@@ -340,7 +351,7 @@ public final class RaftCore {
         if (!isMember()) {
             boolean wasMember = configurations.values().stream().anyMatch(this::isIn);
             return wasMember || (terms.lastIndex() > 0 && leader == null)
-                    ? "this member was removed from the group, or will be: stop it if the others have a leader, or add it again"
+                    ? REMOVED
                     : "this member's directory is new to the group: waiting for the leader to take it in;"
                             + " if most members' directories are new, there is none, and 'gorda recover' helps where one is not";
         }
@@ -350,6 +361,9 @@ public final class RaftCore {
         if (leader != null) {
             return "follows " + leader + " in term " + term
                     + (standing == Standing.UNCERTAIN ? "; the end of this member's log may be lost" : "");
+        }
+        if (!hearsay.members().isEmpty() && !isIn(hearsay)) {
+            return REMOVED;
         }
         String text = "no leader in term " + term + ": " + configuration().majority() + " of "
                 + configuration().voters()
@@ -612,6 +626,7 @@ public final class RaftCore {
             effects.send(from, greeting(true));
         }
         if (standing != Standing.FRESH) {
+            hear(from, hello);
             return;
         }
         if (!hello.fresh()) {
@@ -627,6 +642,18 @@ public final class RaftCore {
             form(nowNanos);
         } else {
             freshMembers.remove(from);
+        }
+    }
+
+    /** Who was away while members were added and removed may have a leader that it does not know. */
+    private void hear(MemberId from, RaftMessage.Hello hello) {
+        boolean isKnown = configuration().member(from) != null || formation.member(from) != null;
+        if (leader == null
+                && isKnown
+                && !hello.fresh()
+                && !hello.configuration().equals(hearsay)) {
+            hearsay = hello.configuration();
+            effects.changed();
         }
     }
 
@@ -729,6 +756,9 @@ public final class RaftCore {
         if (request.pre()) {
             boolean granted = request.term() > term && upToDate && !leaderAlive;
             effects.send(from, new RaftMessage.VoteReply(granted ? request.term() : term, granted, true, uncertain));
+            if (leaderAlive) {
+                effects.send(from, greeting(true)); // it may not know the leader, or not be a member any more
+            }
             return;
         }
         if (leaderAlive && !request.transfer()) {
@@ -863,6 +893,7 @@ public final class RaftCore {
         }
         leaderSuspected = false;
         contactNanos = nowNanos;
+        hearsay = Configuration.EMPTY;
         follow(nowNanos, leaderTerm, from);
         awaitElection(nowNanos);
         if (wasOutOfTouch) {

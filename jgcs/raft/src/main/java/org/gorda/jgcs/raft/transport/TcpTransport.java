@@ -9,6 +9,7 @@ import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.util.ArrayDeque;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -41,7 +42,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Transport over JGroups' {@code TcpServer}: one connection per pair of members, opened by the one with the smaller name, so
- * that two do not cross. A frame is written by the caller's thread while the peer surely has room for it, which spares a change
+ * that two do not cross, or by the other one if that does not come. A frame is written by the caller's thread while the peer surely has room for it, which spares a change
  * of thread on the commit path; otherwise by the link's own thread. A frozen peer stops nobody: what it does not take is
  * dropped, and a caller's write that blocks all the same is ended by closing the connection.
  */
@@ -54,9 +55,16 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
     private static final int SOCKET_BUFFER_BYTES = 512 << 10;
     private static final long QUEUE_BYTES_MAX = 8L << 20;
-    private static final long RECONNECT_MILLIS = 100;
+    private static final long RECONNECT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final int CONNECT_TIMEOUT_MILLIS = 1000;
+
+    /** So long who has the larger name waits for the other, which may not know of it. */
+    private static final long CONNECTED_NANOS = TimeUnit.SECONDS.toNanos(2);
+
     private static final long RESOLVE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** So long a member that is none any more is still told so, and who is none yet is answered. */
+    private static final long PARTING_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /** Asks whether somebody is there, and is answered by the transport; no frame of a member is that short. */
     private static final byte[] QUESTION = {0};
@@ -183,7 +191,11 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
     }
 
     private List<String> hosts() {
-        return links.keySet().stream().map(MemberId::host).distinct().toList();
+        return links.values().stream()
+                .filter(link -> link.kept)
+                .map(link -> link.member.host())
+                .distinct()
+                .toList();
     }
 
     private static Throwable rootOf(Throwable failure) {
@@ -210,11 +222,17 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
     @Override
     public void connectTo(Collection<MemberId> members) {
-        for (MemberId member : members) {
-            if (!member.equals(self)) {
-                link(member);
-            }
+        Set<MemberId> kept = new HashSet<>(members);
+        kept.remove(self);
+        for (MemberId member : kept) {
+            links.compute(member, (key, present) -> {
+                Link link = present == null ? new Link(key) : present;
+                link.keep(true);
+                return link;
+            });
         }
+        links.values().stream().filter(link -> !kept.contains(link.member)).forEach(link -> link.keep(false));
+        LockSupport.unpark(names);
     }
 
     private Link link(MemberId member) {
@@ -228,8 +246,21 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
     private void resolveAll() {
         while (!closed) {
-            links.values().forEach(Link::resolve);
+            for (Link link : links.values()) {
+                if (link.hasParted()) {
+                    part(link);
+                } else {
+                    link.resolve();
+                }
+            }
             LockSupport.parkNanos(RESOLVE_NANOS);
+        }
+    }
+
+    /** Not while its addresses are sought, which its entries would outlast. */
+    private void part(Link link) {
+        if (links.computeIfPresent(link.member, (key, present) -> present.hasParted() ? null : present) == null) {
+            link.end();
         }
     }
 
@@ -402,11 +433,39 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         private final AtomicLong unansweredBytes = new AtomicLong();
         private volatile long unansweredSinceNanos;
         private volatile long inlineSinceNanos;
+        private volatile boolean kept;
+        private volatile long partingSinceNanos = System.nanoTime();
+        private volatile boolean ended;
+
+        /** The link's own thread's. */
+        private long connectDueNanos;
 
         Link(MemberId member) {
             this.member = member;
             this.connects = self.compareTo(member) < 0;
+            this.connectDueNanos = System.nanoTime() + (connects ? 0 : CONNECTED_NANOS);
             daemon(vital(this), member.name()).start();
+        }
+
+        void keep(boolean keep) {
+            if (kept && !keep) {
+                partingSinceNanos = System.nanoTime();
+            }
+            kept = keep;
+        }
+
+        boolean hasParted() {
+            return !kept && System.nanoTime() - partingSinceNanos > PARTING_NANOS;
+        }
+
+        void end() {
+            ended = true;
+            wake();
+            for (IpAddress known : addresses) {
+                if (byAddress.remove(known, this)) {
+                    closeNow(known);
+                }
+            }
         }
 
         /** A host name may not resolve yet, or another process may have its addresses later. */
@@ -531,15 +590,13 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         /** Connects, and writes what callers left in the queue. */
         @Override
         public void run() {
-            while (!closed) {
-                if (connects && !isConnected()) {
-                    connect();
-                }
+            while (!closed && !ended) {
+                connectIfDue();
                 byte[] frame = null;
                 synchronized (this) {
                     if (writing || queue.isEmpty()) {
                         try {
-                            wait(RECONNECT_MILLIS);
+                            TimeUnit.NANOSECONDS.timedWait(this, RECONNECT_NANOS);
                         } catch (InterruptedException e) {
                             return;
                         }
@@ -553,6 +610,17 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
                 if (frame != null) {
                     write(frame);
                 }
+            }
+        }
+
+        private void connectIfDue() {
+            boolean wanted = kept && !isConnected();
+            if (!wanted && !connects) {
+                connectDueNanos = System.nanoTime() + CONNECTED_NANOS;
+            }
+            if (wanted && System.nanoTime() - connectDueNanos >= 0) {
+                connect();
+                connectDueNanos = System.nanoTime() + (connects ? RECONNECT_NANOS : CONNECTED_NANOS);
             }
         }
 

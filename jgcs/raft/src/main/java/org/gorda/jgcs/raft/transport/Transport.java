@@ -24,7 +24,7 @@ public interface Transport extends AutoCloseable {
     /** Sends a frame or loses it; never waits long. */
     void send(MemberId to, byte[] frame);
 
-    /** Keeps connections to these members. */
+    /** Keeps connections to these members, and soon to no others: theirs are closed, unless this is called with them before. */
     void connectTo(Collection<MemberId> members);
 
     /** How many frames were sent, to all members together. */

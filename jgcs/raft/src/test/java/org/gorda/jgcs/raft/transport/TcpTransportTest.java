@@ -14,7 +14,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.security.KeyStore;
 import java.security.Security;
+import java.security.cert.Certificate;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -23,7 +25,12 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import javax.net.ssl.X509ExtendedTrustManager;
 import org.awaitility.Awaitility;
+import org.gorda.jgcs.Encryption;
 import org.gorda.jgcs.GroupConfiguration;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.LoopbackPorts;
@@ -36,12 +43,15 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** On real connections. */
 @Timeout(120)
 class TcpTransportTest {
 
     private static final Duration WAIT = Duration.ofSeconds(30);
+    private static final String PASSWORD = "of no use";
 
     private final List<Side> open = new ArrayList<>();
 
@@ -64,15 +74,14 @@ class TcpTransportTest {
         }
 
         Side(MemberId self, List<MemberId> all, Duration electionTimeout, UnaryOperator<SocketFactory> around) {
-            this.self = self;
-            transport = new TcpTransport(
-                    GroupConfiguration.builder("test", self, Path.of("none"))
-                            .members(all)
-                            .electionTimeout(electionTimeout)
-                            .build(),
-                    around);
+            this(configuration(self, all, electionTimeout).build(), around);
+        }
+
+        Side(GroupConfiguration configuration, UnaryOperator<SocketFactory> around) {
+            self = configuration.self();
+            transport = new TcpTransport(configuration, around);
             transport.start(this);
-            transport.connectTo(all);
+            transport.connectTo(configuration.members());
         }
 
         @Override
@@ -140,6 +149,111 @@ class TcpTransportTest {
             assertThat(side.failed.remove()).isInstanceOf(OutOfMemoryError.class);
         } finally {
             side.close();
+        }
+    }
+
+    private static GroupConfiguration.Builder configuration(
+            MemberId self, List<MemberId> all, Duration electionTimeout) {
+        return GroupConfiguration.builder("test", self, Path.of("none"))
+                .members(all)
+                .electionTimeout(electionTimeout);
+    }
+
+    /** The keys and certificates of all in one, each for the host of its name. */
+    private static KeyStore certificates(Path directory, List<MemberId> members) throws Exception {
+        Path file = directory.resolve("keys");
+        for (MemberId member : members) {
+            Process keytool = new ProcessBuilder(
+                            Path.of(System.getProperty("java.home"), "bin", "keytool")
+                                    .toString(),
+                            "-genkeypair",
+                            "-keyalg",
+                            "EC",
+                            "-alias",
+                            member.host(),
+                            "-dname",
+                            "CN=" + member.host(),
+                            "-ext",
+                            "san=ip:" + member.host(),
+                            "-keystore",
+                            file.toString(),
+                            "-storepass",
+                            PASSWORD)
+                    .inheritIO()
+                    .start();
+            assertThat(keytool.waitFor()).isZero();
+        }
+        return KeyStore.getInstance(file.toFile(), PASSWORD.toCharArray());
+    }
+
+    private static Encryption encryption(KeyStore all, MemberId member) throws Exception {
+        KeyStore own = KeyStore.getInstance("PKCS12");
+        own.load(null, null);
+        own.setKeyEntry(
+                "own", all.getKey(member.host(), PASSWORD.toCharArray()), PASSWORD.toCharArray(), new Certificate[] {
+                    all.getCertificate(member.host())
+                });
+        KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        keys.init(own, PASSWORD.toCharArray());
+        KeyStore known = KeyStore.getInstance("PKCS12");
+        known.load(null, null);
+        for (String host : Collections.list(all.aliases())) {
+            known.setCertificateEntry(host, all.getCertificate(host));
+        }
+        TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(known);
+        SSLContext context = SSLContext.getInstance("TLSv1.3");
+        context.init(keys.getKeyManagers(), trust.getTrustManagers(), null);
+        return new Encryption(context, (X509ExtendedTrustManager) trust.getTrustManagers()[0]);
+    }
+
+    private static long threadsFor(MemberId member) {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().equals("gorda-transport-" + member))
+                .count();
+    }
+
+    /** Its certificate is as good as ever, and its connection was made long ago. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 2})
+    @EnabledOnOs(OS.LINUX) // where all of 127.0.0.0/8 is this machine
+    void whoIsNoMemberAnyMoreIsNotLetIn(int which, @TempDir Path directory) throws Exception {
+        List<MemberId> all = new ArrayList<>();
+        for (int port : LoopbackPorts.free(3)) {
+            all.add(new MemberId("127.0.0." + (1 + all.size()) + ":" + port));
+        }
+        KeyStore certificates = certificates(directory, all);
+        for (MemberId self : all) {
+            open.add(new Side(
+                    configuration(self, all, Duration.ofSeconds(1))
+                            .tls(encryption(certificates, self))
+                            .build(),
+                    sockets -> sockets));
+        }
+        Side removed = open.get(which);
+        List<Side> stay = new ArrayList<>(open);
+        stay.remove(removed);
+        for (Side side : stay) {
+            side.sendSurely(removed, "hello");
+            removed.sendSurely(side, "hello");
+        }
+
+        List<MemberId> members = new ArrayList<>(all);
+        members.remove(removed.self);
+        stay.forEach(side -> side.transport.connectTo(members));
+        Awaitility.await("nobody seeks it").atMost(WAIT).until(() -> threadsFor(removed.self) == 0);
+        Awaitility.await("it has lost both").atMost(WAIT).until(() -> removed.lost.containsAll(members));
+        for (int i = 0; i < 30; i++) {
+            stay.forEach(side -> removed.send(side, "again".getBytes(StandardCharsets.UTF_8)));
+            pause(Duration.ofMillis(100));
+        }
+        assertThat(stay).noneMatch(side -> side.has("again"));
+        stay.get(0).sendSurely(stay.get(1), "hello");
+
+        stay.forEach(side -> side.transport.connectTo(all));
+        for (Side side : stay) {
+            removed.sendSurely(side, "again");
+            side.sendSurely(removed, "again");
         }
     }
 
