@@ -174,10 +174,21 @@ final class RaftGroup
 
     @Override
     public String explanation() {
+        StringBuilder text = new StringBuilder(explanation);
+        if (!view.working()) {
+            transport
+                    .unreached()
+                    .forEach((member, why) -> text.append("; cannot reach ")
+                            .append(member)
+                            .append(" (")
+                            .append(why)
+                            .append(')'));
+        }
         Ignored frame = ignored;
-        return frame == null || now() - frame.seenNanos() > IGNORED_TELL_NANOS
-                ? explanation
-                : explanation + "; ignores " + frame.frame();
+        if (frame != null && now() - frame.seenNanos() <= IGNORED_TELL_NANOS) {
+            text.append("; ignores ").append(frame.frame());
+        }
+        return text.toString();
     }
 
     @Override

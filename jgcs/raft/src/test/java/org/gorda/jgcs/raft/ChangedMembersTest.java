@@ -20,6 +20,7 @@ import org.gorda.jgcs.Position;
 import org.gorda.jgcs.View;
 import org.gorda.jgcs.tck.Recorder;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -100,6 +101,23 @@ class ChangedMembersTest {
                 .atMost(WAIT)
                 .untilAsserted(() -> assertThat(groups.get(away).explanation())
                         .startsWith("this member was removed from the group"));
+    }
+
+    @Test
+    void whoIsLeftAloneTellsWhomItCannotReachAndWhy() {
+        List<MemberId> three = ids.subList(0, 3);
+        form(three);
+        groups.remove(ids.get(0)).close();
+        groups.remove(ids.get(2)).close();
+        Awaitility.await()
+                .atMost(WAIT)
+                .untilAsserted(() -> assertThat(groups.get(ids.get(1)).explanation())
+                        .startsWith("no leader in term")
+                        .endsWith("; cannot reach " + ids.get(0) + " (Connection refused); cannot reach " + ids.get(2)
+                                + " (Connection refused)"));
+        start(ids.get(2), three);
+        awaitWorking(ids.get(1));
+        assertThat(groups.get(ids.get(1)).explanation()).doesNotContain("cannot reach");
     }
 
     private void form(List<MemberId> members) {

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -317,6 +318,11 @@ class RaftTckTest extends GroupTck {
         @Override
         public void connectTo(Collection<MemberId> members) {
             real.connectTo(members);
+        }
+
+        @Override
+        public SortedMap<MemberId, String> unreached() {
+            return real.unreached();
         }
 
         @Override

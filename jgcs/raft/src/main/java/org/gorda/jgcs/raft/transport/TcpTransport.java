@@ -15,6 +15,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -272,6 +274,18 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
     }
 
     @Override
+    public SortedMap<MemberId, String> unreached() {
+        SortedMap<MemberId, String> all = new TreeMap<>();
+        for (Link link : links.values()) {
+            String why = link.unreached;
+            if (why != null && link.kept) {
+                all.put(link.member, why);
+            }
+        }
+        return all;
+    }
+
+    @Override
     public long frames() {
         return frames.sum();
     }
@@ -437,6 +451,9 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         private volatile long partingSinceNanos = System.nanoTime();
         private volatile boolean ended;
 
+        /** Why nothing comes from the member; null while something does, or nothing was tried yet. */
+        private volatile @Nullable String unreached;
+
         /** The link's own thread's. */
         private long connectDueNanos;
 
@@ -492,6 +509,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
                 }
                 wake();
             } catch (IOException e) {
+                unreached = "the name leads nowhere";
                 LOG.debug("{}: {} does not resolve", self, member, e);
             }
         }
@@ -531,6 +549,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
         void heard() {
             unansweredBytes.set(0);
+            unreached = null;
         }
 
         void send(byte[] frame) {
@@ -629,9 +648,11 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
             try {
                 if (known != null) {
                     server.getConnection(known);
-                    heard();
+                    unansweredBytes.set(0);
+                    unreached = "it says nothing, or closes connections at once: its log may tell why";
                 }
             } catch (Exception e) { // what JGroups declares
+                unreached = String.valueOf(rootOf(e).getMessage());
                 LOG.trace("{}: connecting to {} at {}", self, member, known, e);
                 seek(known);
             }

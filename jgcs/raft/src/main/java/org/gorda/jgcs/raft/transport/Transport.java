@@ -1,6 +1,7 @@
 package org.gorda.jgcs.raft.transport;
 
 import java.util.Collection;
+import java.util.SortedMap;
 import org.gorda.jgcs.MemberId;
 
 /** Carries frames between members: each whole and unharmed or not at all, in order while a connection lasts. Thread-safe. */
@@ -26,6 +27,9 @@ public interface Transport extends AutoCloseable {
 
     /** Keeps connections to these members, and soon to no others: theirs are closed, unless this is called with them before. */
     void connectTo(Collection<MemberId> members);
+
+    /** The members that are to be connected and cannot be, each with the reason in a few words. */
+    SortedMap<MemberId, String> unreached();
 
     /** How many frames were sent, to all members together. */
     long frames();

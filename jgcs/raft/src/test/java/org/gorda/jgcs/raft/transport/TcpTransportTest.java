@@ -248,6 +248,11 @@ class TcpTransportTest {
             pause(Duration.ofMillis(100));
         }
         assertThat(stay).noneMatch(side -> side.has("again"));
+        Awaitility.await("it knows")
+                .atMost(WAIT)
+                .untilAsserted(() -> assertThat(removed.transport.unreached())
+                        .containsOnlyKeys(members)
+                        .allSatisfy((member, why) -> assertThat(why).contains("its log may tell why")));
         stay.get(0).sendSurely(stay.get(1), "hello");
 
         stay.forEach(side -> side.transport.connectTo(all));
