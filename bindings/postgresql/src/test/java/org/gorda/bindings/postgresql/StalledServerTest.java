@@ -110,7 +110,7 @@ class StalledServerTest {
     /** Replicas that take writes, but for one. */
     private List<Integer> executing(int but) {
         return IntStream.range(0, SIZE)
-                .filter(i -> i != but && status(i).executesHere())
+                .filter(i -> i != but && !cluster.isGone(i) && status(i).executesHere())
                 .boxed()
                 .toList();
     }
@@ -172,6 +172,26 @@ class StalledServerTest {
             await("all show it", () -> status(each).appliedIndex() >= newest);
             assertThat(count(i)).isEqualTo(told);
         }
+    }
+
+    /** Nor does who stops the replica wait for the server, which may never go on. */
+    @Test
+    void whoStandsStillIsStopped() throws Exception {
+        begin(ReplicationProtocol.PRIMARY_BACKUP);
+        int stalled = executing(-1).get(0);
+        signal("-STOP", stalled);
+        try {
+            await("it says so", () -> saysThatItsServerStandsStill(stalled));
+            Future<?> stopped = client.submit(() -> cluster.stop(stalled));
+            stopped.get(25, TimeUnit.SECONDS);
+        } finally {
+            signal("-CONT", stalled);
+        }
+        await("another one takes writes", () -> !executing(stalled).isEmpty());
+        execute(executing(stalled).get(0), COUNT);
+        cluster.start(stalled);
+        await("it takes part", () -> status(stalled).state() == ReplicaState.ONLINE);
+        assertThat(count(stalled)).isEqualTo(1);
     }
 
     @Test

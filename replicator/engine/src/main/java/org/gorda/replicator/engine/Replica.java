@@ -107,7 +107,7 @@ public final class Replica implements AutoCloseable {
         DatabaseConfiguration described = described();
         try {
             if (configuration.protocol() == ReplicationProtocol.LOOPBACK) {
-                database = binding.open(described, new LoopbackListener());
+                openWithoutGroup(described);
                 return;
             }
             Files.createDirectories(configuration.directory());
@@ -138,6 +138,18 @@ public final class Replica implements AutoCloseable {
             throw new ReplicaException(String.valueOf(e.getMessage()), e);
         } catch (IOException e) {
             throw new ReplicaException("the directory " + configuration.directory() + " cannot be used: " + e, e);
+        }
+    }
+
+    private void openWithoutGroup(DatabaseConfiguration described) throws ReflectionException {
+        ReflectedDatabase opened = binding.open(described, new LoopbackListener());
+        try {
+            StoredHistory.requireNone(opened, configuration);
+            database = opened;
+        } finally {
+            if (database == null) {
+                opened.close();
+            }
         }
     }
 

@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
@@ -59,6 +61,11 @@ final class ReplicaEngine implements GroupListener {
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
+
+    /** Longer than bindings wait by themselves. */
+    private static final Duration CLOSE_WAIT = Duration.ofSeconds(90);
+
+    private static final Duration SILENT_CLOSE_WAIT = Duration.ofSeconds(5);
     private static final int END_TRIES_MAX = 100;
     private static final long END_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -433,14 +440,42 @@ final class ReplicaEngine implements GroupListener {
         }
     }
 
+    /** By a thread of its own, which nobody waits for for ever: its disk or its server may stand still. */
     private void closeDatabase() {
         ReflectedDatabase opened = database;
-        if (opened != null) {
-            try {
-                opened.close();
-            } catch (ReflectionException e) {
-                LOG.warn("{}: the database did not close in order: {}", configuration.self(), e.getMessage());
-                LOG.debug("{}: the database did not close in order", configuration.self(), e);
+        if (opened == null) {
+            return;
+        }
+        CompletableFuture<Void> closed = new CompletableFuture<>();
+        Thread closing = new Thread(
+                () -> {
+                    try {
+                        opened.close();
+                        closed.complete(null);
+                    } catch (Throwable e) { // of any kind: who waits has to be told
+                        closed.completeExceptionally(e);
+                    }
+                },
+                "gorda-close-" + configuration.self());
+        closing.setDaemon(true);
+        closing.start();
+        Duration wait = watch.isSilent() ? SILENT_CLOSE_WAIT : CLOSE_WAIT;
+        try {
+            closed.orTimeout(wait.toSeconds(), TimeUnit.SECONDS).join();
+        } catch (CompletionException e) {
+            Throwable why = e.getCause();
+            if (why instanceof TimeoutException) {
+                LOG.warn(
+                        "{}: the database has not closed after {} s, and is left as by a crash",
+                        configuration.self(),
+                        wait.toSeconds());
+            } else if (why instanceof ReflectionException) {
+                LOG.warn("{}: the database did not close in order: {}", configuration.self(), why.getMessage());
+                LOG.debug("{}: the database did not close in order", configuration.self(), why);
+            } else if (why instanceof Error error) {
+                throw error;
+            } else {
+                throw e;
             }
         }
     }

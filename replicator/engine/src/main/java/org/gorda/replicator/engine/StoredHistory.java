@@ -1,7 +1,9 @@
 package org.gorda.replicator.engine;
 
 import java.util.List;
+import java.util.Optional;
 import java.util.function.BooleanSupplier;
+import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.StoredPosition;
 import org.gorda.jgcs.GroupException;
 import org.gorda.jgcs.GroupId;
@@ -75,6 +77,21 @@ final class StoredHistory {
                             ? "no other replica has what it held: move that directory away, put a backup in the database's place, and"
                                     + " see 'gorda recover' with --new-group"
                             : "move that directory away, and the replica will be brought up to date by the group"));
+        }
+    }
+
+    /**
+     * Before a database is written to that no group is told of.
+     *
+     * @throws ReplicaException if it is a replica of one
+     */
+    static void requireNone(ReflectedDatabase database, ReplicaConfiguration configuration) {
+        Optional<StoredPosition> stored = database.storedPosition();
+        if (stored.isPresent()) {
+            throw new ReplicaException("the database " + configuration.location()
+                    + " is a replica and holds what its group has ordered up to " + stored.get()
+                    + ": with protocol=loopback it would take what the others never get. Leave that setting out; to take it out of"
+                    + " its group for good see 'gorda recover' with --new-group");
         }
     }
 

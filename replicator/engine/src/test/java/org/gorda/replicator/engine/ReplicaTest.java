@@ -399,6 +399,31 @@ class ReplicaTest {
         }
     }
 
+    /** What it would take the others would never get, and it would come back to them with that. */
+    @Test
+    void aReplicaOfAGroupDoesNotTakeWritesWithoutIt() throws SQLException {
+        String place = directory.resolve("member").toString();
+        try (Replica replica = Replica.builder()
+                .database("derby", place)
+                .self("127.0.0.1:7999")
+                .start()) {
+            replica.awaitState(ReplicaState.ONLINE, Duration.ofMinutes(1));
+            try (Connection connection = replica.connect(new java.util.Properties());
+                    Statement statement = connection.createStatement()) {
+                statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
+            }
+        }
+        for (int i = 0; i < 2; i++) { // the first attempt leaves the database closed
+            assertThatThrownBy(() -> Replica.builder()
+                            .database("derby", place)
+                            .protocol(ReplicationProtocol.LOOPBACK)
+                            .start())
+                    .isInstanceOf(ReplicaException.class)
+                    .hasMessageContaining("is a replica and holds what its group has ordered up to")
+                    .hasMessageContaining("protocol=loopback");
+        }
+    }
+
     @Test
     void badSettingsAreNamedWithTheirLegalRange() {
         assertThatThrownBy(() -> Replica.builder().start())
