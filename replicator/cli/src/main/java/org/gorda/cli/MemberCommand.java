@@ -72,7 +72,7 @@ final class MemberCommand {
         /**
          * Why no replica answers there; null if one does.
          *
-         * @throws ReplicaException if one does that the group would never hear of
+         * @throws ReplicaException if one does that the group would never hear of by that name
          */
         private @Nullable String silence(NodeClient client, String member) {
             NodeStatus asked = client.status(replica.service());
@@ -85,6 +85,10 @@ final class MemberCommand {
             if (there.isOfAnotherGroup(asked)) {
                 throw new ReplicaException(member + " belongs to another group, " + there.history() + "; that of "
                         + asked.self() + " is " + asked.history() + ". " + TO_JOIN);
+            }
+            if (!there.self().equals(member)) {
+                throw new ReplicaException("the replica at " + member + " calls itself " + there.self()
+                        + ": that is the name to add it by, and all others have to reach it there");
             }
             return null;
         }

@@ -257,6 +257,12 @@ final class BadInputTest {
                     .contains(stranger + " belongs to another group")
                     .contains("move its database and its directory away")
                     .doesNotContain("\tat ");
+            String alias = group.members().get(0).replace("127.0.0.1", "localhost");
+            GordaRun renamed = GordaRun.in(directory, "member", "add", alias, "--at", service);
+            assertThat(renamed.status()).as(renamed.out() + renamed.err()).isEqualTo(1);
+            assertThat(renamed.err())
+                    .contains("the replica at " + alias + " calls itself "
+                            + group.members().get(0));
             GordaRun status = GordaRun.in(directory, "status", "--at", service);
             assertThat(status.status()).as(status.out()).isZero();
 

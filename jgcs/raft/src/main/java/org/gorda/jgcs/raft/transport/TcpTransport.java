@@ -492,11 +492,12 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
                 for (InetAddress host : InetAddress.getAllByName(member.host())) {
                     found.add(new IpAddress(host, member.port()));
                 }
+                found.forEach(
+                        next -> byAddress.putIfAbsent(next, this)); // who has it may have lost it by the next time
                 Set<IpAddress> before = addresses;
                 if (found.equals(before)) {
                     return;
                 }
-                found.forEach(next -> byAddress.put(next, this));
                 addresses = found;
                 IpAddress known = address;
                 if (known == null || !found.contains(known)) {
@@ -533,7 +534,12 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
         private boolean isConnected() {
             IpAddress known = address;
-            return known != null && server.connectionEstablishedTo(known);
+            return known != null && isHere(known) && server.connectionEstablishedTo(known);
+        }
+
+        /** Not that of another member, of which this is another name, nor this process's own. */
+        private boolean isHere(IpAddress known) {
+            return byAddress.get(known) == this && !known.equals(server.localAddress());
         }
 
         boolean isConnectedBesides(Connection lost) {
@@ -580,7 +586,7 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         private void write(byte[] frame) {
             try {
                 IpAddress known = address;
-                if (known != null && server.connectionEstablishedTo(known)) {
+                if (known != null && isConnected()) {
                     if (unansweredBytes.get() == 0) {
                         unansweredSinceNanos = System.nanoTime();
                     }
@@ -646,7 +652,10 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
         private void connect() {
             IpAddress known = address;
             try {
-                if (known != null) {
+                if (known != null && !isHere(known)) {
+                    unreached = known + " is the address of another member";
+                    seek(known);
+                } else if (known != null) {
                     server.getConnection(known);
                     unansweredBytes.set(0);
                     unreached = "it says nothing, or closes connections at once: its log may tell why";

@@ -319,6 +319,28 @@ class TcpTransportTest {
     }
 
     /** As with a list of hosts in which the machine's own name is 127.0.1.1: it would hear the others, who could never answer. */
+    /** As where somebody adds it by another name of its host: nobody answers by that, and nobody is lost. */
+    @Test
+    void anotherNameOfAMemberDoesNotDisturbIt() throws InterruptedException {
+        openTwo(Duration.ofSeconds(1));
+        List<MemberId> members = open.stream().map(side -> side.self).toList();
+        MemberId alias = new MemberId("localhost:" + members.get(1).port());
+        List<MemberId> more = new ArrayList<>(members);
+        more.add(alias);
+        for (List<MemberId> known : List.of(more, members)) {
+            open.forEach(side -> side.transport.connectTo(known));
+            for (int i = 0; i < 120; i++) { // longer than nobody may answer, and than a link is kept
+                open.get(0).transport.send(alias, "who".getBytes(StandardCharsets.UTF_8));
+                open.get(1).transport.send(alias, "who".getBytes(StandardCharsets.UTF_8));
+                open.get(0).send(open.get(1), "there".getBytes(StandardCharsets.UTF_8));
+                pause(Duration.ofMillis(100));
+            }
+            open.get(0).sendSurely(open.get(1), "still there, of " + known.size());
+        }
+        assertThat(open).allSatisfy(side -> assertThat(side.lost).isEmpty());
+        assertThat(open).noneMatch(side -> side.has("who"));
+    }
+
     @Test
     void whoListensWhereOthersCannotReachItIsToldSo() throws Exception {
         MemberId self = new MemberId("127.0.0.1:" + LoopbackPorts.free(1).get(0));
