@@ -243,7 +243,19 @@ final class RecoverTest {
         assertThat(remains.get("obstacle").isJsonNull()).isTrue();
 
         FileTree.delete(directory.resolve("bank.gorda"));
-        report(GordaRun.in(directory, "recover", database, "--engine", "h2", "--json", "--new-group"));
+        GordaRun guessed = GordaRun.in(directory, "recover", database, "--engine", "h2", "--new-group");
+        assertThat(guessed.status()).isEqualTo(1);
+        assertThat(guessed.err()).contains("there is no " + database + ".gorda").contains("(--directory)");
+        report(GordaRun.in(
+                directory,
+                "recover",
+                database,
+                "--engine",
+                "h2",
+                "--json",
+                "--new-group",
+                "--directory",
+                database + ".gorda"));
         GordaRun again = GordaRun.in(directory, "recover", database, "--engine", "h2");
         assertThat(again.status()).isEqualTo(1);
         assertThat(again.err()).contains("belongs to no group");

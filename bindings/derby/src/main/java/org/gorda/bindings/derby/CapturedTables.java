@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class CapturedTables {
 
-    private final Map<TableShape, TableShape> shapes = new ConcurrentHashMap<>();
+    private volatile Map<TableShape, TableShape> shapes = new ConcurrentHashMap<>();
     private final Set<LanguageConnectionContext> schemaChanges = ConcurrentHashMap.newKeySet();
     private final AtomicLong ended = new AtomicLong();
     private volatile Map<Long, CapturedTable.Container> byContainer = new ConcurrentHashMap<>();
@@ -30,6 +30,7 @@ final class CapturedTables {
     void schemaChangeEnded(LanguageConnectionContext connection) {
         if (schemaChanges.contains(connection)) {
             byContainer = new ConcurrentHashMap<>();
+            shapes = new ConcurrentHashMap<>();
             schemaChanges.remove(connection);
             ended.incrementAndGet();
         }

@@ -65,7 +65,6 @@ final class DerbyDatabase implements ReflectedDatabase {
     private static final int SERVER_START_TRIES = 200;
     private static final int DEADLOCK_SECONDS = 1;
     private static final Duration CALLS_END = Duration.ofSeconds(10);
-    private static final Duration SHUTDOWN = Duration.ofSeconds(60);
 
     /** How SQLSTATEs of what went wrong with a page in a file begin. */
     private static final String PAGE_FAILED = "XSDG";
@@ -139,7 +138,12 @@ final class DerbyDatabase implements ReflectedDatabase {
             committed = PositionTable.load(internal);
             internal.commit();
             WriteSetWriter.clearSpools(configuration.spoolDirectory());
-            factory.reflect(this);
+            try {
+                factory.reflect(this, connection);
+            } catch (ReflectionException e) {
+                internal.close();
+                throw e;
+            }
         } catch (IOException e) {
             throw new ReflectionException(
                     "the directory " + configuration.spoolDirectory() + " cannot be used: " + e, e);
@@ -702,7 +706,8 @@ final class DerbyDatabase implements ReflectedDatabase {
             applier.close();
         }
         awaitCallsEnd();
-        factory.reflect(null);
+        failed.set(true); // what Derby tells of its end from now on is no failure
+        factory.letGo();
         closeInternal();
         connecting.writeLock().lock();
         try {
@@ -723,47 +728,17 @@ final class DerbyDatabase implements ReflectedDatabase {
         }
     }
 
-    /** In a thread of its own, which nobody waits for for ever. */
     private void shutDown() {
-        Thread thread = new Thread(
-                () -> {
-                    try {
-                        DriverManager.getConnection(url + ";shutdown=true", attributes())
-                                .close();
-                    } catch (SQLException e) {
-                        if (!"08006".equals(e.getSQLState())) {
-                            LOG.warn(
-                                    "the Derby database {} was not shut down in order: {}",
-                                    configuration.location(),
-                                    DerbyEngine.messages(e));
-                        }
-                    }
-                },
-                "gorda-derby-shutdown");
-        thread.setDaemon(true);
-        thread.start();
-        if (!awaitEnd(thread)) {
-            throw new ReflectionException("the Derby database " + configuration.location() + " is not shut down after "
-                    + SHUTDOWN.toSeconds()
-                    + " s: this process cannot open it again; another one recovers it as after a crash");
-        }
-    }
-
-    /** Keeps an interrupt for later. */
-    private static boolean awaitEnd(Thread thread) {
-        long end = System.nanoTime() + SHUTDOWN.toNanos();
-        boolean interrupted = false;
-        while (thread.isAlive() && System.nanoTime() - end < 0) {
-            try {
-                thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime())));
-            } catch (InterruptedException e) {
-                interrupted = true;
+        try {
+            DriverManager.getConnection(url + ";shutdown=true", attributes()).close();
+        } catch (SQLException e) {
+            if (!"08006".equals(e.getSQLState())) {
+                LOG.warn(
+                        "the Derby database {} was not shut down in order: {}",
+                        configuration.location(),
+                        DerbyEngine.messages(e));
             }
         }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-        return !thread.isAlive();
     }
 
     /** Derby keeps the database in memory as long as one of its connections is not closed. */

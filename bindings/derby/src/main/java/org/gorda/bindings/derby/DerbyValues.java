@@ -131,6 +131,9 @@ final class DerbyValues {
 
     private int secondOfDay(DateTimeDataValue value) throws StandardException {
         int hours = value.getHours(scratch).getInt();
+        if (hours == 24) { // as Derby reads 24:00:00 and 12:00 AM of a parameter
+            throw DerbyRefusal.unsupported("a time of hour 24 cannot be replicated: give 00:00:00");
+        }
         int minutes = value.getMinutes(scratch).getInt();
         return hours * 3600 + minutes * 60 + (int) Math.floor(seconds(value));
     }

@@ -28,6 +28,7 @@ import org.apache.derby.iapi.services.locks.Lockable;
 import org.apache.derby.iapi.services.property.PropertyUtil;
 import org.apache.derby.iapi.util.Matchable;
 import org.apache.derby.impl.services.locks.ConcurrentPool;
+import org.apache.derby.shared.common.error.ShutdownException;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.SQLState;
 import org.gorda.gapi.Refusal;
@@ -55,7 +56,7 @@ public final class PriorityLockFactory implements LockFactory {
 
     private static final Logger LOG = LoggerFactory.getLogger(PriorityLockFactory.class);
     private static final int SLICE_MILLIS = 20;
-    private static final int HELPERS = 8;
+    private static final int HELPERS = 64;
 
     /**
      * How long Derby's own transactions wait, but for those that a client's statement needs. By one a commit removes what its transaction
@@ -204,7 +205,7 @@ public final class PriorityLockFactory implements LockFactory {
                 // Waits for the connection's monitor, and so until the client is not within a call.
                 nested(context).rollback();
             }
-        } catch (SQLException | StandardException e) {
+        } catch (SQLException | StandardException | ShutdownException e) {
             LOG.debug("the connection of {} was gone before it was rolled back", connection.getSessionUserId(), e);
         }
     }

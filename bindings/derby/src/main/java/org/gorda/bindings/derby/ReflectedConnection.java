@@ -87,7 +87,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
     /** So long a stream of a client may give nothing while its transaction is refused: more than any read of Derby's own takes, which a client can give back to it. */
     private static final long READ_NANOS_MAX = TimeUnit.SECONDS.toNanos(5);
 
-    private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+    static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     private static final long NOT_BEGUN = -1;
 
@@ -602,8 +602,6 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
         WriteSetWriter out = writer;
         if (out != null && transaction != null) {
             statementMarks.put(context, out.mark());
-        } else if (!statementMarks.isEmpty()) {
-            statementMarks.remove(context);
         }
         return context;
     }
@@ -633,6 +631,7 @@ final class ReflectedConnection extends GenericLanguageConnectionContext impleme
             captureViolation(changes);
         }
         super.popStatementContext(context, error);
+        statementMarks.remove(context);
         // Not if Derby compiles the statement once more and repeats it.
         if (inTurn
                 && error instanceof StandardException failure

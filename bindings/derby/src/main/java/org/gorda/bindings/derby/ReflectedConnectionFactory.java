@@ -4,6 +4,9 @@ import java.util.Collections;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
 import org.apache.derby.iapi.db.Database;
 import org.apache.derby.iapi.services.context.ContextManager;
 import org.apache.derby.iapi.services.monitor.Monitor;
@@ -14,12 +17,14 @@ import org.apache.derby.iapi.store.access.TransactionController;
 import org.apache.derby.impl.sql.conn.GenericLanguageConnectionFactory;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.Property;
+import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.jspecify.annotations.Nullable;
 
 /** Derby's module that makes connections; one instance per database. Thread-safe. */
 public final class ReflectedConnectionFactory extends GenericLanguageConnectionFactory {
 
+    private static final long OTHERS_WAIT_NANOS = TimeUnit.SECONDS.toNanos(5);
     private static final Set<ReflectedConnectionFactory> REFLECTING = ConcurrentHashMap.newKeySet();
 
     /** As long as Derby holds them. */
@@ -34,13 +39,40 @@ public final class ReflectedConnectionFactory extends GenericLanguageConnectionF
     /** For Derby. */
     public ReflectedConnectionFactory() {}
 
-    void reflect(@Nullable DerbyDatabase database) {
+    /**
+     * What is executed from now on is seen by the replica's database.
+     *
+     * @throws ReflectionException if others have connections, whose open transactions and prepared statements it would not see
+     */
+    void reflect(DerbyDatabase database, ReflectedConnection own) {
         reflected = database;
-        if (database == null) {
-            REFLECTING.remove(this);
-        } else {
-            REFLECTING.add(this);
+        REFLECTING.add(this);
+        long end = System.nanoTime() + OTHERS_WAIT_NANOS; // Derby may have one of its own for a moment
+        while (isOpenBesides(own)) {
+            if (System.nanoTime() - end > 0) {
+                letGo();
+                reflected = null;
+                throw new ReflectionException(
+                        "this process has " + own.getDbname()
+                                + " open by connections that were not made by its replica, which would not see what they change: close those first");
+            }
+            LockSupport.parkNanos(ReflectedConnection.GLANCE_NANOS);
         }
+    }
+
+    private boolean isOpenBesides(ReflectedConnection own) {
+        return connections()
+                .anyMatch(other -> other != own
+                        && other.getContextManager().getContext(LanguageConnectionContext.CONTEXT_ID) == other);
+    }
+
+    private Stream<ReflectedConnection> connections() {
+        return Stream.of(connections.toArray(new ReflectedConnection[0]));
+    }
+
+    /** Derby may shut the database down. Until it has, what is executed is seen still. */
+    void letGo() {
+        REFLECTING.remove(this);
     }
 
     /** Whether Derby has a database open that belongs to a replica. */
@@ -54,7 +86,7 @@ public final class ReflectedConnectionFactory extends GenericLanguageConnectionF
         return database != null
                 && Monitor.findServiceModule(database, LanguageConnectionFactory.MODULE)
                         instanceof ReflectedConnectionFactory factory
-                && factory.reflected != null;
+                && REFLECTING.contains(factory);
     }
 
     /** Whether a replica that is not closed yet had the database open: Derby has shut it down by itself, and opened it anew for somebody else. */
@@ -105,10 +137,6 @@ public final class ReflectedConnectionFactory extends GenericLanguageConnectionF
 
     /** How many connections, or statements within them, are being executed. */
     int executing() {
-        synchronized (connections) {
-            return connections.stream()
-                    .mapToInt(ReflectedConnection::getStatementDepth)
-                    .sum();
-        }
+        return connections().mapToInt(ReflectedConnection::getStatementDepth).sum();
     }
 }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -25,6 +26,7 @@ import java.sql.Statement;
 import java.sql.Types;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.UUID;
@@ -68,6 +70,54 @@ class DerbyOwnTest extends BindingTck {
     @Override
     protected TckBinding tested() {
         return new DerbyUnderTest();
+    }
+
+    /** Derby takes it from a parameter, and reads it nowhere else. */
+    @ParameterizedTest
+    @CsvSource({"TIME, 24:00:00", "TIME, 12:00 AM", "TIMESTAMP, 2020-01-01 24:00:00"})
+    void aTimeOfHour24IsRefusedAndNotLeftToOthers(String type, String text) throws SQLException {
+        execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, A " + type + ")", "INSERT INTO T VALUES (1, NULL)");
+        try (Connection connection = connect();
+                PreparedStatement change = connection.prepareStatement("UPDATE T SET A = ?")) {
+            change.setString(1, text);
+            assertThatThrownBy(change::executeUpdate)
+                    .isInstanceOf(SQLException.class)
+                    .hasMessageContaining("hour 24")
+                    .extracting(e -> ((SQLException) e).getSQLState())
+                    .isEqualTo("0A000");
+            connection.rollback();
+        }
+        execute("INSERT INTO T VALUES (2, NULL)");
+        assertEqual();
+    }
+
+    /** A procedure may go on for long. */
+    @Test
+    void whatATransactionsStatementsBeganAtIsNotKeptBehindThem() throws Exception {
+        execute(
+                "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "CREATE TABLE S (ID INTEGER NOT NULL PRIMARY KEY, N INTEGER)",
+                "INSERT INTO T VALUES (1, 0)",
+                "CREATE TRIGGER G AFTER UPDATE ON T FOR EACH ROW UPDATE S SET N = 1 WHERE ID = 1",
+                "CREATE TRIGGER H AFTER INSERT ON S FOR EACH ROW UPDATE T SET N = N + 1");
+        try (Connection connection = connect();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute("INSERT INTO S VALUES (-1, 0)");
+            int before = marks(connection);
+            for (int i = 0; i < 100; i++) {
+                statement.execute("INSERT INTO S VALUES (" + (i + 2) + ", 0)");
+            }
+            assertThat(marks(connection)).isLessThanOrEqualTo(before + 2);
+            connection.commit();
+        }
+        assertEqual();
+    }
+
+    private static int marks(Connection connection) throws ReflectiveOperationException {
+        Field marks = ReflectedConnection.class.getDeclaredField("statementMarks");
+        marks.setAccessible(true);
+        return ((Map<?, ?>) marks.get(((EmbedConnection) connection).getLanguageConnection())).size();
     }
 
     @Test

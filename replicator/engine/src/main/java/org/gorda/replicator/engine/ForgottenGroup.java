@@ -20,7 +20,7 @@ final class ForgottenGroup {
     private ForgottenGroup() {}
 
     static void write(Path directory, GroupId group) throws IOException {
-        Files.createDirectories(directory);
+        PrivateDirectory.make(directory);
         Files.writeString(directory.resolve(FILE), group.toString());
     }
 

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -110,7 +109,7 @@ public final class Replica implements AutoCloseable {
                 openWithoutGroup(described);
                 return;
             }
-            Files.createDirectories(configuration.directory());
+            PrivateDirectory.make(configuration.directory());
             ReplicaEngine before = engine;
             new ReceivedDatabase(configuration.directory())
                     .install(binding, described, progress -> receiving(before, progress));

@@ -61,9 +61,7 @@ final class ReplicaEngine implements GroupListener {
     private static final Duration SEND_WAIT = Duration.ofSeconds(2);
     private static final Duration LEASE_SEND_WAIT = Duration.ofMillis(20);
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
-
-    /** Longer than bindings wait by themselves. */
-    private static final Duration CLOSE_WAIT = Duration.ofSeconds(90);
+    private static final Duration CLOSE_WAIT = Duration.ofSeconds(60);
 
     private static final Duration SILENT_CLOSE_WAIT = Duration.ofSeconds(5);
     private static final int END_TRIES_MAX = 100;
@@ -272,7 +270,7 @@ final class ReplicaEngine implements GroupListener {
         if (next == ReplicaState.STOPPED) {
             closeDatabase();
         } else {
-            database().close();
+            awaitClosed(database());
         }
         hasEnded = true;
         LockSupport.unpark(stopper);
@@ -440,12 +438,20 @@ final class ReplicaEngine implements GroupListener {
         }
     }
 
-    /** By a thread of its own, which nobody waits for for ever: its disk or its server may stand still. */
     private void closeDatabase() {
         ReflectedDatabase opened = database;
-        if (opened == null) {
-            return;
+        if (opened != null) {
+            try {
+                awaitClosed(opened);
+            } catch (ReflectionException e) {
+                LOG.warn("{}: the database did not close in order: {}", configuration.self(), e.getMessage());
+                LOG.debug("{}: the database did not close in order", configuration.self(), e);
+            }
         }
+    }
+
+    /** By a thread of its own, which nobody waits for for ever: its disk or its server may stand still. */
+    private void awaitClosed(ReflectedDatabase opened) {
         CompletableFuture<Void> closed = new CompletableFuture<>();
         Thread closing = new Thread(
                 () -> {
@@ -461,22 +467,17 @@ final class ReplicaEngine implements GroupListener {
         closing.start();
         Duration wait = watch.isSilent() ? SILENT_CLOSE_WAIT : CLOSE_WAIT;
         try {
-            closed.orTimeout(wait.toSeconds(), TimeUnit.SECONDS).join();
+            closed.orTimeout(wait.toSeconds(), TimeUnit.SECONDS).join(); // which keeps an interrupt for later
         } catch (CompletionException e) {
             Throwable why = e.getCause();
             if (why instanceof TimeoutException) {
-                LOG.warn(
-                        "{}: the database has not closed after {} s, and is left as by a crash",
-                        configuration.self(),
-                        wait.toSeconds());
-            } else if (why instanceof ReflectionException) {
-                LOG.warn("{}: the database did not close in order: {}", configuration.self(), why.getMessage());
-                LOG.debug("{}: the database did not close in order", configuration.self(), why);
-            } else if (why instanceof Error error) {
-                throw error;
-            } else {
-                throw e;
+                throw new ReflectionException("it has not closed after " + wait.toSeconds()
+                        + " s: this process cannot open it again; another one recovers it as after a crash");
             }
+            if (why instanceof Error error) {
+                throw error;
+            }
+            throw why instanceof RuntimeException failure ? failure : e;
         }
     }
 

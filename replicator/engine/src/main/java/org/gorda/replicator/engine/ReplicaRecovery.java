@@ -44,6 +44,10 @@ public final class ReplicaRecovery implements AutoCloseable {
     private final DatabaseBinding binding;
     private final DatabaseConfiguration database;
     private final Path directory;
+
+    /** Nobody has named the directory, and it is not there. */
+    private final boolean isGuessed;
+
     private final @Nullable Recovery log;
     private @Nullable StoredPosition stored;
 
@@ -54,10 +58,15 @@ public final class ReplicaRecovery implements AutoCloseable {
     private final @Nullable String damage;
 
     private ReplicaRecovery(
-            DatabaseBinding binding, DatabaseConfiguration database, Path directory, @Nullable Recovery log) {
+            DatabaseBinding binding,
+            DatabaseConfiguration database,
+            Path directory,
+            boolean isGuessed,
+            @Nullable Recovery log) {
         this.binding = binding;
         this.database = database;
         this.directory = directory;
+        this.isGuessed = isGuessed;
         this.log = log;
         if (new ReceivedDatabase(directory).isToBeInstalled()) {
             throw new ReplicaException(
@@ -95,6 +104,7 @@ public final class ReplicaRecovery implements AutoCloseable {
                             + " is a server's database, which has no path");
         }
         Path kept = directory == null ? ReplicaConfiguration.standardDirectory(location) : directory;
+        boolean isGuessed = directory == null && !Files.exists(kept);
         DatabaseConfiguration database =
                 new DatabaseConfiguration(location, attributes, Duration.ofSeconds(1), 1L << 30, kept.resolve("spool"));
         Path files = kept.resolve(ReplicaConfiguration.LOG);
@@ -103,7 +113,7 @@ public final class ReplicaRecovery implements AutoCloseable {
             if (Files.exists(files)) {
                 log = Replica.toolkit(ReplicaConfiguration.RAFT).recovery(files);
             }
-            ReplicaRecovery opened = new ReplicaRecovery(binding, database, kept, log);
+            ReplicaRecovery opened = new ReplicaRecovery(binding, database, kept, isGuessed, log);
             if (opened.log() == null && opened.stored == null) {
                 throw new ReplicaException(
                         opened.isThere()
@@ -219,6 +229,11 @@ public final class ReplicaRecovery implements AutoCloseable {
         StoredPosition holds = stored;
         if (holds == null) {
             throw new ReplicaException(database.location() + " belongs to no group: start it");
+        }
+        if (isGuessed) {
+            throw new ReplicaException(
+                    "there is no " + directory + ", the directory of a replica whose settings name none:"
+                            + " give the one that it had (--directory), also if that is lost");
         }
         try {
             ForgottenGroup.write(directory, new GroupId(holds.groupHigh(), holds.groupLow()));

@@ -189,6 +189,13 @@ class DamageTest {
             // What it was told to do.
             Files.move(own, directory.resolve("away"));
             try (ReplicaRecovery recovery = ReplicaRecovery.open("derby", database, Map.of(), null)) {
+                // which may have had another directory
+                assertThatThrownBy(recovery::beginNewGroup)
+                        .hasMessageContaining("there is no " + own)
+                        .hasMessageContaining("--directory");
+                assertThat(recovery.remains().stored()).isNotNull();
+            }
+            try (ReplicaRecovery recovery = ReplicaRecovery.open("derby", database, Map.of(), own)) {
                 recovery.beginNewGroup();
             }
             cluster.start(0);

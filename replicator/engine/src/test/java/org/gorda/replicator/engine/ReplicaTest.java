@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -28,12 +29,15 @@ import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.gorda.gapi.SessionId;
 import org.gorda.gapi.TransactionId;
+import org.gorda.jgcs.LoopbackPorts;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.core.Outcome;
 import org.gorda.replicator.core.ReplicationProtocol;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -399,15 +403,29 @@ class ReplicaTest {
         }
     }
 
+    /** All rows are in its log. */
+    @Test
+    @EnabledOnOs({OS.LINUX, OS.MAC})
+    void whatAReplicaKeepsIsForNobodyElse() throws Exception {
+        Path kept = directory.resolve("member.gorda");
+        Replica.builder()
+                .database("derby", directory.resolve("member").toString())
+                .self("127.0.0.1:" + LoopbackPorts.free(1).get(0))
+                .start()
+                .close();
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(kept)))
+                .isEqualTo("rwx------");
+    }
+
     /** What it would take the others would never get, and it would come back to them with that. */
     @Test
     void aReplicaOfAGroupDoesNotTakeWritesWithoutIt() throws SQLException {
         String place = directory.resolve("member").toString();
         try (Replica replica = Replica.builder()
                 .database("derby", place)
-                .self("127.0.0.1:7999")
+                .self("127.0.0.1:" + LoopbackPorts.free(1).get(0))
                 .start()) {
-            replica.awaitState(ReplicaState.ONLINE, Duration.ofMinutes(1));
+            replica.awaitPrimary(Duration.ofMinutes(1));
             try (Connection connection = replica.connect(new java.util.Properties());
                     Statement statement = connection.createStatement()) {
                 statement.execute("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY)");
