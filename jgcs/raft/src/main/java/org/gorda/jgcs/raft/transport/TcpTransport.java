@@ -555,7 +555,9 @@ public final class TcpTransport implements Transport, Receiver, ConnectionListen
 
         void heard() {
             unansweredBytes.set(0);
-            unreached = null;
+            if (unreached != null) {
+                unreached = null;
+            }
         }
 
         void send(byte[] frame) {
