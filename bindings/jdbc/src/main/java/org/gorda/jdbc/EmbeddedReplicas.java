@@ -3,13 +3,20 @@ package org.gorda.jdbc;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.engine.ReplicaState;
 import org.gorda.replicator.engine.Setting;
 import org.gorda.replicator.engine.Tls;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The replicas in this JVM, one per database, started by the first connection and closed with the JVM or by {@code shutdown=true}.
@@ -20,7 +27,61 @@ final class EmbeddedReplicas {
     /** With the settings of the URL by which it was started. */
     private record Started(Replica replica, Map<Setting, String> settings) {}
 
-    private static final Map<String, Started> REPLICAS = new HashMap<>();
+    /** Where the replica of one database is, if there is one. Its lock is held while that starts or ends. */
+    private static final class Place {
+        final ReentrantLock lock = new ReentrantLock();
+
+        /** Guarded by the lock. */
+        @Nullable
+        Started started;
+
+        /** Somebody waits to end it. */
+        volatile boolean ending;
+
+        /** To be called at each step of a start, which is given up if it is not wanted any more. */
+        void goOn() {
+            if (stopping || ending) {
+                throw new ReplicaException(
+                        stopping ? "no replica is started: this JVM is stopping" : "the replica is being shut down");
+            }
+        }
+
+        void close() {
+            Started known = started;
+            started = null;
+            if (known != null) {
+                known.replica().close();
+            }
+        }
+
+        /** Returns whether it is closed, which it is not while it starts for so long. */
+        boolean closeWithin(long nanos) {
+            try {
+                if (!lock.tryLock(nanos, TimeUnit.NANOSECONDS)) {
+                    return false;
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
+            try {
+                close();
+            } finally {
+                lock.unlock();
+            }
+            return true;
+        }
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(EmbeddedReplicas.class);
+
+    /** So long the end of the JVM waits for those that are being started. */
+    private static final Duration STARTS_WAIT = Duration.ofSeconds(10);
+
+    private static final Map<String, Place> PLACES = new ConcurrentHashMap<>();
+
+    /** The JVM is. */
+    private static volatile boolean stopping;
 
     static {
         Runtime.getRuntime().addShutdownHook(new Thread(EmbeddedReplicas::closeAll, "gorda-shutdown"));
@@ -42,22 +103,25 @@ final class EmbeddedReplicas {
     }
 
     private static Replica replica(EmbeddedUrl url) throws SQLException {
-        synchronized (REPLICAS) {
-            Started known = REPLICAS.get(url.location());
+        Place place = PLACES.computeIfAbsent(url.location(), location -> new Place());
+        place.lock.lock();
+        try {
+            Started known = place.started;
             if (known != null && known.replica().status().state() != ReplicaState.STOPPED) {
                 requireSame(known.settings(), url);
                 return known.replica();
             }
-            try {
-                Replica.Builder builder = Replica.builder().database(url.binding(), url.location());
-                url.attributes().forEach(builder::attribute);
-                url.settings().forEach((Setting setting, String value) -> setting.apply(builder, value));
-                Replica started = builder.tls(Tls.of(url.settings()::get)).start();
-                REPLICAS.put(url.location(), new Started(started, url.settings()));
-                return started;
-            } catch (ReplicaException e) {
-                throw new SQLNonTransientConnectionException(e.getMessage(), isRejection(e) ? "08004" : "08001", e);
-            }
+            place.goOn();
+            Replica.Builder builder = Replica.builder().database(url.binding(), url.location());
+            url.attributes().forEach(builder::attribute);
+            url.settings().forEach((Setting setting, String value) -> setting.apply(builder, value));
+            Replica started = builder.tls(Tls.of(url.settings()::get)).start(progress -> place.goOn());
+            place.started = new Started(started, url.settings());
+            return started;
+        } catch (ReplicaException e) {
+            throw new SQLNonTransientConnectionException(e.getMessage(), isRejection(e) ? "08004" : "08001", e);
+        } finally {
+            place.lock.unlock();
         }
     }
 
@@ -90,21 +154,31 @@ final class EmbeddedReplicas {
     }
 
     private static void shutdown(EmbeddedUrl url) throws SQLException {
-        Started ending;
-        synchronized (REPLICAS) {
-            ending = REPLICAS.remove(url.location());
-        }
-        if (ending != null) {
-            ending.replica().close();
+        Place place = PLACES.get(url.location());
+        if (place != null) {
+            place.ending = true;
+            place.lock.lock();
+            try {
+                place.close();
+            } finally {
+                place.ending = false;
+                place.lock.unlock();
+            }
         }
         // As engines do: a shutdown is told by an exception.
         throw new SQLNonTransientConnectionException("the replica of " + url.location() + " is shut down", "08006");
     }
 
+    /** First those that are not being started: a start may stand still, and is not waited for for ever. */
     private static void closeAll() {
-        synchronized (REPLICAS) {
-            REPLICAS.values().forEach(started -> started.replica().close());
-            REPLICAS.clear();
-        }
+        stopping = true;
+        long end = System.nanoTime() + STARTS_WAIT.toNanos();
+        Map<String, Place> starting = new HashMap<>(PLACES);
+        starting.values().removeIf(place -> place.closeWithin(0));
+        starting.forEach((location, place) -> {
+            if (!place.closeWithin(end - System.nanoTime())) {
+                LOG.warn("the replica of {} is still being started or closed, and is left as by a crash", location);
+            }
+        });
     }
 }

@@ -3,6 +3,9 @@ package org.gorda.jdbc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -16,6 +19,8 @@ import org.awaitility.Awaitility;
 import org.gorda.jgcs.LoopbackPorts;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.DisabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A replica that is started by the first connection of this JVM. */
@@ -43,8 +48,7 @@ class EmbeddedReplicaTest {
                     "was started with durability=group, not with durability=group-disk");
             assertRefused(path + ";group=other", "was started without group=other");
         } finally {
-            assertThatThrownBy(() -> DriverManager.getConnection(path + ";shutdown=true"))
-                    .hasMessageContaining("is shut down");
+            shutdown(path);
         }
     }
 
@@ -61,8 +65,7 @@ class EmbeddedReplicaTest {
             assertThat(directory.resolve("shop")).isDirectory();
             assertThat(directory.resolve("shop.gorda")).isDirectory();
         } finally {
-            assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
-                    .hasMessageContaining("is shut down");
+            shutdown(url);
             if (home == null) {
                 System.clearProperty("derby.system.home");
             } else {
@@ -81,31 +84,131 @@ class EmbeddedReplicaTest {
         assertThat(directory.resolve("shop")).doesNotExist();
     }
 
+    /** Connects, and is told what comes of it. */
+    private static Thread connecting(String url, CompletableFuture<String> told) {
+        Thread thread = new Thread(() -> {
+            try {
+                DriverManager.getConnection(url).close();
+                told.complete("connected");
+            } catch (SQLException e) {
+                told.complete(e.getMessage());
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        return thread;
+    }
+
+    /** Waits until a thread is in a method, or has been told something. */
+    private static void awaitWithin(String method, Thread thread, CompletableFuture<String> told) {
+        Awaitility.await(method)
+                .atMost(Duration.ofSeconds(60))
+                .until(() ->
+                        told.isDone() || Arrays.toString(thread.getStackTrace()).contains(method));
+    }
+
+    private static void shutdown(String url) {
+        assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
+                .hasMessageContaining("is shut down");
+    }
+
     @Test
     void whoWaitsForAPrimaryAndIsInterruptedIsToldThat(@TempDir Path directory) throws Exception {
         List<Integer> ports = LoopbackPorts.free(2);
         String url = "jdbc:gorda:derby:" + directory.resolve("shop") + ";self=127.0.0.1:" + ports.get(0)
                 + ";members=127.0.0.1:" + ports.get(0) + ",127.0.0.1:" + ports.get(1) + ";connect-timeout=60s";
-        CompletableFuture<SQLException> told = new CompletableFuture<>();
-        Thread waiting = new Thread(() -> {
-            try {
-                DriverManager.getConnection(url).close();
-                told.complete(new SQLException("there was a primary"));
-            } catch (SQLException e) {
-                told.complete(e);
-            }
-        });
+        CompletableFuture<String> told = new CompletableFuture<>();
         try {
-            waiting.start();
-            Awaitility.await()
-                    .atMost(Duration.ofSeconds(60))
-                    .until(() -> told.isDone()
-                            || Arrays.toString(waiting.getStackTrace()).contains("awaitPrimary"));
+            Thread waiting = connecting(url, told);
+            awaitWithin("awaitPrimary", waiting, told);
             waiting.interrupt();
-            assertThat(told.get(20, TimeUnit.SECONDS).getMessage()).contains("the thread was interrupted that waits");
+            assertThat(told.get(20, TimeUnit.SECONDS)).contains("the thread was interrupted that waits");
         } finally {
-            assertThatThrownBy(() -> DriverManager.getConnection(url + ";shutdown=true"))
-                    .hasMessageContaining("is shut down");
+            shutdown(url);
         }
+    }
+
+    /** A file of the replica's whose disk does not answer: a pipe that nobody writes to, yet. */
+    private static Path standstill(Path database) throws Exception {
+        Path file = Files.createDirectories(database.resolveSibling(database.getFileName() + ".gorda"))
+                .resolve("continues");
+        assertThat(new ProcessBuilder("mkfifo", file.toString()).start().waitFor())
+                .isZero();
+        return file;
+    }
+
+    private static void endStandstill(Path file) throws IOException {
+        new RandomAccessFile(file.toFile(), "rw").close();
+        Files.delete(file);
+    }
+
+    @Test
+    @DisabledOnOs(OS.WINDOWS)
+    void aStartThatStandsStillHoldsUpNoOtherDatabaseAndGivesUpWhenItIsShutDown(@TempDir Path directory)
+            throws Exception {
+        List<Integer> ports = LoopbackPorts.free(2);
+        String url = "jdbc:gorda:derby:" + directory.resolve("shop") + ";self=127.0.0.1:" + ports.get(0);
+        String other = "jdbc:gorda:derby:" + directory.resolve("other") + ";self=127.0.0.1:" + ports.get(1);
+        Path file = standstill(directory.resolve("shop"));
+        CompletableFuture<String> told = new CompletableFuture<>();
+        try {
+            awaitWithin("ForgottenGroup", connecting(url, told), told);
+            CompletableFuture<String> toldOther = new CompletableFuture<>();
+            connecting(other, toldOther);
+            assertThat(toldOther.get(30, TimeUnit.SECONDS)).isEqualTo("connected");
+            shutdown(other);
+            CompletableFuture<String> toldShutdown = new CompletableFuture<>();
+            awaitWithin("lock", connecting(url + ";shutdown=true", toldShutdown), toldShutdown);
+            endStandstill(file);
+            assertThat(told.get(30, TimeUnit.SECONDS)).contains("is being shut down");
+            assertThat(toldShutdown.get(30, TimeUnit.SECONDS)).contains("is shut down");
+            DriverManager.getConnection(url).close();
+        } finally {
+            if (Files.exists(file)) {
+                endStandstill(file);
+            }
+            shutdown(url);
+            shutdown(other);
+        }
+    }
+
+    @Test
+    @DisabledOnOs(OS.WINDOWS)
+    void aStartThatStandsStillDoesNotKeepTheJvmFromEnding(@TempDir Path directory) throws Exception {
+        List<Integer> ports = LoopbackPorts.free(2);
+        standstill(directory.resolve("shop"));
+        Path printed = directory.resolve("printed");
+        Process process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        EmbeddedReplicaTest.class.getName(),
+                        "jdbc:gorda:derby:" + directory.resolve("other") + ";self=127.0.0.1:" + ports.get(0),
+                        "jdbc:gorda:derby:" + directory.resolve("shop") + ";self=127.0.0.1:" + ports.get(1))
+                .redirectErrorStream(true)
+                .redirectOutput(printed.toFile())
+                .start();
+        try {
+            Awaitility.await("it stands still")
+                    .atMost(Duration.ofSeconds(60))
+                    .until(() -> Files.readString(printed).contains("stands still"));
+            assertThat(directory.resolve("other/db.lck")).exists();
+            process.destroy();
+            assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+            assertThat(printed).content().contains("is still being started");
+            assertThat(directory.resolve("other/db.lck")).doesNotExist(); // closed in order
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    /** Connects to one after the other, goes on where that stands still, and stays. */
+    public static void main(String[] urls) throws Exception {
+        for (String url : urls) {
+            CompletableFuture<String> told = new CompletableFuture<>();
+            awaitWithin("ForgottenGroup", connecting(url, told), told);
+            System.out.println(told.getNow("stands still"));
+        }
+        Thread.sleep(Duration.ofMinutes(2).toMillis());
     }
 }
