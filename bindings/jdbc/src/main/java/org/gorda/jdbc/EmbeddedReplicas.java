@@ -111,6 +111,7 @@ final class EmbeddedReplicas {
                 requireSame(known.settings(), url);
                 return known.replica();
             }
+            place.close();
             place.goOn();
             Replica.Builder builder = Replica.builder().database(url.binding(), url.location());
             url.attributes().forEach(builder::attribute);

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -210,5 +211,25 @@ class EmbeddedReplicaTest {
             System.out.println(told.getNow("stands still"));
         }
         Thread.sleep(Duration.ofMinutes(2).toMillis());
+    }
+
+    @Test
+    void whoConnectsWhileAReplicaThatHasFailedStillEndsGetsANewOne(@TempDir Path directory) throws Exception {
+        String url = "jdbc:gorda:" + HeldDerby.NAME + ":" + directory.resolve("shop") + ";self=127.0.0.1:"
+                + LoopbackPorts.free(1).get(0);
+        try (Connection connection = DriverManager.getConnection(url);
+                Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE T (A INTEGER NOT NULL PRIMARY KEY)");
+            HeldDerby.fails = true;
+            assertThat(HeldDerby.CLOSING.await(60, TimeUnit.SECONDS)).isTrue();
+            HeldDerby.fails = false;
+            CompletableFuture<String> told = new CompletableFuture<>();
+            awaitWithin("awaitEnd", connecting(url, told), told);
+            HeldDerby.MAY_CLOSE.countDown();
+            assertThat(told.get(60, TimeUnit.SECONDS)).isEqualTo("connected");
+        } finally {
+            HeldDerby.MAY_CLOSE.countDown();
+            shutdown(url);
+        }
     }
 }
