@@ -453,18 +453,19 @@ final class ReplicaEngine implements GroupListener {
     /** By a thread of its own, which nobody waits for for ever: its disk or its server may stand still. */
     private void awaitClosed(ReflectedDatabase opened) {
         CompletableFuture<Void> closed = new CompletableFuture<>();
-        Thread closing = new Thread(
-                () -> {
-                    try {
-                        opened.close();
-                        closed.complete(null);
-                    } catch (Throwable e) { // of any kind: who waits has to be told
-                        closed.completeExceptionally(e);
-                    }
-                },
-                "gorda-close-" + configuration.self());
-        closing.setDaemon(true);
-        closing.start();
+        Runnable close = () -> {
+            try {
+                opened.close();
+                closed.complete(null);
+            } catch (Throwable e) { // of any kind: who waits has to be told
+                closed.completeExceptionally(e);
+            }
+        };
+        try {
+            thread(close, "close").start();
+        } catch (OutOfMemoryError e) { // there is no thread for it
+            close.run();
+        }
         Duration wait = watch.isSilent() ? SILENT_CLOSE_WAIT : CLOSE_WAIT;
         try {
             closed.orTimeout(wait.toSeconds(), TimeUnit.SECONDS).join(); // which keeps an interrupt for later

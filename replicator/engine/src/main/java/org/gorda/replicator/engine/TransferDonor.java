@@ -162,14 +162,20 @@ final class TransferDonor implements AutoCloseable {
 
     /** A joiner has sent this. */
     void received(MemberId from, DirectMessage message) {
-        executor.execute(() -> {
-            try {
-                answer(from, message);
-            } catch (IOException | RuntimeException | Error e) {
-                LOG.warn("{}: could not give {} what it asked for", self, from, e);
-                discard();
-            }
-        });
+        try {
+            executor.execute(() -> answerOrGiveUp(from, message));
+        } catch (OutOfMemoryError e) { // of threads: who is not answered asks again, and who calls is to go on
+            LOG.warn("{}: could not give {} what it asked for: {}", self, from, e.getMessage());
+        }
+    }
+
+    private void answerOrGiveUp(MemberId from, DirectMessage message) {
+        try {
+            answer(from, message);
+        } catch (IOException | RuntimeException | Error e) {
+            LOG.warn("{}: could not give {} what it asked for", self, from, e);
+            discard();
+        }
     }
 
     private void answer(MemberId from, DirectMessage message) throws IOException {

@@ -2,9 +2,11 @@ package org.gorda.replicator.engine;
 
 import static java.time.Duration.ofMillis;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -13,6 +15,8 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
@@ -132,6 +136,26 @@ class TransferDonorTest {
             answer = ask(donor);
         }
         return answer;
+    }
+
+    /** Its caller is the group's, which would stop. */
+    @Test
+    void whoGetsNoThreadAnswersOnceThereIsOne() throws Exception {
+        try (TransferDonor donor = donor(new Held())) {
+            Field field = TransferDonor.class.getDeclaredField("executor");
+            field.setAccessible(true);
+            ThreadPoolExecutor executor = (ThreadPoolExecutor) field.get(donor);
+            ThreadFactory threads = executor.getThreadFactory();
+            executor.setKeepAliveTime(1, TimeUnit.MILLISECONDS);
+            await().until(() -> executor.getPoolSize() == 0);
+            executor.setThreadFactory(task -> {
+                throw new OutOfMemoryError("unable to create native thread");
+            });
+            assertThatCode(() -> donor.received(JOINER, new DirectMessage.Want(1, "derby")))
+                    .doesNotThrowAnyException();
+            executor.setThreadFactory(threads);
+            assertThat(ask(donor)).isEqualTo(new DirectMessage.Wait(true, "it copies its database"));
+        }
     }
 
     @Test
