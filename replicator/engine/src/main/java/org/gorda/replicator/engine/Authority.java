@@ -4,10 +4,12 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.math.BigInteger;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.security.Key;
@@ -31,6 +33,9 @@ public final class Authority {
     private static final int DAYS_OF_AUTHORITY = 3650;
     private static final int KEYTOOL_SECONDS = 60;
 
+    /** A lock on a file is between processes. */
+    private static final Object WITHIN = new Object();
+
     private final Path directory;
 
     private Authority(Path directory) {
@@ -46,18 +51,32 @@ public final class Authority {
         Authority authority = new Authority(directory);
         try {
             Files.createDirectories(directory);
-            if (!Files.exists(authority.certificate(SELF))) {
-                if (Files.exists(authority.key(SELF))) {
-                    throw new ReplicaException(authority.key(SELF) + " is there without " + authority.certificate(SELF)
-                            + ": put that back; or, if it is lost, move the key away for a new authority, which replicas know"
-                            + " only once it issues all their certificates");
-                }
-                authority.begin();
+            synchronized (WITHIN) {
+                authority.beginOnce();
             }
         } catch (IOException e) {
             throw new ReplicaException("the directory " + directory + " cannot be used: " + e, e);
         }
         return authority;
+    }
+
+    /** Others may do so at the same time. */
+    private void beginOnce() throws IOException {
+        if (Files.exists(certificate(SELF))) {
+            return;
+        }
+        try (FileChannel file = FileChannel.open(
+                directory.resolve("authority.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+            file.lock(); // until it is closed
+            if (!Files.exists(certificate(SELF))) {
+                if (Files.exists(key(SELF))) {
+                    throw new ReplicaException(key(SELF) + " is there without " + certificate(SELF)
+                            + ": put that back; or, if it is lost, move the key away for a new authority, which replicas know"
+                            + " only once it issues all their certificates");
+                }
+                begin();
+            }
+        }
     }
 
     /** The file with its certificate. */

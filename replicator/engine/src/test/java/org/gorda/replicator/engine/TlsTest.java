@@ -57,6 +57,41 @@ class TlsTest {
         return authority;
     }
 
+    /** What a process of its own does. */
+    static final class Issuing {
+
+        private Issuing() {}
+
+        /** With the directory of the authority, and a name. */
+        public static void main(String[] arguments) {
+            authority(Path.of(arguments[0]), arguments[1]);
+        }
+    }
+
+    @Test
+    void whoBeginTogetherHaveOneAuthority() throws Exception {
+        Path java = Path.of(System.getProperty("java.home"), "bin", "java");
+        String classes = System.getProperty("java.class.path");
+        List<String> names = List.of("db1", "db2", "db3");
+        List<Process> processes = new ArrayList<>();
+        for (String name : names) {
+            processes.add(new ProcessBuilder(
+                            java.toString(), "-cp", classes, Issuing.class.getName(), directory.toString(), name)
+                    .inheritIO()
+                    .start());
+        }
+        List<Authority> within = names.parallelStream()
+                .map(name -> authority(directory, "thread-" + name))
+                .toList();
+        for (Process process : processes) {
+            assertThat(process.waitFor()).isZero();
+        }
+        for (String name : names) {
+            new Tls(within.get(0).place(name)).requireServer("127.0.0.1");
+            new Tls(within.get(0).place("thread-" + name)).requireServer("127.0.0.1");
+        }
+    }
+
     @Test
     void hostsAreNamedAsTheyStandInMembers() {
         Authority authority = authority(directory);
