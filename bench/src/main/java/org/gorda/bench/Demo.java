@@ -64,6 +64,7 @@ public record Demo(
      * @param resurrected transactions that the client was told did not happen and that are there on some replica
      * @param identical whether all replicas hold the same rows in all tables
      * @param consistent whether balances equal history on all replicas
+     * @param kill whose kill was asked for
      * @param epochs how many primaries there were one after the other while the load ran; more than 2 when the primary was killed, or
      *     more than 1 otherwise, means that one was suspected that was well
      * @param failoverMs the longest time without a success that the kill lies in or that began within 2 s after it; null without kill
@@ -82,6 +83,7 @@ public record Demo(
             long resurrected,
             boolean identical,
             boolean consistent,
+            Kill kill,
             @Nullable String killed,
             int epochs,
             @Nullable Long failoverMs,
@@ -89,7 +91,7 @@ public record Demo(
 
         /** Whether nothing went wrong. What is lost with a killed primary that is asynchronous is what was asked for. */
         public boolean proved() {
-            boolean mayLose = protocol.equals(ReplicationProtocol.ASYNCHRONOUS.key()) && killed != null;
+            boolean mayLose = protocol.equals(ReplicationProtocol.ASYNCHRONOUS.key()) && kill == Kill.PRIMARY;
             return committed > 0 && (lost == 0 || mayLose) && resurrected == 0 && identical && consistent;
         }
     }
@@ -274,6 +276,7 @@ public record Demo(
                 resurrected,
                 comparison.identical(),
                 consistent,
+                kill,
                 killed,
                 fault.epochs.size(),
                 silence == null ? (killed == null ? null : 0L) : Long.valueOf(silence.millis()),

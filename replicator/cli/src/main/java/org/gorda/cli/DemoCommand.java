@@ -16,7 +16,8 @@ import picocli.CommandLine.Option;
         description = {
             "Keeps one bank on several replica processes under TPC-B load, kills one with kill -9 in the middle, starts it"
                     + " again, and proves that nothing acknowledged is lost and that all replicas hold the same.",
-            "Exits with 0 only if that is so."
+            "Exits with 0 only if that is so. Where an asynchronous primary is killed something may be lost, which is told, and"
+                    + " only there."
         })
 @SuppressWarnings("FieldMayBeFinal") // by picocli
 final class DemoCommand implements Callable<Integer> {
