@@ -1,8 +1,12 @@
 package org.gorda.bench;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -10,9 +14,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.gorda.bench.workload.BenchException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A replica as a process of this machine, which can be killed, frozen and started again. Confined to one thread but for its end. */
 public final class ReplicaProcess {
+
+    private static final Logger LOG = LoggerFactory.getLogger(ReplicaProcess.class);
 
     private static final Duration END_WAIT = Duration.ofSeconds(30);
     private static final int LOG_LINES_SHOWN = 12;
@@ -27,6 +35,8 @@ public final class ReplicaProcess {
     private List<String> javaOptions = List.of();
     private @Nullable WallClock clock;
     private volatile @Nullable Process process;
+    private volatile @Nullable Thread logging;
+    private long loggedBefore;
     private boolean retired;
 
     /** @param server of its database, if that has one */
@@ -131,15 +141,43 @@ public final class ReplicaProcess {
             if (server != null) {
                 server.start();
             }
-            ProcessBuilder builder = new ProcessBuilder(line)
-                    .redirectErrorStream(true)
-                    .redirectOutput(ProcessBuilder.Redirect.appendTo(log().toFile()));
+            ProcessBuilder builder = new ProcessBuilder(line).redirectErrorStream(true);
             if (clock != null) {
                 builder.environment().putAll(clock.environment());
             }
-            process = builder.start();
+            finishLog();
+            Files.write(log(), new byte[0], StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+            loggedBefore = Files.size(log());
+            Process started = builder.start();
+            process = started;
+            Thread copying = new Thread(() -> copy(started.getInputStream()), "log of " + name);
+            copying.setDaemon(true);
+            copying.start();
+            logging = copying;
         } catch (IOException e) {
             throw new BenchException(name + " cannot be started with " + line + ": " + e, e);
+        }
+    }
+
+    /** In this process, which has room for its last words also where its own files {@linkplain #limitFiles have none}. */
+    private void copy(InputStream output) {
+        try (output;
+                OutputStream log = Files.newOutputStream(log(), StandardOpenOption.APPEND)) {
+            output.transferTo(log);
+        } catch (IOException e) {
+            LOG.debug("what {} writes is not kept any more", name, e);
+        }
+    }
+
+    /** Waits for the rest of what it wrote, if it has ended. */
+    private void finishLog() {
+        Thread copying = logging;
+        if (copying != null && !isAlive()) {
+            try {
+                copying.join(END_WAIT.toMillis());
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 
@@ -285,6 +323,7 @@ public final class ReplicaProcess {
 
     /** What it wrote, of all its runs. */
     public String output() {
+        finishLog();
         try {
             return Files.readString(log());
         } catch (IOException e) {
@@ -292,8 +331,16 @@ public final class ReplicaProcess {
         }
     }
 
+    /** What it wrote since it was started last. */
+    public String lastOutput() {
+        byte[] all = output().getBytes(StandardCharsets.UTF_8);
+        int begin = (int) Math.min(loggedBefore, all.length);
+        return new String(all, begin, all.length - begin, StandardCharsets.UTF_8);
+    }
+
     /** The end of what it wrote. */
     public String lastLines(int count) {
+        finishLog();
         try (Stream<String> lines = Files.lines(log())) {
             List<String> all = lines.toList();
             return String.join("\n", all.subList(Math.max(0, all.size() - count), all.size()));

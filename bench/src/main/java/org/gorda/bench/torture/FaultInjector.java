@@ -11,6 +11,7 @@ import java.util.PriorityQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 import org.gorda.bench.Links;
 import org.gorda.bench.ReplicaProcess;
 import org.gorda.bench.torture.Fault.Kind;
@@ -28,6 +29,15 @@ final class FaultInjector {
 
     /** So long after there is room again a replica may still notice that there was none. */
     private static final int AFTER_FULL_MILLIS = 15_000;
+
+    /** Behind this a replica says why it ends, up to what is logged next. */
+    private static final String WHY = "the replica stops: ";
+
+    private static final Pattern LOGGED_NEXT = Pattern.compile("\n(?=[0-9]{4}-|gorda: |Exception in thread )");
+
+    /** As GORDA, the system, SQLite and HSQLDB say it. */
+    private static final Pattern NO_ROOM = Pattern.compile(
+            "make room|file too large|sqlite_(full|ioerr)|file input/output error", Pattern.CASE_INSENSITIVE);
 
     /** What was done. Immutable. */
     record Done(Fault fault, double fromSeconds, double toSeconds) {}
@@ -97,7 +107,7 @@ final class FaultInjector {
             ReplicaProcess replica = replicas.get(number);
             if (!down.get(number) && !replica.isAlive()) {
                 down.set(number);
-                if (mayEndUntilMillis[number] < millis()) {
+                if (mayEndUntilMillis[number] < millis() || !isForWantOfRoom(replica.lastOutput())) {
                     String words = replica.lastLines(LINES_SHOWN);
                     findings.add(Findings.ENDED, replica.name() + " after " + millis() + " ms: " + words);
                     progress.accept("  ENDED     " + replica.name() + " by itself: " + words);
@@ -107,6 +117,13 @@ final class FaultInjector {
                 }
             }
         }
+    }
+
+    /** @param output of who has ended, up to that */
+    static boolean isForWantOfRoom(String output) {
+        int begin = output.lastIndexOf(WHY);
+        String why = begin < 0 ? output : LOGGED_NEXT.split(output.substring(begin), 2)[0];
+        return NO_ROOM.matcher(why).find();
     }
 
     private void begin(Fault fault) {
