@@ -341,6 +341,34 @@ final class BadInputTest {
         }
     }
 
+    /** Derby writes kilobytes for each. */
+    @Test
+    void loginsThatAreRefusedDoNotFillTheDisk() throws Exception {
+        int bytes = 20_000;
+        List<String> options = List.of(
+                "-Dderby.stream.error.rollingFile.limit=" + bytes,
+                "-Dderby.stream.error.rollingFile.count=2",
+                "-Dderby.connection.requireAuthentication=true",
+                "-Dderby.user.app=secret");
+        Map<String, String> user = Map.of("user", "app", "password", "secret");
+        try (ReplicaGroup group = ReplicaGroup.of(1, directory, user, "768m", options)) {
+            group.start();
+            awaitOnline(group);
+            ReplicaProcess replica = group.replicas().get(0);
+            String url = group.status(replica).orElseThrow().clients() + ";user=app;password=guess";
+            for (int i = 0; i < 30; i++) {
+                assertThatThrownBy(() -> DriverManager.getConnection(url)).isInstanceOf(SQLException.class);
+            }
+            try (Stream<Path> files = Files.list(replica.directory())) {
+                assertThat(files.filter(file -> file.getFileName().toString().startsWith("derby"))
+                                .mapToLong(file -> file.toFile().length())
+                                .sum())
+                        .isLessThan(4L * bytes);
+            }
+            assertThat(replica.directory().resolve("derby-0.log")).isNotEmptyFile();
+        }
+    }
+
     @Test
     void replicasWhoseDisksAreFullStopAndNothingAcknowledgedIsLost() throws Exception {
         try (ReplicaGroup group = ReplicaGroup.of(3, directory, Map.of("commit-timeout", "5s"))) {

@@ -22,7 +22,7 @@ final class DerbyEngine {
             "XSDB6", " Stop the process that has it open, or give each replica a database of its own.",
             "08004", " Give the user and the password of somebody whom the database lets in.",
             "XJ001",
-                    " Derby's own log, derby.log, has what came before. If the disk is full, make room, then start this replica again.",
+                    " Derby's own log, derby-0.log beside the database, has what came before. If the disk is full, make room, then start this replica again.",
             "XBM0A",
                     " If it was deleted while a replica had it, delete what is left and the replica's directory, which alone is refused:"
                             + " the replica receives both from others that hold what the group has acknowledged.",

@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
 import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.Replica;
 import org.gorda.replicator.engine.ReplicaException;
@@ -15,6 +16,9 @@ import org.gorda.replicator.engine.ReplicaState;
 public final class Node implements AutoCloseable {
 
     private static final Duration WATCH = Duration.ofMillis(100);
+
+    /** Where Derby's own log goes: how what it reads of that begins. */
+    private static final String STREAM = "derby.stream.error.";
 
     private final NodeService service;
     private final Replica replica;
@@ -69,11 +73,18 @@ public final class Node implements AutoCloseable {
         return new Node(configuration, listens);
     }
 
-    /** Derby's own log goes beside the database instead of to wherever the process was started, unless it was told where. */
+    /**
+     * Derby's own log goes beside the database instead of to wherever the process was started, in ten files of 1 MB at most: whoever is refused makes it
+     * grow. Unless Derby was told where.
+     */
     public static void logBeside(String database) {
-        if (System.getProperty("derby.stream.error.file") == null) {
-            Path log = Path.of(database).toAbsolutePath().resolveSibling("derby.log");
-            System.setProperty("derby.stream.error.file", log.toString());
+        if (Stream.of("file", "style", "method", "field").allMatch(kind -> System.getProperty(STREAM + kind) == null)) {
+            Path log = Path.of(database).toAbsolutePath().resolveSibling("derby");
+            System.setProperty(STREAM + "style", "rollingFile");
+            System.setProperty(
+                    STREAM + "rollingFile.pattern",
+                    System.getProperty(
+                            STREAM + "rollingFile.pattern", log.toString().replace("%", "%%") + "-%g.log"));
         }
     }
 
