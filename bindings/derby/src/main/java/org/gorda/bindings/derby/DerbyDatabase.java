@@ -1,8 +1,6 @@
 package org.gorda.bindings.derby;
 
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.Writer;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -30,7 +28,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import javax.net.ssl.SSLContext;
-import org.apache.derby.drda.NetworkServerControl;
 import org.apache.derby.iapi.services.context.ContextManager;
 import org.apache.derby.iapi.services.context.ContextService;
 import org.apache.derby.iapi.services.property.PropertyUtil;
@@ -42,6 +39,7 @@ import org.apache.derby.impl.jdbc.EmbedConnection;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.Property;
 import org.gorda.gapi.Applier;
+import org.gorda.gapi.ClientSockets;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.Generator;
@@ -62,7 +60,6 @@ import org.slf4j.LoggerFactory;
 final class DerbyDatabase implements ReflectedDatabase {
 
     private static final Logger LOG = LoggerFactory.getLogger(DerbyDatabase.class);
-    private static final int SERVER_START_TRIES = 200;
     private static final int DEADLOCK_SECONDS = 1;
     private static final Duration CALLS_END = Duration.ofSeconds(10);
 
@@ -93,7 +90,7 @@ final class DerbyDatabase implements ReflectedDatabase {
     /** Held for reading while somebody connects, who would have Derby open the database anew if it were closed just before. */
     private final ReentrantReadWriteLock connecting = new ReentrantReadWriteLock();
 
-    private @Nullable AutoCloseable server;
+    private @Nullable DerbyServer server;
     private @Nullable DerbyApplier applier;
 
     DerbyDatabase(DatabaseConfiguration configuration, TransactionListener listener) {
@@ -630,39 +627,18 @@ final class DerbyDatabase implements ReflectedDatabase {
 
     @Override
     public synchronized String listen(InetSocketAddress address, @Nullable SSLContext tls) {
-        try {
-            InetAddress host = address.getAddress();
-            // With TLS the name as it was given: a certificate is for names.
-            boolean isByName = tls != null || host instanceof Inet6Address;
-            String name = isByName ? address.getHostString() : host.getHostAddress();
-            if (name.indexOf(':') >= 0) {
-                throw new ReflectionException("Derby's own driver takes no address of IPv6, as " + name
-                        + ": give clients a name that has it");
-            }
-            requireFree(address);
-            server = tls == null ? start(address) : new EncryptedServer(host, address.getPort(), tls);
-            return "jdbc:derby://" + name + ":" + address.getPort() + "/" + configuration.location()
-                    + (tls == null ? "" : ";ssl=basic");
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new ReflectionException("interrupted while Derby's network server was starting", e);
-        } catch (ReflectionException e) {
-            throw e;
-        } catch (Exception e) { // what Derby declares
-            throw new ReflectionException("Derby's network server does not start on " + address + ": " + e, e);
+        InetAddress host = address.getAddress();
+        // With TLS the name as it was given: a certificate is for names.
+        boolean isByName = tls != null || host instanceof Inet6Address;
+        String name = isByName ? address.getHostString() : host.getHostAddress();
+        if (name.indexOf(':') >= 0) {
+            throw new ReflectionException(
+                    "Derby's own driver takes no address of IPv6, as " + name + ": give clients a name that has it");
         }
-    }
-
-    private static AutoCloseable start(InetSocketAddress address) throws Exception {
-        NetworkServerControl control = new NetworkServerControl(address.getAddress(), address.getPort());
-        control.start(new PrintWriter(Writer.nullWriter()));
-        for (int tries = 0; !answers(control); tries++) {
-            if (tries == SERVER_START_TRIES) {
-                throw new ReflectionException("Derby's network server does not answer on " + address);
-            }
-            Thread.sleep(20);
-        }
-        return control::shutdown;
+        requireFree(address);
+        server = new DerbyServer(host, address.getPort(), tls, new ClientSockets());
+        return "jdbc:derby://" + name + ":" + address.getPort() + "/" + configuration.location()
+                + (tls == null ? "" : ";ssl=basic");
     }
 
     /** Derby's server does not tell, and whether one answers says nothing: it may be another's. */
@@ -679,28 +655,15 @@ final class DerbyDatabase implements ReflectedDatabase {
         }
     }
 
-    private static boolean answers(NetworkServerControl control) {
-        try {
-            control.ping();
-            return true;
-        } catch (Exception e) { // what Derby declares
-            return false;
-        }
-    }
-
     @Override
     public synchronized void close() {
         Refusal stops = new Refusal(Refusal.Cause.STOPPED, "this replica is stopping: connect to another one");
         closing = stops;
         suspended.forEach(SuspendedCommit::leaveAtStop);
         abortAll(stops);
-        try {
-            AutoCloseable running = server;
-            if (running != null) {
-                running.close();
-            }
-        } catch (Exception e) { // what Derby declares
-            LOG.debug("Derby's network server did not stop in order", e);
+        DerbyServer running = server;
+        if (running != null) {
+            running.close();
         }
         if (applier != null) {
             applier.close();

@@ -15,6 +15,7 @@ import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import org.gorda.bindings.postgresql.wire.StartupMessage;
+import org.gorda.gapi.KeepAlive;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -48,7 +49,7 @@ final class ClientConnection implements Closeable {
         this.in = raw.getInputStream();
         this.out = raw.getOutputStream();
         raw.setTcpNoDelay(true);
-        raw.setKeepAlive(true);
+        KeepAlive.on(raw);
     }
 
     /**

@@ -18,6 +18,7 @@ import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
 import org.gorda.bindings.postgresql.wire.ClientEncoding;
 import org.gorda.bindings.postgresql.wire.StartupMessage;
+import org.gorda.gapi.KeepAlive;
 import org.gorda.gapi.ReflectionException;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.RefusedException;
@@ -142,7 +143,7 @@ final class Sessions implements AutoCloseable {
         try {
             socket.connect(new InetSocketAddress(server.host(), server.port()), CONNECT_TIMEOUT_MILLIS);
             socket.setTcpNoDelay(true);
-            socket.setKeepAlive(true);
+            KeepAlive.on(socket);
             ClientSession session = new ClientSession(this, socket, startup, isRelayed);
             sessions.add(session);
             if (closed) {

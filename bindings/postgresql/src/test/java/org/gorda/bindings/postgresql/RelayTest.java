@@ -27,6 +27,7 @@ import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.Refusal;
 import org.gorda.gapi.SuspendedCommit;
 import org.gorda.gapi.tck.MetaLevel;
+import org.gorda.gapi.tck.SocketTimers;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -189,6 +190,14 @@ class RelayTest {
         @Override
         public void close() throws IOException {
             socket.close();
+        }
+    }
+
+    @Test
+    void whoeverVanishesIsMissedWithinAMinute() throws Exception {
+        try (Client client = new Client()) {
+            int port = client.socket.getLocalPort();
+            await("asked soon", () -> SocketTimers.secondsUntilAsked(address.getPort(), port) < 60);
         }
     }
 

@@ -7,6 +7,8 @@ import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -14,28 +16,37 @@ import java.util.concurrent.TimeoutException;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
 import org.apache.derby.impl.drda.NetworkServerControlImpl;
+import org.gorda.gapi.ClientSockets;
 import org.gorda.gapi.ReflectionException;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Derby's network server with a TLS context of its own. Derby itself has but the one of the whole process: what listens is put into the place of Derby's by
- * reflection, when that is bound and nobody is let in yet. Thread-safe.
+ * Derby's network server with bounds for its clients, and if wanted a TLS context of its own. Derby itself has but the one of the whole process: what
+ * listens is put into the place of Derby's by reflection, when that is bound and nobody is let in yet. Thread-safe.
  */
-final class EncryptedServer implements AutoCloseable {
+final class DerbyServer implements AutoCloseable {
 
-    private static final Logger LOG = LoggerFactory.getLogger(EncryptedServer.class);
+    private static final Logger LOG = LoggerFactory.getLogger(DerbyServer.class);
 
     private static final String UNKNOWN_VERSION =
-            "this version of Derby's network server is not known, so that it cannot be given TLS: take derbynet 10.16.1.1";
+            "this version of Derby's network server is not known: take derbynet 10.16.1.1";
+
+    /** What Derby has noted with a session once somebody has logged in. */
+    private static final int LOGGED_IN = 4;
 
     private static final long START_SECONDS = 60;
     private static final long END_MILLIS = 20_000;
 
     private final NetworkServerControlImpl derby;
-    private final SSLContext tls;
+    private final @Nullable SSLContext tls;
+    private final ClientSockets clients;
     private final Field listening;
-    private final CompletableFuture<EncryptedServerSocket> opened = new CompletableFuture<>();
+    private final Field sessions;
+    private final Field client;
+    private final Field state;
+    private final CompletableFuture<DerbyServerSocket> opened = new CompletableFuture<>();
     private final Thread thread;
 
     /**
@@ -43,14 +54,18 @@ final class EncryptedServer implements AutoCloseable {
      *
      * @throws ReflectionException if it does not start
      */
-    EncryptedServer(InetAddress host, int port, SSLContext tls) {
+    DerbyServer(InetAddress host, int port, @Nullable SSLContext tls, ClientSockets clients) {
         this.tls = tls;
+        this.clients = clients;
         String at = new InetSocketAddress(host, port).toString();
         try {
-            listening = NetworkServerControlImpl.class.getDeclaredField("serverSocket");
-            listening.setAccessible(true);
+            Class<?> session = Class.forName("org.apache.derby.impl.drda.Session");
+            listening = field(NetworkServerControlImpl.class, "serverSocket");
+            sessions = field(NetworkServerControlImpl.class, "sessionTable");
+            client = field(session, "clientSocket");
+            state = field(session, "state");
             derby = new NetworkServerControlImpl(host, port);
-        } catch (NoSuchFieldException e) {
+        } catch (NoSuchFieldException | ClassNotFoundException e) {
             throw new ReflectionException(UNKNOWN_VERSION, e);
         } catch (Exception e) { // what Derby declares
             throw new ReflectionException("Derby's network server does not start on " + at + ": " + e, e);
@@ -72,6 +87,25 @@ final class EncryptedServer implements AutoCloseable {
         }
     }
 
+    private static Field field(Class<?> of, String name) throws NoSuchFieldException {
+        Field field = of.getDeclaredField(name);
+        field.setAccessible(true);
+        return field;
+    }
+
+    private boolean isLoggedIn(Socket socket) {
+        try {
+            for (Object session : ((Map<?, ?>) sessions.get(derby)).values().toArray()) {
+                if (client.get(session) == socket) {
+                    return state.getInt(session) == LOGGED_IN;
+                }
+            }
+            return false;
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     private void run() {
         try {
             derby.blockingStart(new PrintWriter(new Console()));
@@ -89,7 +123,7 @@ final class EncryptedServer implements AutoCloseable {
         @Override
         public void write(char[] text, int offset, int length) {
             if (!opened.isDone()) {
-                encrypt();
+                replaceSocket();
             }
         }
 
@@ -100,33 +134,31 @@ final class EncryptedServer implements AutoCloseable {
         public void close() {}
     }
 
-    private void encrypt() {
+    private void replaceSocket() {
         try {
             if (listening.get(derby) instanceof ServerSocket plain) {
-                if (plain instanceof SSLServerSocket) {
+                if (tls != null && plain instanceof SSLServerSocket) {
                     plain.close();
                     throw new ReflectionException(
                             "derby.drda.sslMode is set, and this replica has TLS of its own: leave it out");
                 }
-                EncryptedServerSocket encrypted = new EncryptedServerSocket(plain, tls);
-                listening.set(derby, encrypted);
-                opened.complete(encrypted);
+                DerbyServerSocket bounded = new DerbyServerSocket(plain, tls, clients, this::isLoggedIn);
+                listening.set(derby, bounded);
+                opened.complete(bounded);
             }
         } catch (IOException | IllegalAccessException e) {
-            throw new ReflectionException("Derby's network server cannot be given TLS: " + e, e);
+            throw new ReflectionException("Derby's network server cannot be bounded: " + e, e);
         }
     }
 
     /** Ends it and its clients' connections, also with those who do not read. */
     @Override
     public void close() {
-        EncryptedServerSocket socket = opened.getNow(null);
-        if (socket != null) {
-            socket.endClients();
-        }
+        clients.end();
         thread.interrupt(); // upon this Derby ends it; to ask for that by its port would need a client with TLS
         try {
             thread.join(END_MILLIS);
+            DerbyServerSocket socket = opened.exceptionally(e -> null).getNow(null);
             if (socket != null) {
                 socket.close();
             }
