@@ -134,7 +134,9 @@ final class RecoverTest {
             execute(own(group, newest), "CREATE TABLE here (id INTEGER PRIMARY KEY)");
             execute(own(group, others.get(0)), "CREATE TABLE there (id INTEGER PRIMARY KEY)");
             assertThat(group.status(newest).orElseThrow().members()).containsExactly(self);
-            assertThat(newest.output()).contains("one of the two was told to go on alone");
+            Awaitility.await("it says so of what they send")
+                    .atMost(WAIT)
+                    .until(() -> newest.output().contains("one of the two was told to go on alone"));
             others.forEach(ReplicaProcess::kill);
 
             FileTree.delete(other.directory());

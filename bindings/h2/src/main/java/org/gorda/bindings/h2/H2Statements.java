@@ -1,6 +1,7 @@
 package org.gorda.bindings.h2;
 
 import java.sql.SQLException;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -13,6 +14,8 @@ import org.h2.command.CommandInterface;
 import org.h2.command.Prepared;
 import org.h2.command.ddl.CreateTableData;
 import org.h2.command.ddl.SequenceOptions;
+import org.h2.command.query.Query;
+import org.h2.engine.DbObject;
 import org.h2.engine.SessionLocal;
 import org.h2.expression.Expression;
 import org.h2.expression.ExpressionVisitor;
@@ -160,7 +163,7 @@ final class H2Statements {
             case CommandInterface.ALTER_TABLE_ALTER_COLUMN_CHANGE_TYPE ->
                 dependsOnClock(altered(prepared), (Column) EngineFields.get(prepared, "newColumn"))
                         || SchemaText.computes(sql)
-                        || isComputedAgain(copied(prepared, session));
+                        || isComputedAgain(copied(prepared, session), session);
             case CommandInterface.ALTER_TABLE_ADD_COLUMN -> {
                 if (EngineFields.get(prepared, "constraintCommands") != null) {
                     throw Refused.unsupported(
@@ -170,13 +173,17 @@ final class H2Statements {
                 List<?> added = EngineFields.there(prepared, "columnsToAdd", List.class);
                 yield EngineFields.get(prepared, "usingExpression") != null
                         || added.stream().anyMatch(column -> isComputed((Column) column))
-                        || isComputedAgain(copied(prepared, session));
+                        || isComputedAgain(copied(prepared, session), session);
             }
-            case CommandInterface.ALTER_TABLE_DROP_COLUMN -> isComputedAgain(copied(prepared, session));
+            case CommandInterface.ALTER_TABLE_DROP_COLUMN -> isComputedAgain(copied(prepared, session), session);
             case CommandInterface.CREATE_TRIGGER -> {
                 if (EngineFields.get(prepared, "triggerClassName") instanceof String action) {
                     JdbcUtils.loadUserClass(action); // of whose lack H2 tells as of what fails on all replicas
                 }
+                yield false;
+            }
+            case CommandInterface.CREATE_VIEW -> {
+                checkView(prepared, sql, session);
                 yield false;
             }
             case CommandInterface.CREATE_DOMAIN -> SchemaText.hasComputedDefault(sql);
@@ -186,6 +193,23 @@ final class H2Statements {
         };
         if (isRefused) {
             throw SchemaText.refusedAsComputed(sql);
+        }
+    }
+
+    private static void checkView(Prepared prepared, String sql, SessionLocal session) throws SQLException {
+        if (TAKES_SOMETHING.matcher(sql).find()) {
+            throw Refused.unsupported("a view takes no values of a sequence, which who reads it would take unseen: "
+                    + SchemaText.shown(sql));
+        }
+        Table before = EngineFields.there(prepared, "schema", Schema.class)
+                .findTableOrView(session, EngineFields.there(prepared, "viewName", String.class));
+        if (before != null) {
+            HashSet<DbObject> read = new HashSet<>();
+            ((Query) session.prepare(EngineFields.there(prepared, "selectSQL", String.class)))
+                    .isEverything(ExpressionVisitor.getDependenciesVisitor(read));
+            if (read.contains(before)) {
+                throw Refused.unsupported("a view is not made of itself: " + SchemaText.shown(sql));
+            }
         }
     }
 
@@ -204,7 +228,12 @@ final class H2Statements {
     }
 
     /** Whether a row that is copied would not be the same: H2 computes generated columns anew, and gives those their default that are NULL and never to be. */
-    private static boolean isComputedAgain(@Nullable Table copied) {
+    private static boolean isComputedAgain(@Nullable Table copied, SessionLocal session) throws SQLException {
+        if (session.getDatabase().getAllSchemas().stream()
+                .flatMap(schema -> schema.getAllSynonyms().stream())
+                .anyMatch(synonym -> synonym.getSynonymFor() == copied)) {
+            throw Refused.unsupported("H2 cannot copy a table that has a synonym: drop that before, and make it again");
+        }
         return copied != null
                 && Stream.of(copied.getColumns())
                         .filter(column -> column.isGenerated() || (column.isDefaultOnNull() && column.isNullable()))

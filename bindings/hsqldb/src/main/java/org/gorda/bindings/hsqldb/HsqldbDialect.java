@@ -197,6 +197,8 @@ final class HsqldbDialect implements Dialect {
             }
         } catch (HsqlException e) {
             throw JDBCUtil.sqlException(e);
+        } catch (RuntimeException e) { // HSQLDB's own mistake
+            throw new SQLException("HSQLDB cannot compile " + SchemaText.shown(sql) + ": " + e, "S1000", e);
         }
     }
 

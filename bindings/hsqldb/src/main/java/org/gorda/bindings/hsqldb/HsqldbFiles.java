@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.gorda.bindings.triggers.DatabaseDirectory;
 import org.gorda.bindings.triggers.DirectoryLock;
 import org.gorda.gapi.ReflectionException;
@@ -17,6 +18,10 @@ final class HsqldbFiles implements AutoCloseable {
     private static final String NAME = "database";
     private static final String SCRIPT = NAME + ".script";
     private static final String LOG = NAME + ".log";
+
+    /** Of rows that were there before the database was a replica's, and do not change any more. */
+    private static final String LARGE_OBJECTS = NAME + ".lobs";
+
     private static final String PROPERTIES = NAME + ".properties";
 
     static final DatabaseDirectory DIRECTORY = new DatabaseDirectory("HSQLDB", SCRIPT);
@@ -74,8 +79,10 @@ final class HsqldbFiles implements AutoCloseable {
     void snapshot(Path target) {
         DIRECTORY.snapshot(target, copy -> {
             Files.copy(directory.resolve(SCRIPT), copy.resolve(SCRIPT));
-            if (Files.exists(directory.resolve(LOG))) {
-                Files.copy(directory.resolve(LOG), copy.resolve(LOG));
+            for (String other : List.of(LOG, LARGE_OBJECTS)) {
+                if (Files.exists(directory.resolve(other))) {
+                    Files.copy(directory.resolve(other), copy.resolve(other));
+                }
             }
             Files.copy(directory.resolve(PROPERTIES), copy.resolve(PROPERTIES)); // after what it tells of
         });

@@ -79,6 +79,9 @@ class SqliteOwnTest extends OwnTck {
         execute(
                 "CREATE TABLE T (ID INTEGER PRIMARY KEY, U TEXT UNIQUE COLLATE NOCASE, A INTEGER)",
                 "INSERT INTO T VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)");
+        assertRefusedEach(
+                "ALTER TABLE T ADD COLUMN X INTEGER CHECK (random() > 0)",
+                "CREATE TABLE U (ID INTEGER PRIMARY KEY, A INTEGER CHECK (A = 0 OR random() > 0))");
         execute(
                 "REPLACE INTO T VALUES (4, 'ONE', 4)",
                 "INSERT OR REPLACE INTO T VALUES (2, 'three', 5)",

@@ -7,7 +7,7 @@ import java.util.regex.Pattern;
 /** What the text of a schema change tells, where each replica executes it for itself. What hides something is refused. Stateless. */
 public final class SchemaText {
 
-    private static final Pattern OURS = pattern("(?<!\\w)\"?GORDA\"?\\s*\\.|\\bSCHEMA\\s[^.]*\\bGORDA\\b|GORDA\\$");
+    private static final Pattern OURS = pattern("(?<!\\w)\"?GORDA\"?\\s*\\.|\\bSCHEMA\\b[^.]*\\bGORDA\\b|GORDA\\$");
     private static final Pattern QUOTED = pattern("'[^']*'|\"[^\"]*\"");
     private static final Pattern HIDES = pattern("/\\*|--|//|\\$\\$");
 
@@ -20,9 +20,13 @@ public final class SchemaText {
     private static final Pattern ZONED =
             pattern("\\b(DEFAULT|TIME|TIMESTAMP|ZONE)\\s*'[^']*\\d:\\d\\d(:[0-9.]+)?\\s*([-+]\\d|[A-Z])[^']*'");
 
-    /** Rows that are there are compared with it: some replicas would have it, and others not. */
+    /**
+     * Rows that are there are compared with it, now or with what is made of it: some replicas would have that, and others not. What stands in a default or by an update
+     * behind a check is none of it.
+     */
     private static final Pattern CHECK_BY_CHANCE =
-            pattern("\\bADD\\b(?s:.*)\\bCHECK\\b(?s:.*)\\b(RAND|RANDOM|SECURE_RAND|RANDOM_UUID|UUID)\"?\\s*\\(");
+            pattern("\\bCHECK\\b((?!\\b(DEFAULT|UPDATE)\\b)(?s:.))*?\\b(RAND|RANDOM|SECURE_RAND|RANDOM_UUID|UUID"
+                    + "|RANDOMBLOB|CHANGES|TOTAL_CHANGES|LAST_INSERT_ROWID)\"?\\s*\\(");
 
     private static final Pattern DEFAULT = pattern("\\bDEFAULT\\b");
     private static final Pattern COMPUTED =
@@ -38,7 +42,7 @@ public final class SchemaText {
     }
 
     /**
-     * As {@link #check(String, String)}, where there are users, types of times, and checks that are not always the same: a time with a zone is another
+     * As {@link #check(String, String)}, where there are users, and types of times: a time with a zone is another
      * one where the machine's own zone is another.
      *
      * @param isAdministrator whether it is wanted by one: elsewhere it is executed by the replica, which is allowed everything
@@ -50,11 +54,6 @@ public final class SchemaText {
         if (ZONED.matcher(sql).find()) {
             throw Refused.unsupported(
                     "times in a schema change have no zone, from which each replica would compute them for that of its machine: "
-                            + shown(sql));
-        }
-        if (CHECK_BY_CHANCE.matcher(sql).find()) {
-            throw Refused.unsupported(
-                    "a check that is added does not depend on chance, by which it would fail on some replicas only: "
                             + shown(sql));
         }
         check(sql, currentSchema);
@@ -71,6 +70,10 @@ public final class SchemaText {
         }
         if (HIDES.matcher(QUOTED.matcher(sql).replaceAll("''")).find()) {
             throw Refused.unsupported("schema changes are replicated without comments and $$: leave them out");
+        }
+        if (CHECK_BY_CHANCE.matcher(sql).find()) {
+            throw Refused.unsupported(
+                    "a check does not depend on chance, by which it would fail on some replicas only: " + shown(sql));
         }
     }
 

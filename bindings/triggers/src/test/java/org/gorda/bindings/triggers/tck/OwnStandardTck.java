@@ -71,14 +71,41 @@ public abstract class OwnStandardTck extends OwnTck {
         assertThat(count(replica, "TWO.\"the table\"")).isEqualTo(3);
     }
 
+    /** A query takes nothing that others do not see. */
+    @Test
+    void viewsTakeNoValuesOfSequences() throws SQLException {
+        makeTable();
+        execute("CREATE SEQUENCE S", "INSERT INTO T VALUES (1, 1)");
+        assertRefusedEach(
+                "CREATE VIEW V AS SELECT NEXT VALUE FOR S AS N FROM T",
+                "CREATE VIEW V (N) AS (SELECT ID + NEXT   VALUE FOR S FROM T)");
+        execute("CREATE VIEW V AS SELECT ID FROM T");
+        assertEqual();
+    }
+
+    @Test
+    void theReplicasOwnSchemaIsNotDropped() throws SQLException {
+        makeTable();
+        assertRefusedEach(
+                "DROP SCHEMA GORDA CASCADE", "DROP SCHEMA\"GORDA\"CASCADE", "ALTER SCHEMA\"GORDA\"RENAME TO X");
+        execute("INSERT INTO T VALUES (1, 1)");
+        assertEqual();
+    }
+
     /** Some replicas would have it, and others would not. */
     @Test
     void checksByChanceAreNotAdded() throws SQLException {
         makeTable();
         execute("INSERT INTO T VALUES (1, 1), (2, 2)");
         assertRefusedEach(
-                "ALTER TABLE T ADD CONSTRAINT C CHECK (RAND() > 0.5)", "ALTER TABLE T ADD CHECK (A < rand ())");
-        execute("ALTER TABLE T ADD CONSTRAINT C CHECK (A > 0)");
+                "ALTER TABLE T ADD CONSTRAINT C CHECK (RAND() > 0.5)",
+                "ALTER TABLE T ADD CHECK (A < rand ())",
+                "CREATE DOMAIN D AS INTEGER CHECK (VALUE = 7 OR RAND() > 0.5)",
+                "CREATE TABLE U (ID INTEGER PRIMARY KEY, A INTEGER CHECK (A = 0 OR ((A + 1) > RAND())))");
+        execute(
+                "ALTER TABLE T ADD CONSTRAINT C CHECK (A > 0)",
+                "CREATE TABLE U (ID INTEGER PRIMARY KEY, A INTEGER CHECK (A > 0), B DOUBLE PRECISION DEFAULT RAND())",
+                "INSERT INTO U (ID, A) VALUES (1, 1)");
         assertEqual();
     }
 }
