@@ -39,10 +39,10 @@ import org.apache.derby.impl.jdbc.EmbedConnection;
 import org.apache.derby.shared.common.error.StandardException;
 import org.apache.derby.shared.common.reference.Property;
 import org.gorda.gapi.Applier;
-import org.gorda.gapi.ClientSockets;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.FrozenRows;
 import org.gorda.gapi.Generator;
+import org.gorda.gapi.NetworkClients;
 import org.gorda.gapi.NoClients;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.ReflectionException;
@@ -636,7 +636,7 @@ final class DerbyDatabase implements ReflectedDatabase {
                     "Derby's own driver takes no address of IPv6, as " + name + ": give clients a name that has it");
         }
         requireFree(address);
-        server = new DerbyServer(host, address.getPort(), tls, new ClientSockets());
+        server = new DerbyServer(host, address.getPort(), tls, new NetworkClients());
         return "jdbc:derby://" + name + ":" + address.getPort() + "/" + configuration.location()
                 + (tls == null ? "" : ";ssl=basic");
     }

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeoutException;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
 import org.apache.derby.impl.drda.NetworkServerControlImpl;
-import org.gorda.gapi.ClientSockets;
+import org.gorda.gapi.NetworkClients;
 import org.gorda.gapi.ReflectionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -41,7 +41,7 @@ final class DerbyServer implements AutoCloseable {
 
     private final NetworkServerControlImpl derby;
     private final @Nullable SSLContext tls;
-    private final ClientSockets clients;
+    private final NetworkClients clients;
     private final Field listening;
     private final Field sessions;
     private final Field client;
@@ -54,7 +54,7 @@ final class DerbyServer implements AutoCloseable {
      *
      * @throws ReflectionException if it does not start
      */
-    DerbyServer(InetAddress host, int port, @Nullable SSLContext tls, ClientSockets clients) {
+    DerbyServer(InetAddress host, int port, @Nullable SSLContext tls, NetworkClients clients) {
         this.tls = tls;
         this.clients = clients;
         String at = new InetSocketAddress(host, port).toString();

@@ -8,7 +8,7 @@ import java.net.Socket;
 import java.net.SocketAddress;
 import java.util.function.Predicate;
 import javax.net.ssl.SSLContext;
-import org.gorda.gapi.ClientSockets;
+import org.gorda.gapi.NetworkClients;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,11 +22,12 @@ final class DerbyServerSocket extends ServerSocket {
     private final @Nullable SSLContext tls;
 
     /** Without TLS: closing one of these waits for nobody. */
-    private final ClientSockets clients;
+    private final NetworkClients clients;
 
     private final Predicate<Socket> isLoggedIn;
 
-    DerbyServerSocket(ServerSocket plain, @Nullable SSLContext tls, ClientSockets clients, Predicate<Socket> isLoggedIn)
+    DerbyServerSocket(
+            ServerSocket plain, @Nullable SSLContext tls, NetworkClients clients, Predicate<Socket> isLoggedIn)
             throws IOException {
         this.plain = plain;
         this.tls = tls;

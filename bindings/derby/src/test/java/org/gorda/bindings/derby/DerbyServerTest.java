@@ -17,8 +17,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import javax.net.ssl.SSLContext;
-import org.gorda.gapi.ClientSockets;
 import org.gorda.gapi.DatabaseConfiguration;
+import org.gorda.gapi.NetworkClients;
 import org.gorda.gapi.ReflectedDatabase;
 import org.gorda.gapi.tck.MetaLevel;
 import org.gorda.gapi.tck.SocketTimers;
@@ -97,7 +97,7 @@ class DerbyServerTest {
     private void letsGoWhoDoesNotLogIn(@Nullable SSLContext tls) throws Exception {
         int port = freePort();
         List<Socket> silent = new ArrayList<>();
-        ClientSockets bounded = new ClientSockets(CLIENTS_MAX, LOGIN_MILLIS);
+        NetworkClients bounded = new NetworkClients(CLIENTS_MAX, LOGIN_MILLIS);
         try (DerbyServer server = new DerbyServer(host, port, tls, bounded);
                 Connection connection = connect(port, tls != null)) {
             for (int i = 1; i < CLIENTS_MAX; i++) {

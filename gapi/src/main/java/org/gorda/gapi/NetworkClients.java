@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /** The connections of a database's clients over the network, of which there is a bound, and on which somebody must have logged in soon. Thread-safe. */
-public final class ClientSockets {
+public final class NetworkClients {
 
     /** Each has a thread at least. */
     private static final int COUNT_MAX = 10_000;
@@ -26,12 +26,12 @@ public final class ClientSockets {
     private boolean isEnding;
 
     /** With none yet. */
-    public ClientSockets() {
+    public NetworkClients() {
         this(COUNT_MAX, LOGIN_MILLIS);
     }
 
     /** With other bounds than all have. */
-    public ClientSockets(int countMax, long loginMillis) {
+    public NetworkClients(int countMax, long loginMillis) {
         this.countMax = countMax;
         this.loginMillis = loginMillis;
     }
@@ -46,7 +46,7 @@ public final class ClientSockets {
         KeepAlive.on(socket);
         CompletableFuture<Void> closed = new CompletableFuture<>();
         synchronized (open) {
-            open.entrySet().removeIf(ClientSockets::isClosed);
+            open.entrySet().removeIf(NetworkClients::isClosed);
             if (isEnding || open.size() >= countMax) {
                 throw new IOException(isEnding ? "the server ends" : "there are " + countMax + " clients");
             }
@@ -84,8 +84,8 @@ public final class ClientSockets {
     public void end() {
         synchronized (open) {
             isEnding = true;
-            open.keySet().forEach(ClientSockets::close);
-            open.entrySet().removeIf(ClientSockets::isClosed);
+            open.keySet().forEach(NetworkClients::close);
+            open.entrySet().removeIf(NetworkClients::isClosed);
         }
     }
 }
