@@ -78,7 +78,8 @@ final class H2Statements {
     private static final Pattern ESCAPED_NAMES = SchemaText.pattern("\\bU&\"");
     private static final Pattern OF_THE_SESSION =
             SchemaText.pattern("^\\s*SET\\s+(SCHEMA\\b|LOCK_TIMEOUT\\b|QUERY_TIMEOUT\\b|@)");
-    private static final Pattern TAKES_SOMETHING = SchemaText.pattern("\\bNEXT(VAL|\\s+VALUE)\\b|\\bFOR\\s+UPDATE\\b");
+    private static final Pattern TAKES_VALUES = SchemaText.pattern("\\bNEXT(VAL|\\s+VALUE)\\b");
+    private static final Pattern TAKES_SOMETHING = SchemaText.pattern(TAKES_VALUES + "|\\bFOR\\s+UPDATE\\b");
     private static final Pattern RELEASE = SchemaText.pattern("\\bRELEASE\\b");
     private static final Pattern FILES = SchemaText.pattern("\\b(CSVREAD|CSVWRITE|FILE_READ|FILE_WRITE)\\b");
     private static final Pattern REACHES_OTHERS =
@@ -197,20 +198,24 @@ final class H2Statements {
     }
 
     private static void checkView(Prepared prepared, String sql, SessionLocal session) throws SQLException {
-        if (TAKES_SOMETHING.matcher(sql).find()) {
+        if (TAKES_VALUES.matcher(sql).find()) {
             throw Refused.unsupported("a view takes no values of a sequence, which who reads it would take unseen: "
                     + SchemaText.shown(sql));
         }
         Table before = EngineFields.there(prepared, "schema", Schema.class)
                 .findTableOrView(session, EngineFields.there(prepared, "viewName", String.class));
-        if (before != null) {
+        if (before != null && EngineFields.get(prepared, "query") instanceof Query query) {
             HashSet<DbObject> read = new HashSet<>();
-            ((Query) session.prepare(EngineFields.there(prepared, "selectSQL", String.class)))
-                    .isEverything(ExpressionVisitor.getDependenciesVisitor(read));
-            if (read.contains(before)) {
+            query.isEverything(ExpressionVisitor.getDependenciesVisitor(read));
+            if (isAmong(read, before)) {
                 throw Refused.unsupported("a view is not made of itself: " + SchemaText.shown(sql));
             }
         }
+    }
+
+    /** Whether the table is among them, or a view that is made of it. */
+    private static boolean isAmong(Set<DbObject> read, Table table) {
+        return read.contains(table) || table.getDependentViews().stream().anyMatch(view -> isAmong(read, view));
     }
 
     /** Whether rows that are there get values of a column that is added which are no literals: by itself, or by its domain. */
@@ -229,17 +234,18 @@ final class H2Statements {
 
     /** Whether a row that is copied would not be the same: H2 computes generated columns anew, and gives those their default that are NULL and never to be. */
     private static boolean isComputedAgain(@Nullable Table copied, SessionLocal session) throws SQLException {
+        if (copied == null) {
+            return false;
+        }
         if (session.getDatabase().getAllSchemas().stream()
                 .flatMap(schema -> schema.getAllSynonyms().stream())
-                .anyMatch(synonym -> synonym.getSynonymFor() == copied)) {
+                .anyMatch(synonym -> copied.equals(synonym.getSynonymFor()))) {
             throw Refused.unsupported("H2 cannot copy a table that has a synonym: drop that before, and make it again");
         }
-        return copied != null
-                && Stream.of(copied.getColumns())
-                        .filter(column -> column.isGenerated() || (column.isDefaultOnNull() && column.isNullable()))
-                        .map(Column::getEffectiveDefaultExpression)
-                        .anyMatch(
-                                value -> value != null && !value.isEverything(ExpressionVisitor.DETERMINISTIC_VISITOR));
+        return Stream.of(copied.getColumns())
+                .filter(column -> column.isGenerated() || (column.isDefaultOnNull() && column.isNullable()))
+                .map(Column::getEffectiveDefaultExpression)
+                .anyMatch(value -> value != null && !value.isEverything(ExpressionVisitor.DETERMINISTIC_VISITOR));
     }
 
     /** The column whose type is changed; null if none is, or if there is none of its name. */

@@ -27,6 +27,7 @@ import org.gorda.bindings.triggers.EngineFields;
 import org.gorda.bindings.triggers.Owner;
 import org.gorda.bindings.triggers.Refused;
 import org.gorda.bindings.triggers.RowCapture;
+import org.gorda.bindings.triggers.SchemaText;
 import org.gorda.bindings.triggers.TriggeredDatabase;
 import org.gorda.gapi.DatabaseConfiguration;
 import org.gorda.gapi.Generator;

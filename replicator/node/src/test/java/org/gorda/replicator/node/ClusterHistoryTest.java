@@ -212,6 +212,7 @@ class ClusterHistoryTest {
     }
 
     private ReplicaRecovery recovery() {
-        return ReplicaRecovery.open("derby", group.database(0).toString(), Map.of(), null);
+        return ReplicaRecovery.open(
+                "derby", group.database(0).toString(), Map.of(), Path.of(group.database(0) + ".gorda"));
     }
 }
