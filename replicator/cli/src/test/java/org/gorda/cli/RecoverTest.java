@@ -170,8 +170,16 @@ final class RecoverTest {
             FileTree.delete(last.directory().resolve("bank.gorda"));
             last.start();
             String old = found.get(last).get("member").getAsString();
-            GordaRun.in(directory, "member", "add", old, "--at", service);
-            Awaitility.await("it refuses").atMost(WAIT).until(() -> !last.isAlive());
+            GordaRun added = GordaRun.in(directory, "member", "add", old, "--at", service);
+            Awaitility.await("it refuses")
+                    .atMost(WAIT)
+                    .untilAsserted(() -> assertThat(last.isAlive())
+                            .as(() -> added.out()
+                                    + added.err()
+                                    + group.status(last)
+                                    + group.status(newest)
+                                    + last.output())
+                            .isFalse());
             assertThat(last.output())
                     .contains("are not part of the group's history (that was told to go on alone, and begins after");
         }
