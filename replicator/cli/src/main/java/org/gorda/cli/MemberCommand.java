@@ -1,5 +1,6 @@
 package org.gorda.cli;
 
+import org.gorda.jgcs.MemberId;
 import org.gorda.replicator.engine.ReplicaException;
 import org.gorda.replicator.node.NodeClient;
 import org.gorda.replicator.node.NodeStatus;
@@ -86,11 +87,16 @@ final class MemberCommand {
                 throw new ReplicaException(member + " belongs to another group, " + there.history() + "; that of "
                         + asked.self() + " is " + asked.history() + ". " + TO_JOIN);
             }
-            if (!there.self().equals(member)) {
+            // Another replica's service may be where the added one's is sought.
+            if (!there.self().equals(member) && port(there.self()) == port(member)) {
                 throw new ReplicaException("the replica at " + member + " calls itself " + there.self()
                         + ": that is the name to add it by, and all others have to reach it there");
             }
             return null;
+        }
+
+        private static int port(String member) {
+            return new MemberId(member).port();
         }
     }
 }
