@@ -63,7 +63,9 @@ final class ReplicaEngine implements GroupListener {
     private static final Duration STOP_WAIT = Duration.ofSeconds(30);
     private static final Duration CLOSE_WAIT = Duration.ofSeconds(60);
 
+    /** Of one that is known not to answer, where nothing depends on it any more. */
     private static final Duration SILENT_CLOSE_WAIT = Duration.ofSeconds(5);
+
     private static final int END_TRIES_MAX = 100;
     private static final long END_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -270,7 +272,7 @@ final class ReplicaEngine implements GroupListener {
         if (next == ReplicaState.STOPPED) {
             closeDatabase();
         } else {
-            awaitClosed(database());
+            awaitClosed(database(), CLOSE_WAIT);
         }
         hasEnded = true;
         LockSupport.unpark(stopper);
@@ -442,7 +444,7 @@ final class ReplicaEngine implements GroupListener {
         ReflectedDatabase opened = database;
         if (opened != null) {
             try {
-                awaitClosed(opened);
+                awaitClosed(opened, watch.isSilent() ? SILENT_CLOSE_WAIT : CLOSE_WAIT);
             } catch (ReflectionException e) {
                 LOG.warn("{}: the database did not close in order: {}", configuration.self(), e.getMessage());
                 LOG.debug("{}: the database did not close in order", configuration.self(), e);
@@ -451,7 +453,7 @@ final class ReplicaEngine implements GroupListener {
     }
 
     /** By a thread of its own, which nobody waits for for ever: its disk or its server may stand still. */
-    private void awaitClosed(ReflectedDatabase opened) {
+    private void awaitClosed(ReflectedDatabase opened, Duration wait) {
         CompletableFuture<Void> closed = new CompletableFuture<>();
         Runnable close = () -> {
             try {
@@ -466,7 +468,6 @@ final class ReplicaEngine implements GroupListener {
         } catch (OutOfMemoryError e) { // there is no thread for it
             close.run();
         }
-        Duration wait = watch.isSilent() ? SILENT_CLOSE_WAIT : CLOSE_WAIT;
         try {
             closed.orTimeout(wait.toSeconds(), TimeUnit.SECONDS).join(); // which keeps an interrupt for later
         } catch (CompletionException e) {
